@@ -1,0 +1,118 @@
+"""Timelines made of timelines: overlays, minima, conjunctions, and starts moved earlier."""
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
+from typing import TypeVar
+
+from springtide.almanac.timeline import Constant, Timeline, active_spans, from_spans, settle
+
+V = TypeVar("V")
+W = TypeVar("W")
+
+
+def combine(function: Callable[[Sequence[V]], W], timelines: Sequence[Timeline[V]]) -> Timeline[W]:
+    """Return the timeline of a function of the values of several timelines, given in their order."""
+    if all(isinstance(timeline, Constant) for timeline in timelines):
+        return Constant(function([timeline.at(0) for timeline in timelines]))
+    return Timeline(lambda t: settle((at, function(values)) for at, values in merged(timelines, t)))
+
+
+def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequence[V]]]:
+    """Yield the values of all timelines at an instant and at every later change of any of them.
+
+    The sequence is updated in place: whoever keeps it must copy it.
+    """
+    sources = [timeline.segments(t) for timeline in timelines]
+    values = [next(source)[1] for source in sources]
+    yield t, values
+    heap = [
+        (change[0], index, change[1])
+        for index, source in enumerate(sources)
+        if (change := next(source, None)) is not None
+    ]
+    heapify(heap)
+    while heap:
+        at = heap[0][0]
+        while heap and heap[0][0] == at:
+            _, index, value = heap[0]
+            values[index] = value
+            change = next(sources[index], None)
+            if change is None:
+                heappop(heap)
+            else:
+                heapreplace(heap, (change[0], index, change[1]))
+        yield at, values
+
+
+def overlay(layers: Sequence[tuple[Timeline[bool], V]], default: V) -> Timeline[V]:
+    """Return the value of the first active layer at every instant, or the default where none is."""
+    relevant: list[tuple[Timeline[bool], V]] = []
+    for active, value in layers:
+        if isinstance(active, Constant):
+            if active.value:
+                # Nothing below a layer that is always active is ever seen.
+                default = value
+                break
+            continue
+        relevant.append((active, value))
+    values = [value for _, value in relevant]
+
+    def first_active(states: Sequence[bool]) -> V:
+        for state, value in zip(states, values, strict=True):
+            if state:
+                return value
+        return default
+
+    if all(value == default for value in values):
+        return Constant(default)
+    return combine(first_active, [active for active, _ in relevant])
+
+
+def minimum(timelines: Sequence[Timeline[int]]) -> Timeline[int]:
+    """Return the smallest value at every instant."""
+    return combine(min, timelines)
+
+
+def maximum(timelines: Sequence[Timeline[int]]) -> Timeline[int]:
+    """Return the largest value at every instant."""
+    return combine(max, timelines)
+
+
+def both(*timelines: Timeline[bool]) -> Timeline[bool]:
+    """Return the timeline that is active where all are."""
+    return _reduced(timelines, all, neutral=True)
+
+
+def either(*timelines: Timeline[bool]) -> Timeline[bool]:
+    """Return the timeline that is active where any is."""
+    return _reduced(timelines, any, neutral=False)
+
+
+def negate(timeline: Timeline[bool]) -> Timeline[bool]:
+    """Return the timeline that is active where another is not."""
+    return timeline.map(lambda active: not active)
+
+
+def led_by(timeline: Timeline[bool], seconds: int) -> Timeline[bool]:
+    """Return a timeline whose starts come earlier by so many elapsed seconds; overlaps are merged."""
+    if seconds == 0 or isinstance(timeline, Constant):
+        return timeline
+
+    def early(t: int) -> Iterator[tuple[int, int | None]]:
+        for start, end in active_spans(timeline, t):
+            yield start - seconds, end
+
+    return from_spans(early)
+
+
+def _reduced(
+    timelines: Sequence[Timeline[bool]], function: Callable[[Sequence[bool]], bool], *, neutral: bool
+) -> Timeline[bool]:
+    """Combine, without the constants that have no say, and not at all if one decides by itself."""
+    varying = [timeline for timeline in timelines if not isinstance(timeline, Constant)]
+    for timeline in timelines:
+        if isinstance(timeline, Constant) and timeline.value is not neutral:
+            return timeline
+    if not varying:
+        return Constant(neutral)
+    return varying[0] if len(varying) == 1 else combine(function, varying)

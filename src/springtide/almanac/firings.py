@@ -1,0 +1,89 @@
+"""Firings: the instants at which a rule acts.
+
+Where a timeline says what holds, firings say when something is done: at every hit of a schedule or once, on
+the days that calendars allow. A firing belongs to its local day.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from springtide.almanac.calendars import CalendarReference, allowed
+from springtide.almanac.cron import Cron
+from springtide.almanac.timeline import active_spans
+from springtide.almanac.zones import UTC, Zone
+
+
+class Firings:
+    """The instants of a rule, searched in both directions."""
+
+    __slots__ = ("_allowed", "_calendars", "_cron", "_once", "_zone")
+
+    def __init__(self, cron: Cron | None, once: int | None, zone: Zone, calendars: Sequence[CalendarReference]) -> None:
+        self._cron = cron
+        self._once = once
+        self._zone = zone
+        self._calendars = tuple(calendars)
+        self._allowed = allowed(self._calendars, zone)
+
+    @classmethod
+    def of(cls, cron: Cron, zone: Zone, calendars: Sequence[CalendarReference] = ()) -> "Firings":
+        """Return the hits of a schedule in a zone."""
+        return cls(cron, None, zone, calendars)
+
+    @classmethod
+    def once(cls, at: int, zone: Zone = UTC, calendars: Sequence[CalendarReference] = ()) -> "Firings":
+        """Return a single firing; the zone is that of calendars which have none."""
+        return cls(None, at, zone, calendars)
+
+    def after(self, t: int) -> int | None:
+        """Return the first firing strictly later than an instant, or None if none lies ahead."""
+        hit = self._hit_after(t)
+        if hit is None or not self._calendars:
+            return hit
+        for start, end in active_spans(self._allowed, t):
+            if hit < start:
+                hit = self._hit_after(start - 1)
+            if hit is None:
+                return None
+            if end is None or hit < end:
+                return hit
+        return None
+
+    def at_or_before(self, t: int) -> int | None:
+        """Return the latest firing that is not later than an instant, or None if there is none."""
+        hit = self._hit_at_or_before(t)
+        while hit is not None:
+            latest = hit
+            for reference in self._calendars:
+                bound = reference.latest_allowed(latest, self._zone)
+                if bound is None:
+                    return None
+                latest = bound
+            if latest == hit:
+                return hit
+            hit = self._hit_at_or_before(latest)
+        return None
+
+    def between(self, a: int, b: int) -> Iterator[int]:
+        """Yield the firings in (a, b], ascending."""
+        if not self._calendars:
+            yield from self._hits_between(a, b)
+            return
+        for start, end in active_spans(self._allowed, a):
+            if start > b:
+                return
+            yield from self._hits_between(max(a, start - 1), b if end is None else min(b, end - 1))
+
+    def _hit_after(self, t: int) -> int | None:
+        if self._cron is not None:
+            return self._cron.after(t, self._zone)
+        return self._once if self._once is not None and self._once > t else None
+
+    def _hit_at_or_before(self, t: int) -> int | None:
+        if self._cron is not None:
+            return self._cron.at_or_before(t, self._zone)
+        return self._once if self._once is not None and self._once <= t else None
+
+    def _hits_between(self, a: int, b: int) -> Iterator[int]:
+        if self._cron is not None:
+            return self._cron.between(a, b, self._zone)
+        return iter((self._once,)) if self._once is not None and a < self._once <= b else iter(())

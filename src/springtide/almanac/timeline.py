@@ -1,0 +1,192 @@
+"""Timelines: values that hold from one instant to the next.
+
+A timeline is a piecewise-constant function of time. It is defined by one operation, `segments(t)`, and
+everything that shows, checks or forecasts levels works on it: schedules, windows, budgets and their
+combinations. Timelines are lazy and may go on forever; asking for the next change does only the work that
+leads up to it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from springtide.almanac.civil import CYCLE
+
+V = TypeVar("V")
+W = TypeVar("W")
+
+#: A timeline whose parts come and go this often without any effect on its value is taken to be settled.
+QUIET_LIMIT = 100_000
+
+
+class Timeline(Generic[V]):
+    """A value for every instant.
+
+    `segments(t)` yields `(t, value at t)` and then every later change as `(instant, new value)`: instants
+    strictly increase, neighbouring values differ. It ends when no change lies ahead, and otherwise need not
+    end.
+    """
+
+    __slots__ = ("_segments",)
+
+    def __init__(self, segments: Callable[[int], Iterator[tuple[int, V]]]) -> None:
+        self._segments = segments
+
+    def segments(self, t: int) -> Iterator[tuple[int, V]]:
+        """Yield the value at an instant and every change after it."""
+        return self._segments(t)
+
+    def at(self, t: int) -> V:
+        """Return the value at an instant."""
+        return next(self._segments(t))[1]
+
+    def next_change(self, t: int) -> tuple[int, V] | None:
+        """Return the first change strictly later than an instant, or None if none lies ahead."""
+        segments = self._segments(t)
+        next(segments)
+        return next(segments, None)
+
+    def changes(self, a: int, b: int) -> list[tuple[int, V]]:
+        """Return every change in (a, b]."""
+        found: list[tuple[int, V]] = []
+        segments = self._segments(a)
+        next(segments)
+        for change in segments:
+            if change[0] > b:
+                break
+            found.append(change)
+        return found
+
+    def map(self, function: Callable[[V], W]) -> "Timeline[W]":
+        """Return the timeline of a function of the value."""
+        if isinstance(self, Constant):
+            return Constant(function(self.value))
+        return Timeline(lambda t: settle((at, function(value)) for at, value in self._segments(t)))
+
+
+class Constant(Timeline[V]):
+    """One value for all time. Combinations look for it to answer without searching."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: V) -> None:
+        self.value = value
+        super().__init__(lambda t: iter(((t, value),)))
+
+
+def constant(value: V) -> Timeline[V]:
+    """Return the timeline that has one value for all time."""
+    return Constant(value)
+
+
+def always() -> Timeline[bool]:
+    """Return the timeline that is active at every instant."""
+    return Constant(True)
+
+
+def never() -> Timeline[bool]:
+    """Return the timeline that is active at no instant."""
+    return Constant(False)
+
+
+def steps(initial: V, changes: Iterable[tuple[int, V]]) -> Timeline[V]:
+    """Return a timeline that starts with a value and takes each given value from its instant on."""
+    ordered = sorted(changes, key=lambda change: change[0])
+
+    def segments(t: int) -> Iterator[tuple[int, V]]:
+        value = initial
+        later: list[tuple[int, V]] = []
+        for at, new in ordered:
+            if at <= t:
+                value = new
+            else:
+                later.append((at, new))
+        return settle([(t, value), *later])
+
+    return Timeline(segments) if ordered else Constant(initial)
+
+
+def spans(intervals: Iterable[tuple[int, int | None]]) -> Timeline[bool]:
+    """Return the timeline that is active in disjoint half-open intervals; an end of None is forever."""
+    changes: list[tuple[int, bool]] = []
+    for start, end in sorted(intervals, key=lambda interval: interval[0]):
+        changes.append((start, True))
+        if end is not None:
+            changes.append((end, False))
+    return steps(False, changes)
+
+
+def active_spans(timeline: Timeline[bool], t: int) -> Iterator[tuple[int, int | None]]:
+    """Yield the half-open stretches from an instant on in which a timeline is active; None is forever."""
+    opened: int | None = None
+    for at, active in timeline.segments(t):
+        if active:
+            opened = at
+        elif opened is not None:
+            yield opened, at
+            opened = None
+    if opened is not None:
+        yield opened, None
+
+
+def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> Timeline[bool]:
+    """Return the timeline that is active in intervals listed lazily.
+
+    `intervals(t)` yields half-open intervals that end after `t`, in order of their starts; they may overlap
+    or touch.
+    """
+
+    def segments(t: int) -> Iterator[tuple[int, bool]]:
+        listed = intervals(t)
+        first = next(listed, None)
+        yield t, first is not None and first[0] <= t
+        if first is None:
+            return
+        for start, end in _merge(first, listed):
+            if start > t:
+                yield start, True
+            if end is not None:
+                yield end, False
+
+    return Timeline(segments)
+
+
+def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
+    """Turn breakpoints into segments: the last of one instant counts, repeated values are dropped.
+
+    The first breakpoint stands alone at its instant, so the value there is known at once. Gives up after
+    `QUIET_LIMIT` breakpoints without a change.
+    """
+    points = iter(breakpoints)
+    at, value = next(points)
+    yield at, value
+    shown = value
+    quiet = 0
+    for later, new in points:
+        if later != at:
+            if value != shown:
+                yield at, value
+                shown = value
+                quiet = 0
+            quiet += 1
+            if quiet > QUIET_LIMIT:
+                return
+            at = later
+        value = new
+    if value != shown:
+        yield at, value
+
+
+def _merge(
+    first: tuple[int, int | None], intervals: Iterator[tuple[int, int | None]]
+) -> Iterator[tuple[int, int | None]]:
+    start, end = first
+    for following, following_end in intervals:
+        # What holds for a whole cycle of the calendar holds forever.
+        if end is None or end - start > CYCLE:
+            break
+        if following > end:
+            yield start, end
+            start, end = following, following_end
+        else:
+            end = None if following_end is None else max(end, following_end)
+    yield start, None if end is None or end - start > CYCLE else end

@@ -1,0 +1,150 @@
+"""Recurring wall-clock times: which minutes of which local days, before any zone is applied.
+
+Cron schedules and patterns share this core. Both ask for the next or the latest wall time from some point
+on, often many thousand times, so the matching days are laid out once per block of days and searched by
+bisection.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+
+from springtide.almanac.civil import CYCLE_DAYS, DAY, FIRST_DAY, LAST_DAY
+from springtide.almanac.day_rule import DayRule
+
+#: Days per block as a power of two: long enough to make a search cheap, short enough to lay out in
+#: microseconds.
+_BLOCK = 9
+_BLOCKS_PER_CYCLE = (CYCLE_DAYS >> _BLOCK) + 2
+
+
+class MatchingDays:
+    """The days of a rule, searched in both directions and laid out as far as anyone has looked."""
+
+    __slots__ = ("_blocks", "_daily", "rule")
+
+    def __init__(self, rule: DayRule) -> None:
+        self.rule = rule
+        self._daily = rule.daily
+        self._blocks: dict[int, tuple[int, ...]] = {}
+
+    def at_or_after(self, day: int) -> int | None:
+        """Return the first matching day from a day on, or None if none lies ahead."""
+        if day < FIRST_DAY:
+            day = FIRST_DAY
+        if self._daily:
+            return day if day <= LAST_DAY else None
+        first = day >> _BLOCK
+        for key in range(first, min(first + _BLOCKS_PER_CYCLE, (LAST_DAY >> _BLOCK) + 1)):
+            block = self._blocks.get(key)
+            if block is None:
+                block = self._lay_out(key)
+            if block and block[-1] >= day:
+                return block[bisect_left(block, day)]
+        return None
+
+    def at_or_before(self, day: int) -> int | None:
+        """Return the last matching day up to a day, or None if there is none."""
+        if day > LAST_DAY:
+            day = LAST_DAY
+        if self._daily:
+            return day if day >= FIRST_DAY else None
+        first = day >> _BLOCK
+        for key in range(first, max(first - _BLOCKS_PER_CYCLE, (FIRST_DAY >> _BLOCK) - 1), -1):
+            block = self._blocks.get(key)
+            if block is None:
+                block = self._lay_out(key)
+            if block and block[0] <= day:
+                return block[bisect_right(block, day) - 1]
+        return None
+
+    def run_end(self, day: int, reach: int) -> int:
+        """Return the last day of the run of matching days, no further apart than `reach`, that a day belongs to."""
+        if self.never_pauses(reach):
+            return LAST_DAY
+        far = day + CYCLE_DAYS
+        while day < far and (following := self.at_or_after(day + 1)) is not None and following <= day + reach:
+            day = following
+        return day
+
+    def never_pauses(self, reach: int) -> bool:
+        """Tell whether neighbouring days are known to lie no further apart than `reach`."""
+        pause = _longest_pause(self.rule)
+        return pause is not None and pause <= reach
+
+    def _lay_out(self, key: int) -> tuple[int, ...]:
+        first = key << _BLOCK
+        block = self.rule.layout(max(first, FIRST_DAY), min(first + (1 << _BLOCK) - 1, LAST_DAY))
+        self._blocks[key] = block
+        return block
+
+
+@lru_cache(maxsize=4096)
+def _longest_pause(rule: DayRule) -> int | None:
+    return rule.longest_pause()
+
+
+@lru_cache(maxsize=4096)
+def matching_days(rule: DayRule) -> MatchingDays:
+    """Return the searchable days of a rule; schedules with the same days share them."""
+    return MatchingDays(rule)
+
+
+class WallTimes:
+    """Wall seconds that recur: every time of day of `times` on every day of a rule."""
+
+    __slots__ = ("days", "times")
+
+    def __init__(self, rule: DayRule, times: tuple[int, ...]) -> None:
+        self.days = matching_days(rule)
+        self.times = times
+
+    def after(self, wall: int) -> int | None:
+        """Return the first time strictly after a wall second."""
+        day, second = divmod(wall, DAY)
+        times = self.times
+        if second >= times[-1]:
+            day += 1
+            second = -1
+        found = self.days.at_or_after(day)
+        if found is None:
+            return None
+        if found == day:
+            return day * DAY + times[bisect_right(times, second)]
+        return found * DAY + times[0]
+
+    def at_or_before(self, wall: int) -> int | None:
+        """Return the last time at or before a wall second."""
+        day, second = divmod(wall, DAY)
+        times = self.times
+        if second < times[0]:
+            day -= 1
+            second = DAY
+        found = self.days.at_or_before(day)
+        if found is None:
+            return None
+        if found == day:
+            return day * DAY + times[bisect_right(times, second) - 1]
+        return found * DAY + times[-1]
+
+    def between(self, a: int, b: int) -> Iterator[int]:
+        """Yield the times in (a, b], ascending."""
+        first_day, first_second = divmod(a, DAY)
+        last_day, last_second = divmod(b, DAY)
+        times, at_or_after = self.times, self.days.at_or_after
+        day = at_or_after(first_day)
+        while day is not None and day <= last_day:
+            low = bisect_right(times, first_second) if day == first_day else 0
+            high = bisect_right(times, last_second) if day == last_day else None
+            midnight = day * DAY
+            for second in times[low:high]:
+                yield midnight + second
+            day = at_or_after(day + 1)
+
+    def following(self, wall: int) -> Iterator[int]:
+        """Yield every time strictly after a wall second, up to the end of the calendar."""
+        return self.between(wall, (LAST_DAY + 1) * DAY)
+
+    def covers(self, other: "WallTimes") -> bool:
+        """Tell whether every time of another is one of ours."""
+        return set(other.times).issubset(self.times) and self.days.rule.covers(other.days.rule)

@@ -1,0 +1,159 @@
+"""Collisions: who claims the same instant, when first, and who wins."""
+
+import time
+
+import pytest
+
+from springtide.almanac import (
+    UTC,
+    Coincidence,
+    Cron,
+    Dialect,
+    Firings,
+    Layer,
+    Overlap,
+    Pattern,
+    Rule,
+    always,
+    load_zone,
+    overlaps,
+    recurring,
+    same_minute,
+    spans,
+)
+
+from .moments import utc
+
+DAY = 86_400
+
+
+def _daily(name: str, start: int, end: int, value: int, priority: int = 0) -> Layer[int]:
+    return Layer(name, recurring(Pattern.parse(hours=start), Pattern.parse(hours=end), UTC), value, priority)
+
+
+def _rule(name: str, text: str, **values: int) -> Rule[int]:
+    return Rule(name, Firings.of(Cron.parse(text, Dialect.RULE), UTC), values)
+
+
+def test_overlapping_layers_are_found_with_their_first_spans() -> None:
+    """The layer listed first wins; the spans are where both are active."""
+    inner, outer = _daily("inner", 12, 13, 8), _daily("outer", 8, 20, 3)
+    noon = utc("2026-06-05T12:00")
+
+    found = overlaps([inner, outer], utc("2026-06-05"), first=2)
+
+    assert found == [Overlap("inner", "outer", ((noon, noon + 3600), (noon + DAY, noon + DAY + 3600)))]
+
+
+def test_priority_wins_over_order() -> None:
+    """A layer listed later wins if its priority is higher."""
+    layers = [_daily("first", 8, 20, 3), _daily("urgent", 12, 13, 8, priority=10)]
+
+    assert [(o.winner, o.loser) for o in overlaps(layers, utc("2026-06-05"))] == [("urgent", "first")]
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        pytest.param([_daily("a", 8, 12, 1), _daily("b", 12, 16, 2)], id="touching"),
+        pytest.param([_daily("a", 8, 14, 1), _daily("b", 12, 16, 1)], id="same-value"),
+        pytest.param([], id="none"),
+        pytest.param([_daily("a", 8, 14, 1)], id="alone"),
+    ],
+)
+def test_no_collision(layers: list[Layer[int]]) -> None:
+    """Windows that touch, or agree, do not collide."""
+    assert overlaps(layers, utc("2026-06-05")) == []
+
+
+def test_overlap_that_lasts_forever_or_beyond_the_search_has_no_end() -> None:
+    """An overlap still open at the end of the search is reported as open."""
+    forever = [Layer("a", always(), 1), Layer("b", spans([(50, None)]), 2)]
+    long = [Layer("a", always(), 1), Layer("b", spans([(50, 500)]), 2)]
+
+    assert overlaps(forever, 0) == [Overlap("a", "b", ((50, None),))]
+    assert overlaps(long, 0, until=100) == [Overlap("a", "b", ((50, None),))]
+    assert overlaps(long, 0, until=40) == []
+
+
+def test_an_overlap_in_leap_years_only_is_found() -> None:
+    """The search reaches the next 29 February."""
+    leap_day = recurring(Pattern.parse(days=29, months="Feb"), Pattern.parse(days=29, months="Feb", hours=6), UTC)
+    month_end = recurring(Pattern.parse(days=29), Pattern.parse(days="30,1"), UTC)
+    noon = recurring(Pattern.parse(hours=3), Pattern.parse(hours=4), UTC)
+
+    found = overlaps([Layer("leap", leap_day, 1), Layer("noon", noon, 2)], utc("2028-03-01"), first=1)
+
+    assert found[0].spans == ((utc("2032-02-29T03:00"), utc("2032-02-29T04:00")),)
+    assert month_end.at(utc("2026-01-29"))
+
+
+def test_many_layers_are_searched_quickly() -> None:
+    """Fifty windows that never overlap are searched in seconds, not minutes."""
+    layers = [
+        Layer(
+            f"l{i}",
+            recurring(
+                Pattern.parse(hours=i // 3, minutes=i % 3 * 20),
+                Pattern.parse(hours=i // 3, minutes=i % 3 * 20 + 15),
+                UTC,
+            ),
+            i,
+        )
+        for i in range(50)
+    ]
+    began = time.perf_counter()
+
+    assert overlaps(layers, utc("2026-06-05")) == []
+    assert time.perf_counter() - began < 5
+
+
+def test_rules_at_the_same_minute() -> None:
+    """Two rules that fire together and disagree are found; the later one in the list wins."""
+    rules = [_rule("nightly", "0 22 * * *", replicas=1), _rule("friday", "0 22 * * fri", replicas=5)]
+
+    assert same_minute(rules, utc("2026-06-01"), first=2) == [
+        Coincidence("friday", "nightly", "replicas", (utc("2026-06-05T22:00"), utc("2026-06-12T22:00")))
+    ]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param([_rule("a", "0 8 * * *", min=1), _rule("b", "0 8 * * *", max=5)], id="other-field"),
+        pytest.param([_rule("a", "0 8 * * *", min=1), _rule("b", "0 8 * * *", min=1)], id="same-value"),
+        pytest.param([_rule("a", "0 8 * * *", min=1), _rule("b", "1 8 * * *", min=2)], id="other-minute"),
+    ],
+)
+def test_rules_that_do_not_collide(rules: list[Rule[int]]) -> None:
+    """Rules collide only at one instant, in one field, with two values."""
+    assert same_minute(rules, utc("2026-06-01")) == []
+
+
+def test_every_disputed_field_is_named() -> None:
+    """Rules that disagree about two fields collide twice."""
+    rules = [_rule("a", "0 8 * * *", min=1, max=5), _rule("b", "0 8 * * mon", min=2, max=9)]
+
+    assert [collision.field for collision in same_minute(rules, utc("2026-06-01"))] == ["min", "max"]
+
+
+def test_rules_meet_where_a_gap_pushes_them_together() -> None:
+    """02:30 and 03:00 are one instant on the day that has no 02:30."""
+    zone = load_zone("America/New_York")
+    rules = [
+        Rule(text, Firings.of(Cron.parse(text, Dialect.RULE), zone), {"replicas": index})
+        for index, text in enumerate(("30 2 * * *", "0 3 * * *"))
+    ]
+
+    found = same_minute(rules, utc("2026-01-01"), first=1)
+
+    assert found == [Coincidence("0 3 * * *", "30 2 * * *", "replicas", (utc("2026-03-08T07:00"),))]
+
+
+def test_dense_rules_are_compared_quickly() -> None:
+    """Leaping from firing to firing does not visit every minute of the denser rule."""
+    rules = [_rule("dense", "*/2 * * * *", replicas=1), _rule("rare", "1 9 * * *", replicas=2)]
+    began = time.perf_counter()
+
+    assert same_minute(rules, utc("2026-06-01")) == []
+    assert time.perf_counter() - began < 1

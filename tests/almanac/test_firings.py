@@ -1,0 +1,83 @@
+"""Firings: schedules and single instants, on the days that calendars allow."""
+
+import time
+from datetime import date
+
+import pytest
+
+from springtide.almanac import UTC, Calendar, CalendarMode, CalendarReference, Cron, Days, Dialect, Firings, load_zone
+
+from .moments import utc
+
+NOON = Cron.parse("0 12 * * *", Dialect.RULE)
+CHRISTMAS = Calendar(Days(dates=(date(2026, 12, 24), date(2026, 12, 25))))
+EXCLUDE = CalendarReference(CHRISTMAS)
+ONLY = CalendarReference(CHRISTMAS, CalendarMode.ONLY)
+
+
+def test_a_single_instant() -> None:
+    """A firing that happens once lies ahead until it has happened."""
+    once = Firings.once(100)
+
+    assert (once.after(99), once.after(100)) == (100, None)
+    assert (once.at_or_before(99), once.at_or_before(100)) == (None, 100)
+    assert list(once.between(99, 100)) == [100]
+    assert list(once.between(100, 200)) == []
+
+
+def test_a_single_instant_on_an_excluded_day_never_fires() -> None:
+    """Calendars judge single instants by their local day too."""
+    noon = utc("2026-12-24T12:00")
+
+    assert Firings.once(noon, UTC, [EXCLUDE]).after(0) is None
+    assert Firings.once(noon, UTC, [ONLY]).after(0) == noon
+    assert Firings.once(noon, load_zone("Pacific/Kiritimati"), [EXCLUDE]).at_or_before(noon) is None
+
+
+@pytest.mark.parametrize(
+    ("references", "t", "following", "latest"),
+    [
+        pytest.param([], "2026-12-24T11:00", "2026-12-24T12:00", "2026-12-23T12:00", id="no-calendar"),
+        pytest.param([EXCLUDE], "2026-12-24T11:00", "2026-12-26T12:00", "2026-12-23T12:00", id="exclude"),
+        pytest.param([EXCLUDE], "2026-12-26T11:00", "2026-12-26T12:00", "2026-12-23T12:00", id="exclude-after"),
+        pytest.param([ONLY], "2026-12-20T11:00", "2026-12-24T12:00", None, id="only-before"),
+        pytest.param([ONLY], "2030-01-01T11:00", None, "2026-12-25T12:00", id="only-after"),
+        pytest.param([ONLY, EXCLUDE], "2026-12-20T11:00", None, None, id="nothing-left"),
+    ],
+)
+def test_firings_on_allowed_days(
+    references: list[CalendarReference], t: str, following: str | None, latest: str | None
+) -> None:
+    """The nearest allowed firing is found in both directions, or found not to exist."""
+    firings = Firings.of(NOON, UTC, references)
+    began = time.perf_counter()
+
+    assert firings.after(utc(t)) == (following and utc(following))
+    assert firings.at_or_before(utc(t)) == (latest and utc(latest))
+    assert time.perf_counter() - began < 1
+
+
+def test_the_midnight_that_ends_an_allowed_day_is_not_part_of_it() -> None:
+    """From the first instant of a day that is not allowed the search goes back into the day before."""
+    firings = Firings.of(Cron.parse("0 0,12 * * *", Dialect.RULE), UTC, [ONLY])
+
+    assert firings.at_or_before(utc("2026-12-26T00:00")) == utc("2026-12-25T12:00")
+
+
+def test_firings_between_leave_out_excluded_days() -> None:
+    """The list of firings has gaps where days are excluded."""
+    firings = Firings.of(NOON, UTC, [EXCLUDE])
+
+    assert list(firings.between(utc("2026-12-22T12:00"), utc("2026-12-26T12:00"))) == [
+        utc("2026-12-23T12:00"),
+        utc("2026-12-26T12:00"),
+    ]
+
+
+def test_a_recurring_calendar_is_searched_year_by_year() -> None:
+    """Only New Year leaves one firing a year, forwards and backwards."""
+    new_year = CalendarReference(Calendar(Days(yearly=((1, 1),))), CalendarMode.ONLY)
+    firings = Firings.of(Cron.parse("*/10 9 * * *", Dialect.RULE), UTC, [new_year])
+
+    assert firings.after(utc("2026-01-01T09:50")) == utc("2027-01-01T09:00")
+    assert firings.at_or_before(utc("2026-01-01T08:00")) == utc("2025-01-01T09:50")

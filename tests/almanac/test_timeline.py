@@ -1,0 +1,132 @@
+"""Timelines: the values at instants, the changes between them, and when to stop looking."""
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from springtide.almanac import Timeline, active_spans, always, constant, never, spans, steps
+from springtide.almanac.civil import CYCLE
+from springtide.almanac.timeline import QUIET_LIMIT, from_spans, settle
+
+UPS = steps("low", [(10, "mid"), (20, "high")])
+
+
+@pytest.mark.parametrize(
+    ("t", "value", "following"),
+    [
+        pytest.param(9, "low", (10, "mid"), id="before"),
+        pytest.param(10, "mid", (20, "high"), id="at-a-change"),
+        pytest.param(19, "mid", (20, "high"), id="between"),
+        pytest.param(20, "high", None, id="after-the-last"),
+    ],
+)
+def test_value_and_next_change(t: int, value: str, following: tuple[int, str] | None) -> None:
+    """A value holds from its change until just before the next."""
+    assert UPS.at(t) == value
+    assert UPS.next_change(t) == following
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        pytest.param(0, 30, [(10, "mid"), (20, "high")], id="all"),
+        pytest.param(10, 20, [(20, "high")], id="after-a-up-to-b"),
+        pytest.param(10, 19, [], id="none"),
+    ],
+)
+def test_changes_lie_after_a_and_up_to_b(a: int, b: int, expected: list[tuple[int, str]]) -> None:
+    """The interval is open at its start and closed at its end."""
+    assert UPS.changes(a, b) == expected
+
+
+def test_steps_in_any_order_without_repetition() -> None:
+    """Steps are sorted, the last of one instant counts, equal neighbours are one."""
+    timeline = steps(0, [(30, 2), (10, 1), (20, 1), (30, 3)])
+
+    assert list(timeline.segments(0)) == [(0, 0), (10, 1), (30, 3)]
+
+
+def test_constants_have_no_changes() -> None:
+    """A constant answers at once for any instant."""
+    assert list(constant(7).segments(-5)) == [(-5, 7)]
+    assert always().at(0)
+    assert not never().at(0)
+    assert always().next_change(0) is None
+
+
+def test_spans_are_half_open_and_may_last_forever() -> None:
+    """Touching spans are one, and an end of None never comes."""
+    timeline = spans([(30, None), (10, 20), (20, 25)])
+
+    assert list(timeline.segments(0)) == [(0, False), (10, True), (25, False), (30, True)]
+    assert list(active_spans(timeline, 15)) == [(15, 25), (30, None)]
+    assert list(active_spans(timeline, 25)) == [(30, None)]
+
+
+def test_map_joins_what_becomes_equal() -> None:
+    """Changes that a function does not see are no changes."""
+    assert list(UPS.map(lambda value: value != "low").segments(0)) == [(0, False), (10, True)]
+    assert constant(2).map(str).at(0) == "2"
+
+
+@given(
+    intervals=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=6),
+    t=st.integers(0, 80),
+)
+def test_lazy_spans_are_the_union_of_their_intervals(intervals: list[tuple[int, int]], t: int) -> None:
+    """Intervals that overlap or touch become one."""
+
+    def ending_after(at: int) -> Iterator[tuple[int, int | None]]:
+        yield from sorted((a, a + length) for a, length in intervals if a + length > at)
+
+    expected = [any(a <= x < a + length for a, length in intervals) for x in range(t, 100)]
+    segments = list(from_spans(ending_after).segments(t))
+    found = [next(value for at, value in reversed(segments) if at <= x) for x in range(t, 100)]
+
+    assert found == expected
+    assert all(a[0] < b[0] and a[1] != b[1] for a, b in itertools.pairwise(segments))
+
+
+def test_what_lasts_a_cycle_of_the_calendar_lasts_forever() -> None:
+    """An endless chain of touching intervals is one without end."""
+
+    def years(_: int) -> Iterator[tuple[int, int | None]]:
+        start = 0
+        while True:
+            yield start, start + CYCLE // 400
+            start += CYCLE // 400
+
+    assert from_spans(years).next_change(1) is None
+
+
+def test_endless_breakpoints_without_effect_end() -> None:
+    """After a stated number of breakpoints without a change the value counts as settled."""
+
+    def flat() -> Iterator[tuple[int, bool]]:
+        at = 0
+        while True:
+            yield at, True
+            at += 1
+
+    began = time.perf_counter()
+
+    assert list(settle(flat())) == [(0, True)]
+    assert time.perf_counter() - began < 1
+    late = ((at, at >= QUIET_LIMIT - 1) for at in range(2 * QUIET_LIMIT))
+    assert list(settle(late)) == [(0, False), (QUIET_LIMIT - 1, True)]
+
+
+def test_the_value_at_an_instant_needs_no_look_ahead() -> None:
+    """Asking for a value does not search for the change after it."""
+
+    def points() -> Iterator[tuple[int, int]]:
+        yield 0, 1
+        raise AssertionError
+
+    timeline: Timeline[int] = Timeline(lambda t: settle(points()))
+
+    assert timeline.at(0) == 1

@@ -1,0 +1,154 @@
+"""Zones agree with zoneinfo, and answer what zoneinfo does not."""
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springtide.almanac import UTC, Transition, load_zone, tzdata_version
+from springtide.almanac.posix_rule import PosixRule
+from springtide.almanac.tzif import parse_zone_file
+from springtide.almanac.zone_names import known_zones
+
+from . import oracle, strategies
+from .moments import EPOCH, utc
+
+DAY = 86_400
+
+
+@settings(max_examples=500, deadline=None)
+@given(name=st.sampled_from(sorted(known_zones())), t=st.integers(utc("0002-01-01"), utc("9998-12-31")))
+def test_any_zone_at_any_time_agrees_with_zoneinfo(name: str, t: int) -> None:
+    """All zones of the database have zoneinfo's offsets over all years."""
+    assert load_zone(name).offset_at(t) == oracle.offset(t, name)
+
+
+@pytest.mark.parametrize("name", sorted(known_zones()))
+def test_every_change_agrees_with_zoneinfo(name: str) -> None:
+    """The offsets on both sides of every change are zoneinfo's."""
+    changes = load_zone(name).transitions(utc("1800-01-01"), utc("2045-01-01"))
+
+    zone = ZoneInfo(name)
+    for change in changes:
+        moment = EPOCH + timedelta(seconds=change.at)
+        after = moment.astimezone(zone).utcoffset()
+        before = (moment - timedelta(seconds=1)).astimezone(zone).utcoffset()
+        assert (before, after) == (timedelta(seconds=change.before), timedelta(seconds=change.after))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_wall_times_belong_to_their_first_instant(data: st.DataObject) -> None:
+    """A wall time maps to the first instant that shows it, or to the end of the gap."""
+    name = data.draw(strategies.zones)
+    wall = data.draw(strategies.moments(name)) + data.draw(st.integers(-50_000, 50_000))
+    shown = (EPOCH + timedelta(seconds=wall)).replace(tzinfo=None)
+
+    assert load_zone(name).instant(wall) == oracle.first_shown(shown, name)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_latest_wall_is_the_furthest_the_clock_has_been(data: st.DataObject) -> None:
+    """Exactly the wall times up to the latest one have had their instant."""
+    name = data.draw(strategies.zones)
+    zone, t = load_zone(name), data.draw(strategies.moments(name))
+    latest = zone.latest_wall(t)
+
+    assert zone.instant(latest) <= t < zone.instant(latest + 1)
+    assert latest >= zone.local(t)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_stretches_are_where_the_clock_shows_a_day(data: st.DataObject) -> None:
+    """The instants of a local day are found also where a clock is turned back over midnight."""
+    name = data.draw(strategies.zones)
+    zone, t = load_zone(name), data.draw(strategies.moments(name))
+    day = data.draw(st.integers(-1, 1)) + zone.local(t) // DAY
+    stretches = list(zone.stretches(day * DAY, (day + 1) * DAY))
+    probes = [t, *(edge + d for stretch in stretches for edge in stretch for d in (-1, 0))]
+
+    assert all(a < b for a, b in stretches)
+    assert stretches == sorted(stretches)
+    for probe in probes:
+        assert any(a <= probe < b for a, b in stretches) is (zone.local(probe) // DAY == day)
+
+
+def test_a_clock_turned_back_over_midnight_shows_two_days_twice() -> None:
+    """In St John's clocks went from 00:01 back to 23:01 of the day before."""
+    zone, day = load_zone("America/St_Johns"), utc("2006-10-29") // DAY
+
+    assert len(list(zone.stretches(day * DAY, (day + 1) * DAY))) == 2
+
+
+@pytest.mark.parametrize(
+    ("zone", "date", "expected"),
+    [
+        pytest.param("UTC", "2026-06-05", "2026-06-05T00:00Z", id="utc"),
+        pytest.param("Africa/Cairo", "2026-04-24", "2026-04-24T01:00+03:00", id="no-midnight"),
+        pytest.param("America/Sao_Paulo", "2018-02-18", "2018-02-18T00:00-03:00", id="fold-before-midnight"),
+        pytest.param("America/Havana", "2026-11-01", "2026-11-01T00:00-04:00", id="midnight-twice"),
+        pytest.param("Pacific/Apia", "2011-12-30", "2011-12-31T00:00+14:00", id="no-such-day"),
+    ],
+)
+def test_day_start(zone: str, date: str, expected: str) -> None:
+    """A day starts at its first instant, which need not be a midnight."""
+    assert load_zone(zone).day_start(utc(date) // DAY) == utc(expected)
+
+
+def test_transitions_of_a_year() -> None:
+    """The changes of a clock are listed with both offsets, in (a, b]."""
+    zone = load_zone("Europe/Berlin")
+    spring, autumn = utc("2026-03-29T01:00"), utc("2026-10-25T01:00")
+
+    assert zone.transitions(utc("2026-01-01"), utc("2027-01-01")) == [
+        Transition(spring, 3600, 7200),
+        Transition(autumn, 7200, 3600),
+    ]
+    assert zone.transitions(spring, autumn - 1) == []
+    assert UTC.transitions(utc("1900-01-01"), utc("2100-01-01")) == []
+
+
+def test_far_future_follows_the_rule() -> None:
+    """Changes are known up to the end of the calendar."""
+    changes = load_zone("America/New_York").transitions(utc("9999-01-01"), utc("9999-12-31"))
+
+    assert [change.at for change in changes] == [utc("9999-03-14T07:00"), utc("9999-11-07T06:00")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "year", "expected"),
+    [
+        pytest.param("CET-1CEST,M3.5.0,M10.5.0/3", 2026, ["2026-03-29T01:00", "2026-10-25T01:00"], id="last-sunday"),
+        pytest.param(
+            "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 2026, ["2026-03-29T01:00", "2026-10-25T01:00"], id="negative-hour"
+        ),
+        pytest.param("XXX3YYY,J60,J300", 2024, ["2024-03-01T05:00", "2024-10-27T04:00"], id="julian-without-leap-day"),
+        pytest.param("XXX3YYY,59,299/1:30", 2024, ["2024-02-29T05:00", "2024-10-26T03:30"], id="day-of-year"),
+        pytest.param("EST5", 2026, [], id="no-changes"),
+    ],
+)
+def test_posix_rules(rule: str, year: int, expected: list[str]) -> None:
+    """Every form of a yearly change is read."""
+    assert [at for at, _ in PosixRule.parse(rule).changes(year)] == [utc(text) for text in expected]
+
+
+@pytest.mark.parametrize("rule", ["", "nonsense", "CET-1CEST,M3,M10", "CET-1CEST,M3.5.0"])
+def test_posix_rule_that_is_none(rule: str) -> None:
+    """A footer that cannot be read is an error, not a zone without changes."""
+    with pytest.raises(ValueError, match="time zone rule"):
+        PosixRule.parse(rule)
+
+
+def test_zone_file_that_is_none() -> None:
+    """Bytes that are no time zone file are refused."""
+    with pytest.raises(ValueError, match="expected TZif"):
+        parse_zone_file(b"TZjf" + bytes(60))
+
+
+def test_version_is_that_of_the_package() -> None:
+    """The release has the shape that the database's maintainers use."""
+    assert tzdata_version()[:2] == "20"
