@@ -1,0 +1,1 @@
+"""What users write: typed views of every kind, with their validation, conversion and CRDs."""

@@ -1,0 +1,166 @@
+"""From the tree of a text to the plain value it stands for, and what is wrong with the way it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from springtide.apis.problems import error, warning
+from springtide.apis.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode, resolved
+from springtide.apis.yaml.scalars import DISPUTED_WORDS, is_not_finite, key_text, resolve
+from springtide.apis.yaml.wording import clipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from springtide.apis.problems import Path, Problem
+
+Finding: TypeAlias = "tuple[Problem, Node]"
+Entry: TypeAlias = tuple[Node, Node]
+
+_STANDARD: Final = "tag:yaml.org,2002:"
+_TYPES: Final = {"int": int, "float": float, "bool": bool, "null": type(None)}
+_MERGE: Final = "<<"
+_OBJECT_KEYS: Final = ("apiVersion", "kind", "metadata")
+
+
+def value_of(root: Node, first_line: int = 1) -> tuple[Any, list[Finding]]:
+    """Give the plain value of a tree that begins on a line of its file, and every problem with its node."""
+    reader = _ValueReader(first_line)
+    return reader.value(root, ()), reader.findings
+
+
+def fields(node: MappingNode) -> dict[str, Entry]:
+    """The entries of a mapping by name, merged ones included; of a repeated key the last one counts."""
+    merged: dict[str, Entry] = {}
+    own: dict[str, Entry] = {}
+    for key, value in node.entries:
+        if _is_merge(key):
+            for source in _merge_sources(value):
+                merged |= {name: entry for name, entry in fields(source).items() if name not in merged}
+        elif (name := name_of(key)) is not None:
+            own[name] = (key, value)
+    return merged | own
+
+
+def merges(node: MappingNode) -> bool:
+    """Tell whether a mapping takes entries from another one."""
+    return any(_is_merge(key) for key, _ in node.entries)
+
+
+def name_of(key: Node) -> str | None:
+    """The key as text; None where no text can stand for it."""
+    scalar = resolved(key)
+    if not isinstance(scalar, ScalarNode):
+        return None
+    value = _scalar_value(scalar)
+    return None if value is None else key_text(value)
+
+
+def _is_merge(key: Node) -> bool:
+    return isinstance(key, ScalarNode) and not key.style and key.tag is None and key.text == _MERGE
+
+
+def _merge_sources(value: Node) -> Iterator[MappingNode]:
+    """The mappings to merge, the one that wins first."""
+    inner = resolved(value)
+    for candidate in inner.items if isinstance(inner, SequenceNode) else [inner]:
+        source = resolved(candidate)
+        if isinstance(source, MappingNode):
+            yield source
+
+
+def _scalar_value(node: ScalarNode) -> str | int | float | bool | None:
+    if node.tag is None:
+        return node.text if node.style else resolve(node.text)
+    if node.tag.removeprefix(_STANDARD) in _TYPES:
+        return resolve(node.text)
+    return node.text
+
+
+class _ValueReader:
+    """Walks a tree once; the depth of a tree is bounded, so recursion is safe."""
+
+    def __init__(self, first_line: int) -> None:
+        self.findings: list[Finding] = []
+        self._first_line = first_line
+
+    def value(self, node: Node, path: Path) -> Any:
+        inner = resolved(node)
+        if isinstance(inner, ScalarNode):
+            return self._scalar(inner, path)
+        self._check_tag(inner, path, "seq" if isinstance(inner, SequenceNode) else "map")
+        if isinstance(inner, SequenceNode):
+            return [self.value(item, (*path, index)) for index, item in enumerate(inner.items)]
+        self._check_keys(inner, path)
+        return {name: self.value(value, (*path, name)) for name, (_, value) in fields(inner).items()}
+
+    def _scalar(self, node: ScalarNode, path: Path) -> Any:
+        kind = (node.tag or "").removeprefix(_STANDARD)
+        if kind in _TYPES:
+            value = resolve(node.text)
+            if type(value) is not _TYPES[kind] and not (kind == "float" and type(value) is int):
+                message = f"`{clipped(node.text)}` is no {kind}, as its tag `!!{kind}` says"
+                self._report(node, path, message, "remove the tag")
+            return value
+        self._check_tag(node, path, "str")
+        if node.style or node.tag:
+            return node.text
+        if is_not_finite(node.text):
+            self._report(node, path, f"`{node.text}` is not a number that an object can hold", "write a finite number")
+        elif node.text in DISPUTED_WORDS:
+            self._warn_of_disputed(node, path)
+        return resolve(node.text)
+
+    def _check_keys(self, node: MappingNode, path: Path) -> None:
+        seen: dict[str, Node] = {}
+        for key, value in node.entries:
+            if _is_merge(key):
+                self._check_merge(key, value, path)
+                continue
+            name = name_of(key)
+            if name is None:
+                self._refuse_key(key, path)
+            elif name in seen:
+                self._report_repeated(key, seen[name], (*path, name))
+            else:
+                seen[name] = key
+                inner = resolved(key)
+                if name in DISPUTED_WORDS and isinstance(inner, ScalarNode) and not (inner.style or inner.tag):
+                    self._warn_of_disputed(inner, (*path, name))
+
+    def _check_merge(self, key: Node, value: Node, path: Path) -> None:
+        inner = resolved(value)
+        sources = inner.items if isinstance(inner, SequenceNode) else [inner]
+        if not all(isinstance(resolved(source), MappingNode) for source in sources):
+            self._report(key, path, "`<<` merges something that is no mapping", "give it an alias of a mapping")
+
+    def _refuse_key(self, key: Node, path: Path) -> None:
+        inner = resolved(key)
+        if isinstance(inner, MappingNode) and inner.flow:
+            message = "a mapping cannot be a key"
+            hint = "`{{ }}` belongs to a template: render it first, or quote the text"
+        elif isinstance(inner, ScalarNode):
+            message, hint = "a key is empty or null", "write a name before the colon, or quote the key"
+        else:
+            message, hint = "a list or mapping cannot be a key", "write a name before the colon"
+        self._report(key, path, message, hint)
+
+    def _report_repeated(self, key: Node, first: Node, path: Path) -> None:
+        hint = "keep one of them"
+        if len(path) == 1 and path[0] in _OBJECT_KEYS:
+            hint = "does a new object begin here, and its `---` is missing?"
+        line = first.line + self._first_line
+        self._report(key, path, f"`{path[-1]}` stands twice in this mapping, first on line {line}", hint)
+
+    def _check_tag(self, node: Node, path: Path, expected: str) -> None:
+        if node.tag is not None and node.tag not in (_STANDARD + expected, "!"):
+            shown = node.tag.replace(_STANDARD, "!!")
+            self._report(node, path, f"the tag `{clipped(shown)}` is not known", "write the value without a tag")
+
+    def _warn_of_disputed(self, node: ScalarNode, path: Path) -> None:
+        meant = "true" if node.text.lower() in {"y", "yes", "on"} else "false"
+        message = f"`{node.text}` is text here, but kubectl reads it as {meant}"
+        self.findings.append((warning(path, message, f'write "{node.text}" or {meant}'), node))
+
+    def _report(self, node: Node, path: Path, message: str, hint: str) -> None:
+        self.findings.append((error(path, message, hint), node))

@@ -1,0 +1,124 @@
+"""Texts that are no YAML: each names its cause, at the place where a person would mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from springtide.apis.yaml import Unreadable, read
+from springtide.apis.yaml.parsers import PortableParser
+
+SLASHES = "`//` does not start a comment in YAML"
+
+CASES = [
+    pytest.param("a:\n  // hi\n  b: 1\n", (2, 3), SLASHES, "write `#` instead", id="slashes-in-mapping"),
+    pytest.param("a:\n  // hi: x\n  // more\n  - b\n", (2, 3), SLASHES, "`#`", id="slashes-on-two-lines"),
+    pytest.param('a: "x" // hi\nb: 1\n', (1, 8), SLASHES, "`#`", id="slashes-after-quotes"),
+    pytest.param("a: // hi\n  b: 1\n", (1, 4), SLASHES, "`#`", id="slashes-after-colon"),
+    pytest.param("a: [x] // hi\n", (1, 8), SLASHES, "`#`", id="slashes-after-bracket"),
+    pytest.param("a: x // see: y\n", (1, 6), SLASHES, "`#`", id="slashes-with-colon"),
+    pytest.param(
+        "spec:\n  scalableRef\n    name: x\n",
+        (2, 3),
+        "`scalableRef` is not followed by a colon",
+        "write `scalableRef:`",
+        id="colon",
+    ),
+    pytest.param("spec\n  a: 1\n", (1, 1), "`spec` is not", "`spec:`", id="colon-at-root"),
+    pytest.param("a:\n  b: c\n  ref\n    d: x\n", (3, 3), "`ref` is not", "`ref:`", id="colon-after-sibling"),
+    pytest.param("a:\n  - ref\n      d: x\n", (2, 5), "`ref` is not", "`ref:`", id="colon-in-list"),
+    pytest.param("a:\n  ref # why\n    d: x\n", (2, 3), "`ref` is not", "`ref:`", id="colon-before-comment"),
+    pytest.param("a:\n  ref\n\n    # why\n    d: x\n", (2, 3), "`ref` is not", "`ref:`", id="colon-far-above"),
+    pytest.param("a:\n  b 3\n  c: 1\n", (2, 3), "`b 3` has no colon", "write `b: 3`", id="colon-before-value"),
+    pytest.param("a:\n  b:3\n  c: 1\n", (2, 3), "`b:3` has no space", "write `b: 3`", id="space-after-colon"),
+    pytest.param("a:\n\tb: 1\n", (2, 1), "a tab indents this line", "spaces", id="tab"),
+    pytest.param("a:\n  b: 1\n\tc: 2\n", (3, 1), "a tab indents this line", "spaces", id="tab-after-value"),
+    pytest.param('a: "foo\nb: 1\n', (1, 4), 'the quote " that opens here', 'end the text with "', id="quote"),
+    pytest.param("a: 'foo\nb: 1\n", (1, 4), "the quote ' that opens here", "end the text with '", id="single-quote"),
+    pytest.param('a: "foo\nb: "bar"\n', (1, 4), 'the quote "', "end the text", id="quote-closed-by-another"),
+    pytest.param('a: "one\n  two\n\n\n\n\n\n', (1, 4), "quote", "end the text", id="quote-far-above"),
+    pytest.param("a: [1, 2\nb: 3\n", (1, 4), "the `[` that opens here is not closed", "write `]`", id="bracket"),
+    pytest.param("a: {b: 1\nc: 2\n", (1, 4), "the `{` that opens here is not closed", "write `}`", id="brace"),
+    pytest.param("a: [\n", (1, 4), "the `[` that opens here is not closed", "write `]`", id="bracket-at-end"),
+    pytest.param("a: [x, [y]\nb: 1\n", (1, 4), "the `[` that opens here", "`]`", id="outer-bracket"),
+    pytest.param('a: ["x" "y"]\n', (1, 9), "`,` or `]` was expected", "separate", id="missing-comma"),
+    pytest.param("a: ]\n", (1, 4), "`]` closes nothing", "remove it", id="closing-bracket"),
+    pytest.param("a:\n    b: 1\n  c: 2\n", (3, 3), "indented by 2", "`b: 1` (4 spaces) or `a:` (0", id="dedent"),
+    pytest.param("a: 1\n  b: 2\n", (2, 3), "indented deeper", "same indentation", id="indent"),
+    pytest.param("a: foo: bar\n", (1, 7), "a second `:`", 'write `a: "foo: bar"`', id="second-colon"),
+    pytest.param('- a: x: "y"\n', (1, 7), "a second `:`", 'write `a: "x: \\"y\\""`', id="second-colon-and-quotes"),
+    pytest.param("{{- if .x }}\na: 1\n{{- end }}\n", (1, 1), "`{{` opens a template", "render", id="template"),
+    pytest.param("a:\n{% if x %}\n  b: 1\n", (2, 1), "`{%` opens a template", "render", id="jinja"),
+    pytest.param("schedule: */5 * * * *\n", (1, 11), "`*` cannot begin", 'write `schedule: "*/5 * * * *"`', id="cron"),
+    pytest.param(
+        "schedule: */5 * * * * # often\n", (1, 11), "`*` cannot begin", '"*/5 * * * *"`', id="cron-and-comment"
+    ),
+    pytest.param("schedule: * * * * *\n", (1, 11), "`*` cannot begin", '"* * * * *"', id="stars"),
+    pytest.param("schedule: @daily\n", (1, 11), "`@` cannot begin", '"@daily"', id="macro"),
+    pytest.param("- %5\n", (1, 3), "`%` cannot begin", "put quotes", id="percent"),
+    pytest.param("a: - b\n", (1, 4), "a list cannot begin", "line of its own", id="list-on-the-line"),
+    pytest.param('a: "x" y\n', (1, 8), "`y` stands after a complete value", "quote the whole", id="two-values"),
+    pytest.param("a: 1\n0", (2, 1), "`0` is neither a key nor a value here", "remove it", id="stray-word"),
+    pytest.param('"a" "b"\n', (1, 5), "after a complete document", "`---`", id="two-documents"),
+    pytest.param(": y\n", (1, 1), "no name stands before this colon", "write one", id="no-key"),
+    pytest.param('a: "\\d"\n', (1, 5), "not an escape", "single quotes", id="escape"),
+    pytest.param('a: "\\ud83d"\n', (1, 5), "not an escape", "single quotes", id="half-a-character"),
+]
+
+
+@pytest.mark.parametrize(("text", "at", "message", "hint"), CASES)
+def test_causes(text: str, at: tuple[int, int], message: str, hint: str) -> None:
+    (result,) = read(text)
+    assert isinstance(result, Unreadable)
+
+    assert at == (result.line, result.column)
+    assert message in result.message
+    assert hint in result.hint
+
+
+@pytest.mark.parametrize(("text", "at", "message", "hint"), CASES)
+def test_causes_count_lines_from_the_top_of_the_file(text: str, at: tuple[int, int], message: str, hint: str) -> None:
+    *_, result = read(f"x: 1\n---\n# {message}\n{text}")
+    assert isinstance(result, Unreadable)
+
+    assert (at[0] + 3, at[1]) == (result.line, result.column)
+    assert hint in result.hint
+
+
+@pytest.mark.parametrize("text", [case.values[0] for case in CASES if case.id != "no-key"])
+def test_the_portable_parser_refuses_the_same_texts(text: object) -> None:
+    (result,) = read(str(text), PortableParser)
+
+    assert isinstance(result, Unreadable)
+    assert result.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a: http://x//y\n", id="address"),
+        pytest.param("a: |\n  // script\n  b\n", id="block"),
+        pytest.param('a: "x // y"\n', id="quoted"),
+        pytest.param("a: x // y\n", id="unquoted"),
+    ],
+)
+def test_slashes_that_are_no_comment_are_left_alone(text: str) -> None:
+    assert not any(isinstance(result, Unreadable) for result in read(text))
+
+
+def test_slashes_are_not_blamed_for_another_mistake() -> None:
+    (result,) = read("a: |\n  // script\nb: [1\n")
+    assert isinstance(result, Unreadable)
+
+    assert (result.line, result.column) == (3, 4)
+    assert "not closed" in result.message
+
+
+@pytest.mark.parametrize("name", ["scheduled-capacity-1", "scheduled-capacity-2"])
+def test_the_designs_comments_are_named(name: str) -> None:
+    fixtures = Path(__file__).parents[2] / "fixtures" / "designs"
+    (result,) = read((fixtures / f"{name}.yaml").read_text())
+    assert isinstance(result, Unreadable)
+
+    assert result.message == SLASHES
