@@ -1,0 +1,42 @@
+"""Kinds of Kubernetes and of other projects that ours refer to: read, judged, never written by us."""
+
+from __future__ import annotations
+
+from springtide.apis.core import autoscalers, cluster, pods, workloads
+from springtide.apis.fields import View
+from springtide.apis.kinds import Kind, Version
+
+
+def _kind(group: str, plural: str, *, cluster_scoped: bool = False, **versions: type[View]) -> Kind:
+    """Declare a kind of others; the last of its versions is the one that they store."""
+    *_, newest = versions
+    return Kind(
+        group=group,
+        kind=versions[newest].__name__,
+        plural=plural,
+        scope="Cluster" if cluster_scoped else "Namespaced",
+        versions=tuple(Version(name=name, view=view, storage=name == newest) for name, view in versions.items()),
+        builtin=True,
+    )
+
+
+KINDS: tuple[Kind, ...] = (
+    _kind("", "namespaces", cluster_scoped=True, v1=cluster.Namespace),
+    _kind("", "nodes", cluster_scoped=True, v1=cluster.Node),
+    _kind("", "pods", v1=pods.Pod),
+    _kind("", "podtemplates", v1=pods.PodTemplate),
+    _kind("", "replicationcontrollers", v1=workloads.ReplicationController),
+    _kind("apps", "deployments", v1=workloads.Deployment),
+    _kind("apps", "replicasets", v1=workloads.ReplicaSet),
+    _kind("apps", "statefulsets", v1=workloads.StatefulSet),
+    _kind("batch", "jobs", v1=workloads.Job),
+    _kind(
+        "autoscaling",
+        "horizontalpodautoscalers",
+        v1=autoscalers.HorizontalPodAutoscalerV1,
+        v2=autoscalers.HorizontalPodAutoscaler,
+    ),
+    _kind("keda.sh", "scaledobjects", v1alpha1=autoscalers.ScaledObject),
+)
+
+__all__ = ["KINDS"]

@@ -1,0 +1,214 @@
+"""Pods and their templates: what they ask for in typed fields, everything else by name only.
+
+Names alone are enough to find a misspelled or misplaced field, and to leave every legal one in peace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from springtide.apis.core.consumers import consumer_problems
+from springtide.apis.core.resources import Resources
+from springtide.apis.fields import Context, Int32, NonEmpty, Quantity, View, by_key, doc
+from springtide.apis.meta.types import LabelSelector, Object, ObjectMeta
+from springtide.apis.problems import Problem, error
+
+_CONTAINER_FIELDS = (
+    "args",
+    "command",
+    "env",
+    "envFrom",
+    "imagePullPolicy",
+    "lifecycle",
+    "livenessProbe",
+    "readinessProbe",
+    "resizePolicy",
+    "restartPolicyRules",
+    "securityContext",
+    "startupProbe",
+    "stdin",
+    "stdinOnce",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "tty",
+    "volumeDevices",
+    "volumeMounts",
+    "workingDir",
+)
+
+
+class ContainerPort(View, kw_only=True):
+    """A port that a container listens on."""
+
+    container_port: Annotated[Int32, doc("The port inside the pod.")]
+    host_port: Annotated[Int32 | None, doc("The port of the node that it takes.")] = None
+    host_ip: Annotated[str | None, doc("The address of the node that the port is taken on.")] = None
+    name: Annotated[str | None, doc("Name that services may use.")] = None
+    protocol: Annotated[Literal["TCP", "UDP", "SCTP"] | None, doc("The protocol; TCP if not set.")] = None
+
+
+class Container(View, kw_only=True):
+    """A container of a pod."""
+
+    __opaque__ = _CONTAINER_FIELDS
+
+    name: Annotated[NonEmpty, doc("Name, unique in the pod.")]
+    image: Annotated[str | None, doc("Image that is run.")] = None
+    resources: Annotated[Resources | None, doc("What the container asks for.")] = None
+    ports: Annotated[tuple[ContainerPort, ...] | None, doc("Ports that the container listens on.")] = None
+    restart_policy: Annotated[
+        str | None, doc("Always makes an init container a sidecar, which runs as long as the pod.")
+    ] = None
+
+    @property
+    def sidecar(self) -> bool:
+        """Whether an init container keeps running beside the others."""
+        return self.restart_policy == "Always"
+
+
+class PodResourceClaim(View, kw_only=True):
+    """Devices that the pod claims."""
+
+    name: Annotated[NonEmpty, doc("Name that containers use.")]
+    resource_claim_name: Annotated[str | None, doc("An existing claim.")] = None
+    resource_claim_template_name: Annotated[str | None, doc("A template that a claim is made from.")] = None
+
+
+class Toleration(View, kw_only=True):
+    """A taint that the pod puts up with."""
+
+    key: Annotated[str | None, doc("Key of the taint; every taint if not set.")] = None
+    operator: Annotated[
+        Literal["Exists", "Equal", "Lt", "Gt"] | None, doc("How the value is compared; Equal if not set.")
+    ] = None
+    value: Annotated[str | None, doc("Value of the taint.")] = None
+    effect: Annotated[
+        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None, doc("Effect; every one if not set.")
+    ] = None
+    toleration_seconds: Annotated[int | None, doc("How long a NoExecute taint is put up with.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find tolerations that the API server refuses."""
+        if not self.key and self.operator != "Exists":
+            yield error(("operator",), "a toleration without a key needs operator Exists", "add `operator: Exists`")
+        if self.operator == "Exists" and self.value:
+            yield error(("value",), "operator Exists takes no value", "remove `value`, or write `operator: Equal`")
+
+
+class TopologySpreadConstraint(View, kw_only=True):
+    """How evenly pods spread over parts of the cluster."""
+
+    max_skew: Annotated[Annotated[int, Meta(ge=1)], doc("How uneven the spread may be.")]
+    topology_key: Annotated[NonEmpty, doc("The node label that tells the parts apart.")]
+    when_unsatisfiable: Annotated[Literal["DoNotSchedule", "ScheduleAnyway"], doc("Whether it must hold.")]
+    label_selector: Annotated[LabelSelector | None, doc("Which pods are counted.")] = None
+    match_label_keys: Annotated[tuple[str, ...] | None, doc("Labels whose values must be the pod's.")] = None
+    min_domains: Annotated[Annotated[int, Meta(ge=1)] | None, doc("How many parts there must be.")] = None
+    node_affinity_policy: Annotated[Literal["Honor", "Ignore"] | None, doc("Whether affinity counts.")] = None
+    node_taints_policy: Annotated[Literal["Honor", "Ignore"] | None, doc("Whether taints count.")] = None
+
+
+Containers = Annotated[tuple[Container, ...], by_key("name")]
+
+
+class PodSpec(View, kw_only=True):
+    """What a pod runs, and where it may run."""
+
+    __opaque__ = (
+        "activeDeadlineSeconds",
+        "affinity",
+        "automountServiceAccountToken",
+        "dnsConfig",
+        "dnsPolicy",
+        "enableServiceLinks",
+        "ephemeralContainers",
+        "hostAliases",
+        "hostIPC",
+        "hostNetwork",
+        "hostPID",
+        "hostUsers",
+        "hostname",
+        "hostnameOverride",
+        "imagePullSecrets",
+        "os",
+        "preemptionPolicy",
+        "readinessGates",
+        "schedulingGates",
+        "schedulingGroup",
+        "securityContext",
+        "serviceAccount",
+        "serviceAccountName",
+        "setHostnameAsFQDN",
+        "shareProcessNamespace",
+        "subdomain",
+        "terminationGracePeriodSeconds",
+        "volumes",
+        "workloadRef",
+    )
+
+    containers: Annotated[
+        Annotated[tuple[Container, ...], Meta(min_length=1), by_key("name")],
+        doc("The containers that run side by side."),
+    ]
+    init_containers: Annotated[Containers | None, doc("Containers that run before, in order; and sidecars.")] = None
+    resources: Annotated[Resources | None, doc("What all containers together ask for.")] = None
+    overhead: Annotated[dict[str, Quantity] | None, doc("What running the pod itself costs.")] = None
+    resource_claims: Annotated[tuple[PodResourceClaim, ...] | None, doc("Devices that the pod claims.")] = None
+    node_selector: Annotated[dict[str, str] | None, doc("Labels that the node must have.")] = None
+    node_name: Annotated[str | None, doc("The node that the pod is bound to.")] = None
+    tolerations: Annotated[tuple[Toleration, ...] | None, doc("Taints that the pod puts up with.")] = None
+    topology_spread_constraints: Annotated[
+        tuple[TopologySpreadConstraint, ...] | None, doc("How evenly pods spread.")
+    ] = None
+    priority: Annotated[Int32 | None, doc("Priority, set from the class.")] = None
+    priority_class_name: Annotated[str | None, doc("Name of the PriorityClass.")] = None
+    restart_policy: Annotated[
+        Literal["Always", "OnFailure", "Never"] | None, doc("When containers are started again.")
+    ] = None
+    runtime_class_name: Annotated[str | None, doc("Name of the RuntimeClass.")] = None
+    scheduler_name: Annotated[str | None, doc("Who places the pod.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find init containers that share their name with a container: each kind alone is checked as a keyed list."""
+        taken = {container.name for container in self.containers}
+        for position, container in enumerate(self.init_containers or ()):
+            if container.name in taken:
+                yield error(
+                    ("initContainers", position, "name"), f'"{container.name}" is the name of a container already'
+                )
+
+
+class PodTemplateSpec(View, kw_only=True):
+    """The pod that is made."""
+
+    metadata: Annotated[ObjectMeta | None, doc("Labels and annotations of the pods.")] = None
+    spec: Annotated[PodSpec, doc("What the pods run.")]
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find pods that half say which ProvisioningRequest they consume."""
+        for problem in consumer_problems(self.metadata):
+            yield problem.under("metadata")
+
+
+class PodTemplate(Object, kw_only=True):
+    """A pod to be made, as an object of its own."""
+
+    __mistaken__ = {"spec": "a PodTemplate holds its pod in `template`: write `template:` and put `spec` under it"}
+
+    template: Annotated[PodTemplateSpec, doc("The pod.")]
+
+
+class Pod(Object, kw_only=True):
+    """A pod."""
+
+    __opaque__ = ("status",)
+
+    spec: Annotated[PodSpec, doc("What the pod runs.")]
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find pods that half say which ProvisioningRequest they consume."""
+        for problem in consumer_problems(self.metadata):
+            yield problem.under("metadata")

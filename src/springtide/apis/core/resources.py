@@ -1,0 +1,112 @@
+"""What a container may ask for, and what is wrong with what it asks for.
+
+Kubernetes knows a handful of resources by plain names; every other one carries the domain of whoever offers it.
+A plain name that Kubernetes does not know is therefore always a slip, and one that is refused only when a pod is made:
+long after the template with the slip was accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from springtide.apis.fields import Context, Quantity, View, doc
+from springtide.apis.problems import Problem, error
+from springtide.apis.suggestions import nearest
+from springtide.quantity import Quantity as Amount
+
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+_HUGE_PAGES = "hugepages-"
+_ABBREVIATIONS = {
+    "mem": "memory",
+    "ram": "memory",
+    "cores": "cpu",
+    "vcpu": "cpu",
+    "storage": "ephemeral-storage",
+    "disk": "ephemeral-storage",
+    "gpu": "nvidia.com/gpu",
+    "gpus": "nvidia.com/gpu",
+}
+
+
+def is_qualified(name: str) -> bool:
+    """Tell whether a resource is named with the domain of whoever offers it, as in `nvidia.com/gpu`."""
+    return "/" in name
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a pod can ask for a resource of this name."""
+    return is_qualified(name) or name in _PLAIN or (name.startswith(_HUGE_PAGES) and name != _HUGE_PAGES)
+
+
+def is_huge_page(name: str) -> bool:
+    """Tell whether this is memory in pages of a fixed, large size."""
+    return name.startswith(_HUGE_PAGES)
+
+
+def meant_resource(name: str) -> str | None:
+    """Find the resource that a name is a slip or an abbreviation of."""
+    folded = name.lower()
+    return _ABBREVIATIONS.get(folded) or nearest(name, (*_PLAIN, f"{_HUGE_PAGES}2Mi", f"{_HUGE_PAGES}1Gi"))
+
+
+def amounts(quantities: Mapping[str, str | int | float] | None) -> dict[str, Amount]:
+    """Read the quantities of a list of resources."""
+    return {name: Amount.parse(quantity) for name, quantity in (quantities or {}).items()}
+
+
+def name_problems(names: Mapping[str, Any] | None) -> Iterator[Problem]:
+    """Find names of resources that no pod can ask for; paths are relative to the list of resources."""
+    for name in names or {}:
+        if is_known(name):
+            continue
+        guess = meant_resource(name)
+        hint = f"did you mean `{guess}`?" if guess else "name it with its domain, such as `example.com/widget`"
+        known = ", ".join(_PLAIN)
+        yield error(
+            (name,), f"`{name}` is not a resource: without a domain only {known} and {_HUGE_PAGES}SIZE are", hint
+        )
+
+
+def amount_problems(quantities: Mapping[str, str | int | float] | None) -> Iterator[Problem]:
+    """Find amounts that no pod can ask for; paths are relative to the list of resources."""
+    for name, amount in amounts(quantities).items():
+        if amount.sign < 0:
+            yield error((name,), f"`{name}` must not be negative, is {amount}")
+        elif is_qualified(name) and amount.milli % 1000:
+            yield error((name,), f"`{name}` comes in whole pieces only, is {amount}", f"write {amount.units}")
+
+
+class ResourceClaimReference(View, kw_only=True):
+    """A claim of the pod that a container uses."""
+
+    name: Annotated[str, doc("Name of an entry in the pod's `resourceClaims`.")]
+    request: Annotated[str | None, doc("The request of the claim that is used; all of them if not set.")] = None
+
+
+class Resources(View, kw_only=True):
+    """What a container or a pod asks for, and what it may use at most."""
+
+    requests: Annotated[
+        dict[str, Quantity] | None,
+        doc("What is set aside on the node; what is not given here is as much as the limit."),
+    ] = None
+    limits: Annotated[dict[str, Quantity] | None, doc("What may be used at most.")] = None
+    claims: Annotated[tuple[ResourceClaimReference, ...] | None, doc("Claims of devices that are used.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find names and amounts that the API server refuses, and requests that do not fit the limits."""
+        for key, quantities in (("requests", self.requests), ("limits", self.limits)):
+            for problem in (*name_problems(quantities), *amount_problems(quantities)):
+                yield problem.under(key)
+        limits = amounts(self.limits)
+        for name, request in amounts(self.requests).items():
+            limit = limits.get(name)
+            if limit is not None and request > limit:
+                yield error(("requests", name), f"`{name}` requests {request}, more than its limit of {limit}")
+            elif is_known(name) and (is_qualified(name) or is_huge_page(name)) and request != limit:
+                yield error(
+                    ("requests", name),
+                    f"`{name}` cannot be shared: its limit must be the request of {request}",
+                    f"set `limits` for `{name}` to {request}",
+                )

@@ -1,0 +1,133 @@
+"""The words in which the kinds are declared.
+
+A kind is a tree of `View` classes. From this one declaration come the typed view, the structural validation of what
+users write, the defaults, and the CRD. Declare a field as::
+
+    replicas: Annotated[Count, doc("How many.")]
+    priority: Annotated[Int32 | None, doc("The higher wins."), extension] = None
+
+* Bounds go on the plain type (``Annotated[int, int32(1, 32)] | None``), never around an optional one.
+* A field without a default is required. ``None`` means optional; any other scalar default is also the API's default.
+* Names are written in snake case and become camel case on the wire; the exceptions stand in `json_name`.
+* `extension` marks what upstream's schema does not have: it is left out of the `stock` CRDs.
+* `text_format("cron-rule")` names a check of `springtide.apis.formats`.
+* ``__rules__`` are CEL rules for the CRD; ``problems`` is the same and more in Python, for every reader of problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, dataclass_transform
+
+import msgspec
+from msgspec import Meta
+
+from springtide.apis.problems import Problem
+
+INT32_MAX = 2**31 - 1
+
+_IRREGULAR = {
+    "provider_id": "providerID",
+    "image_id": "imageID",
+    "cluster_ip": "clusterIP",
+    "host_ip": "hostIP",
+    "host_pid": "hostPID",
+    "host_ipc": "hostIPC",
+    "pod_cidr": "podCIDR",
+    "from_": "from",
+}
+
+
+def json_name(name: str) -> str:
+    """Give the wire's name of a Python attribute: camel case, but for the few that Kubernetes spells otherwise."""
+    if name in _IRREGULAR:
+        return _IRREGULAR[name]
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check may know besides the object: the time it is made at, and the zone of objects that name none."""
+
+    now: int
+    default_zone: str = "UTC"
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A CEL rule of a CRD, and what it says when it does not hold."""
+
+    rule: str
+    message: str
+    extension: bool = False
+
+
+# Type checkers take subclasses for mutable unless they are told that being frozen is inherited, as msgspec has it.
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class View(msgspec.Struct, frozen=True, rename=json_name):
+    """A typed, read-only view of a part of an object: the fields we know; the raw object keeps the rest."""
+
+    __rules__: ClassVar[tuple[Rule, ...]] = ()
+    __mistaken__: ClassVar[dict[str, str]] = {}
+    """Names that people write for a field, and the hint that mends it."""
+    __opaque__: ClassVar[tuple[str, ...]] = ()
+    """Fields that exist but that nothing here reads."""
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find what is wrong beyond the structure of single fields; paths are relative to this view."""
+        yield from ()
+
+
+def doc(description: str) -> Meta:
+    """Describe a field, for CRDs and `kubectl explain`."""
+    return Meta(description=description)
+
+
+def schema(**keywords: Any) -> Meta:
+    """Add OpenAPI keywords; an underscore stands for a dash (``x_kubernetes_list_type="map"``)."""
+    return Meta(extra_json_schema={key.replace("_", "-"): value for key, value in keywords.items()})
+
+
+def default(value: Any) -> Meta:
+    """Give a default to a field whose Python default cannot say it: a list or an object."""
+    return Meta(extra={"default": value})
+
+
+def text_format(name: str) -> Meta:
+    """Check the value with the format of this name."""
+    return Meta(extra={"format": name})
+
+
+def rules(*listed: Rule) -> Meta:
+    """Put CEL rules on a single field."""
+    return Meta(extra={"rules": listed})
+
+
+def stock(**keywords: Any) -> Meta:
+    """Keywords that replace the whole schema of this field in the `stock` CRDs."""
+    return Meta(extra={"stock": {key.replace("_", "-"): value for key, value in keywords.items()}})
+
+
+def by_key(*keys: str) -> Meta:
+    """Make a list one whose entries are told apart by these keys; two entries with the same keys are an error."""
+    return Meta(extra={"list_map_keys": keys})
+
+
+def int32(low: int = -(2**31), high: int = INT32_MAX) -> Meta:
+    """Bound an integer of 32 bits."""
+    return Meta(ge=low, le=high, extra_json_schema={"format": "int32"})
+
+
+extension = Meta(extra={"extension": True})
+as_set = Meta(extra={"list_set": True})
+atomic = schema(x_kubernetes_list_type="atomic")
+open_object = schema(x_kubernetes_preserve_unknown_fields=True)
+
+Int32 = Annotated[int, int32()]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, extra_json_schema={"format": "int64"})]
+Count = Annotated[int, int32(0)]
+PositiveCount = Annotated[int, int32(1)]
+NonEmpty = Annotated[str, Meta(min_length=1)]
+Quantity = Annotated[str | int | float, text_format("quantity")]
+Zone = Annotated[str, Meta(min_length=1), text_format("zone")]
+Time = Annotated[str, schema(format="date-time"), text_format("time")]
+DnsName = Annotated[str, Meta(min_length=1, max_length=253), text_format("dns-subdomain")]

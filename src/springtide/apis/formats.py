@@ -1,0 +1,150 @@
+"""Named checks of single values: what a parser knows and a pattern cannot say."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from springtide import quantity
+from springtide.almanac import Cron, CronError, Dialect, UnknownZone, load_zone
+from springtide.almanac.zone_names import fixed_abbreviation_warning
+from springtide.apis.meta.instants import parse_instant
+from springtide.apis.problems import Problem, error, warning
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+
+
+def _quantity(value: Any) -> Iterator[Problem]:
+    try:
+        quantity.Quantity.parse(value)
+    except quantity.QuantityError as failure:
+        yield error((), failure.message, failure.hint)
+
+
+def _zone(value: str) -> Iterator[Problem]:
+    try:
+        load_zone(value)
+    except UnknownZone as failure:
+        yield error((), str(failure), failure.hint)
+        return
+    if (surprise := fixed_abbreviation_warning(value)) is not None:
+        yield warning((), surprise)
+
+
+def _time(value: str) -> Iterator[Problem]:
+    try:
+        parse_instant(value)
+    except ValueError as failure:
+        yield error((), str(failure), "write date, time and offset, such as 2026-11-27T06:00:00Z")
+
+
+def _date(value: str) -> Iterator[Problem]:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value, re.ASCII):
+        yield error((), f'"{value}" is not a date', "write year-month-day, such as 2026-12-24")
+        return
+    try:
+        datetime.date.fromisoformat(value)
+    except ValueError:
+        yield error((), f"{value} is not a day of the calendar")
+
+
+def _month_day(value: str) -> Iterator[Problem]:
+    if not re.fullmatch(r"\d{2}-\d{2}", value, re.ASCII):
+        yield error((), f'"{value}" is not a day of the year', "write month-day, such as 12-24")
+        return
+    try:
+        datetime.date.fromisoformat(f"2024-{value}")  # a leap year: 02-29 is a day of some years
+    except ValueError:
+        yield error((), f"{value} is not a day of any year")
+
+
+def _cron(dialect: Dialect) -> Callable[[str], Iterator[Problem]]:
+    def check(value: str) -> Iterator[Problem]:
+        try:
+            Cron.parse(value, dialect)
+        except CronError as failure:
+            yield error((), failure.message, failure.hint)
+
+    return check
+
+
+def _dns_subdomain(value: str) -> Iterator[Problem]:
+    if all(_LABEL.fullmatch(part) for part in value.split(".")):
+        return
+    proposal = re.sub(r"[^a-z0-9.-]+", "-", value.lower()).strip("-.")
+    proposed = bool(proposal) and all(_LABEL.fullmatch(part) for part in proposal.split("."))
+    hint = f"write `{proposal}`" if proposed else "use lower-case letters, digits, `-` and `.`"
+    yield error((), f'"{value}" is not a legal name', hint)
+
+
+def _path_segment(value: str) -> Iterator[Problem]:
+    if value in (".", ".."):
+        yield error((), f'"{value}" cannot be a name')
+    elif "/" in value or "%" in value:
+        yield error((), f'"{value}" is not a legal name', "a name holds neither `/` nor `%`")
+
+
+def _qualified(name: str) -> bool:
+    prefix, slash, part = name.rpartition("/")
+    if slash and not (0 < len(prefix) <= 253 and all(_LABEL.fullmatch(p) for p in prefix.split("."))):
+        return False
+    return 0 < len(part) <= 63 and _NAME_PART.fullmatch(part) is not None
+
+
+def _labels(value: dict[str, str]) -> Iterator[Problem]:
+    for key, label in value.items():
+        if not _qualified(key):
+            yield error((key,), f'"{key}" is not a legal label name')
+        if label and (len(label) > 63 or not _NAME_PART.fullmatch(label)):
+            yield error(
+                (key,),
+                f'"{label}" is not a legal label value',
+                "up to 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit",
+            )
+
+
+def _annotations(value: dict[str, str]) -> Iterator[Problem]:
+    for key in value:
+        if not _qualified(key.lower()):
+            yield error((key,), f'"{key}" is not a legal annotation name')
+
+
+def _amount(parse: Callable[[Any], object]) -> Callable[[Any], Iterator[Problem]]:
+    def check(value: Any) -> Iterator[Problem]:
+        try:
+            parse(value)
+        except quantity.AmountError as failure:
+            yield error((), failure.message, failure.hint)
+
+    return check
+
+
+def _finite_duration(value: str) -> int | None:
+    seconds = quantity.parse_karpenter_duration(value)
+    if seconds is None:
+        msg = "`Never` is not a duration here"
+        raise quantity.DurationError(msg, "leave the field out instead")
+    return seconds
+
+
+FORMATS: dict[str, Callable[[Any], Iterator[Problem]]] = {
+    "annotations": _annotations,
+    "cron-budget": _cron(Dialect.BUDGET),
+    "cron-rule": _cron(Dialect.RULE),
+    "date": _date,
+    "dns-subdomain": _dns_subdomain,
+    "karpenter-duration": _amount(_finite_duration),
+    "karpenter-duration-or-never": _amount(quantity.parse_karpenter_duration),
+    "labels": _labels,
+    "month-day": _month_day,
+    "node-count": _amount(quantity.IntOrPercent.parse),
+    "path-segment": _path_segment,
+    "quantity": _quantity,
+    "time": _time,
+    "window-duration": _amount(quantity.parse_window_duration),
+    "zone": _zone,
+}
+"""Every format that a field can name, and its check; paths are relative to the value."""

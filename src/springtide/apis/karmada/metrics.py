@@ -1,0 +1,164 @@
+"""What a FederatedHPA follows: the metrics of Kubernetes' own autoscaler, version 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from springtide.apis.fields import Context, Int32, NonEmpty, PositiveCount, Quantity, View, doc
+from springtide.apis.meta.types import LabelSelector, ScaleTargetReference
+from springtide.apis.problems import Problem, error
+
+_SOURCES = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
+_TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
+
+MetricType = Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
+
+
+class MetricIdentifier(View, kw_only=True):
+    """Which metric, of those with a name."""
+
+    name: Annotated[NonEmpty, doc("Name of the metric.")]
+    selector: Annotated[LabelSelector | None, doc("Labels of the series; all of the name if not set.")] = None
+
+
+class MetricTarget(View, kw_only=True):
+    """What the metric shall be."""
+
+    type: Annotated[
+        Literal["Utilization", "Value", "AverageValue"],
+        doc("Utilization is a percentage of requests, Value the whole, AverageValue the part of each pod."),
+    ]
+    value: Annotated[Quantity | None, doc("The target of type Value.")] = None
+    average_value: Annotated[Quantity | None, doc("The target of type AverageValue.")] = None
+    average_utilization: Annotated[PositiveCount | None, doc("The percentage of type Utilization.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find targets without the number that their type asks for."""
+        given = {
+            "value": self.value,
+            "averageValue": self.average_value,
+            "averageUtilization": self.average_utilization,
+        }
+        if given[_TARGETS[self.type]] is None:
+            name = _TARGETS[self.type]
+            yield error((name,), f"a target of type {self.type} needs `{name}`", f"write `{name}`")
+
+
+class ResourceMetricSource(View, kw_only=True):
+    """CPU or memory of the pods."""
+
+    name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
+    target: Annotated[MetricTarget, doc("What it shall be.")]
+
+
+class ContainerResourceMetricSource(View, kw_only=True):
+    """CPU or memory of one container of the pods."""
+
+    name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
+    container: Annotated[NonEmpty, doc("The container.")]
+    target: Annotated[MetricTarget, doc("What it shall be.")]
+
+
+class PodsMetricSource(View, kw_only=True):
+    """A metric that every pod has."""
+
+    metric: Annotated[MetricIdentifier, doc("Which metric.")]
+    target: Annotated[MetricTarget, doc("What it shall be.")]
+
+
+class ObjectMetricSource(View, kw_only=True):
+    """A metric of one other object."""
+
+    described_object: Annotated[ScaleTargetReference, doc("The object.")]
+    metric: Annotated[MetricIdentifier, doc("Which metric.")]
+    target: Annotated[MetricTarget, doc("What it shall be.")]
+
+
+class ExternalMetricSource(View, kw_only=True):
+    """A metric from outside the cluster."""
+
+    metric: Annotated[MetricIdentifier, doc("Which metric.")]
+    target: Annotated[MetricTarget, doc("What it shall be.")]
+
+
+class MetricSpec(View, kw_only=True):
+    """One metric: its type, and the source of that type."""
+
+    type: Annotated[MetricType, doc("Which of the sources is set.")]
+    resource: Annotated[ResourceMetricSource | None, doc("Of the pods' requests.")] = None
+    container_resource: Annotated[ContainerResourceMetricSource | None, doc("Of one container's requests.")] = None
+    pods: Annotated[PodsMetricSource | None, doc("Of every pod.")] = None
+    object: Annotated[ObjectMetricSource | None, doc("Of another object.")] = None
+    external: Annotated[ExternalMetricSource | None, doc("From outside the cluster.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find metrics whose source is not the one that their type names."""
+        given = {
+            "resource": self.resource,
+            "containerResource": self.container_resource,
+            "pods": self.pods,
+            "object": self.object,
+            "external": self.external,
+        }
+        wanted = _SOURCES[self.type]
+        if given[wanted] is None:
+            yield error((wanted,), f"a metric of type {self.type} needs `{wanted}`", f"write `{wanted}`")
+        for name, source in given.items():
+            if source is not None and name != wanted:
+                yield error((name,), f"`{name}` does not go with type {self.type}", f"remove `{name}`")
+
+
+class MetricValueStatus(View, kw_only=True):
+    """A value of a metric."""
+
+    value: Annotated[Quantity | None, doc("The whole.")] = None
+    average_value: Annotated[Quantity | None, doc("The part of each pod.")] = None
+    average_utilization: Annotated[Int32 | None, doc("The percentage of requests.")] = None
+
+
+class ResourceMetricStatus(View, kw_only=True):
+    """The latest value of a resource."""
+
+    name: Annotated[str, doc("The resource.")]
+    current: Annotated[MetricValueStatus, doc("Its value.")]
+
+
+class ContainerResourceMetricStatus(View, kw_only=True):
+    """The latest value of a container's resource."""
+
+    name: Annotated[str, doc("The resource.")]
+    container: Annotated[str, doc("The container.")]
+    current: Annotated[MetricValueStatus, doc("Its value.")]
+
+
+class NamedMetricStatus(View, kw_only=True):
+    """The latest value of a metric with a name."""
+
+    metric: Annotated[MetricIdentifier, doc("The metric.")]
+    current: Annotated[MetricValueStatus, doc("Its value.")]
+
+
+class ObjectMetricStatus(View, kw_only=True):
+    """The latest value of another object's metric."""
+
+    described_object: Annotated[ScaleTargetReference, doc("The object.")]
+    metric: Annotated[MetricIdentifier, doc("The metric.")]
+    current: Annotated[MetricValueStatus, doc("Its value.")]
+
+
+class MetricStatus(View, kw_only=True):
+    """The latest value of one metric."""
+
+    type: Annotated[MetricType, doc("Which of the sources is set.")]
+    resource: Annotated[ResourceMetricStatus | None, doc("Of the pods' requests.")] = None
+    container_resource: Annotated[ContainerResourceMetricStatus | None, doc("Of one container's requests.")] = None
+    pods: Annotated[NamedMetricStatus | None, doc("Of every pod.")] = None
+    object: Annotated[ObjectMetricStatus | None, doc("Of another object.")] = None
+    external: Annotated[NamedMetricStatus | None, doc("From outside the cluster.")] = None

@@ -1,0 +1,323 @@
+"""NodePool and NodeClaim as `karpenter.sh/v1beta1` had them, the version that budgets by reason were designed for.
+
+It is wider than any server's v1beta1 ever was: fields that came later are accepted, so that every stored object can
+be shown in it. Incomplete pools, such as a design document shows, are read with warnings: what they say about budgets
+can be checked and looked ahead although no server takes them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from springtide.apis.fields import (
+    Context,
+    Count,
+    Int32,
+    NonEmpty,
+    Rule,
+    View,
+    default,
+    doc,
+    extension,
+    rules,
+)
+from springtide.apis.karpenter import budget_checks, disruption, types
+from springtide.apis.karpenter.disruption import Duration, DurationOrNever
+from springtide.apis.karpenter.scheduling import Requirements, ResourceAmounts, Taint
+from springtide.apis.meta.types import Object
+from springtide.apis.problems import Problem, error, warning
+
+_SIGNALS = (
+    "memory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+    "pid.available",
+)
+_RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
+
+
+def _keys_among(allowed: tuple[str, ...]) -> Meta:
+    listed = ", ".join(f"'{name}'" for name in allowed)
+    return rules(Rule(f"self.all(x, x in [{listed}])", f"use only the keys {', '.join(allowed)}"))
+
+
+_Thresholds = Annotated[dict[str, str], Meta(max_length=6)]
+_Reserved = Annotated[dict[str, str], Meta(max_length=4)]
+_Percent = Annotated[int, Meta(ge=0, le=100, extra_json_schema={"format": "int32"})]
+
+
+class Kubelet(View, kw_only=True):
+    """Settings of the kubelet; in v1 they are the node class's."""
+
+    __rules__ = (
+        Rule(
+            "!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent)"
+            " || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",
+            "make `imageGCHighThresholdPercent` greater than `imageGCLowThresholdPercent`",
+        ),
+        Rule(
+            "!has(self.evictionSoft) || (has(self.evictionSoftGracePeriod)"
+            " && self.evictionSoft.all(x, x in self.evictionSoftGracePeriod))",
+            "give every threshold of `evictionSoft` a period in `evictionSoftGracePeriod`",
+        ),
+        Rule(
+            "!has(self.evictionSoftGracePeriod) || (has(self.evictionSoft)"
+            " && self.evictionSoftGracePeriod.all(x, x in self.evictionSoft))",
+            "give every period of `evictionSoftGracePeriod` a threshold in `evictionSoft`",
+        ),
+    )
+
+    cluster_dns: Annotated[tuple[str, ...] | None, doc("Addresses of the cluster's DNS servers.")] = msgspec.field(
+        name="clusterDNS", default=None
+    )
+    max_pods: Annotated[Count | None, doc("How many pods a node may run.")] = None
+    pods_per_core: Annotated[Count | None, doc("How many pods a node may run for each core.")] = None
+    system_reserved: Annotated[
+        _Reserved | None, doc("What is kept for the operating system."), _keys_among(_RESERVABLE)
+    ] = None
+    kube_reserved: Annotated[_Reserved | None, doc("What is kept for Kubernetes itself."), _keys_among(_RESERVABLE)] = (
+        None
+    )
+    eviction_hard: Annotated[_Thresholds | None, doc("When pods are evicted at once."), _keys_among(_SIGNALS)] = None
+    eviction_soft: Annotated[
+        _Thresholds | None, doc("When pods are evicted after a grace period."), _keys_among(_SIGNALS)
+    ] = None
+    eviction_soft_grace_period: Annotated[
+        _Thresholds | None, doc("The grace period of each soft threshold."), _keys_among(_SIGNALS)
+    ] = None
+    eviction_max_pod_grace_period: Annotated[
+        Int32 | None, doc("The longest grace period in seconds that a soft eviction gives a pod.")
+    ] = None
+    image_gc_high_threshold_percent: Annotated[
+        _Percent | None, doc("How full a disk must be before images are removed.")
+    ] = msgspec.field(name="imageGCHighThresholdPercent", default=None)
+    image_gc_low_threshold_percent: Annotated[
+        _Percent | None, doc("How full a disk may stay when images are removed.")
+    ] = msgspec.field(name="imageGCLowThresholdPercent", default=None)
+    cpu_cfs_quota: Annotated[bool | None, doc("Whether limits of CPU are enforced.")] = msgspec.field(
+        name="cpuCFSQuota", default=None
+    )
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find thresholds that do not go together, and keys that the kubelet does not know."""
+        high, low = self.image_gc_high_threshold_percent, self.image_gc_low_threshold_percent
+        if high is not None and low is not None and high <= low:
+            message = f"{high} is not greater than `imageGCLowThresholdPercent`, {low}"
+            yield error(("imageGCHighThresholdPercent",), message)
+        soft, periods = self.eviction_soft or {}, self.eviction_soft_grace_period or {}
+        for name in (name for name in soft if name not in periods):
+            yield error(("evictionSoft", name), f"`{name}` has no period in `evictionSoftGracePeriod`")
+        for name in (name for name in periods if name not in soft):
+            yield error(("evictionSoftGracePeriod", name), f"`{name}` has no threshold in `evictionSoft`")
+        for field, given, allowed in (
+            ("systemReserved", self.system_reserved, _RESERVABLE),
+            ("kubeReserved", self.kube_reserved, _RESERVABLE),
+            ("evictionHard", self.eviction_hard, _SIGNALS),
+            ("evictionSoft", self.eviction_soft, _SIGNALS),
+        ):
+            for name in (name for name in given or {} if name not in allowed):
+                yield error((field, name), f"`{name}` is not one of {', '.join(allowed)}")
+
+
+class NodeClassReference(View, kw_only=True):
+    """The object that says how the provider makes nodes."""
+
+    __mistaken__: ClassVar[dict[str, str]] = {"group": "write `apiVersion`, group and version"}
+
+    api_version: Annotated[str | None, doc("Group and version of the node class.")] = None
+    kind: Annotated[str | None, doc("Kind of the node class.")] = None
+    name: Annotated[NonEmpty, doc("Name of the node class.")]
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find what v1 cannot do without."""
+        for field, value in (("apiVersion", self.api_version), ("kind", self.kind)):
+            if not value:
+                yield warning((field,), f"`{field}` is not set, which v1 requires", f"set `{field}`")
+
+
+class Budget(disruption.Budget, kw_only=True):
+    """How many nodes of the pool may be disrupted at once: always, or while the budget's window is open."""
+
+    __rules__ = (
+        Rule("!has(self.duration) || has(self.schedule)", "set `schedule`, or remove `duration`"),
+        *(rule for rule in disruption.Budget.__rules__ if rule.extension),
+    )
+    __lone_schedule__ = "always open"
+
+
+_Budgets = Annotated[tuple[Budget, ...], Meta(max_length=50), default([{"nodes": "10%"}])]
+
+
+class Disruption(View, kw_only=True):
+    """When Karpenter may take nodes away."""
+
+    __mistaken__: ClassVar[dict[str, str]] = disruption.Disruption.__mistaken__ | {
+        "ttlSecondsUntilExpired": "write `expireAfter`"
+    }
+
+    consolidate_after: Annotated[
+        DurationOrNever | None,
+        doc("How long a node must be empty, or without changes of its pods, before it is consolidated."),
+    ] = None
+    consolidation_policy: Annotated[Literal["WhenEmpty", "WhenUnderutilized"], doc("Which nodes are consolidated.")] = (
+        "WhenUnderutilized"
+    )
+    expire_after: Annotated[DurationOrNever, doc("How old a node may become; Never lets it live.")] = "720h"
+    budgets: Annotated[
+        _Budgets, doc("How many nodes may be disrupted at once; the tightest budget counts. 10% if not set.")
+    ] = (Budget(),)
+    budget_default: Annotated[
+        Literal["Floor", "Fallback"],
+        doc(
+            "What a budget without reasons means. Fallback: it counts only for reasons that no active budget names."
+            " Floor: for every reason."
+        ),
+        extension,
+    ] = "Fallback"
+    budget_accounting: Annotated[
+        Literal["Total", "PerReason"],
+        doc(
+            "Which nodes use up a budget. Total: every node that is being disrupted."
+            " PerReason: those that are disrupted for the same reason."
+        ),
+        extension,
+    ] = "Total"
+    expiration_policy: Annotated[
+        Literal["Forceful", "Graceful"],
+        doc("Whether expired nodes go when the budgets for Expired allow it (Graceful), or at once (Forceful)."),
+        extension,
+    ] = "Graceful"
+
+    def problems(self, context: Context) -> Iterator[Problem]:
+        """Find what servers of this version refuse, and budgets that do not do what they seem to."""
+        if self.consolidation_policy == "WhenEmpty" and self.consolidate_after is None:
+            message = "v1beta1 servers refuse the policy WhenEmpty without `consolidateAfter`; it is read as 0s here"
+            yield warning(("consolidationPolicy",), message, "set `consolidateAfter`")
+        if self.consolidation_policy == "WhenUnderutilized" and self.consolidate_after not in (None, "Never"):
+            message = "v1beta1 servers refuse `consolidateAfter` with the policy WhenUnderutilized; v1 takes it"
+            yield warning(("consolidateAfter",), message, "convert the object to karpenter.sh/v1")
+        yield from budget_checks.disruption_problems(self, context)
+
+
+class NodeTemplateSpec(View, kw_only=True):
+    """What the nodes of the pool are like."""
+
+    __rules__ = (Rule("has(self.nodeClassRef) && has(self.requirements)", "set `nodeClassRef` and `requirements`"),)
+
+    requirements: Annotated[
+        Requirements | None, doc("What the labels of every node must be."), types.POOL_REQUIREMENTS_RULES
+    ] = None
+    node_class_ref: Annotated[NodeClassReference | None, doc("How the provider makes the nodes.")] = None
+    taints: Annotated[tuple[Taint, ...] | None, doc("Taints of every node.")] = None
+    startup_taints: Annotated[
+        tuple[Taint, ...] | None,
+        doc("Taints that a node starts with and that something takes away; pods need not tolerate them."),
+    ] = None
+    resources: Annotated[types.ClaimResources | None, doc("Stays empty in a pool.")] = None
+    kubelet: Annotated[Kubelet | None, doc("Settings of the kubelet.")] = None
+    termination_grace_period: Annotated[
+        Duration | None,
+        doc("How long pods may hold up the end of a node before they are deleted; for ever if not set."),
+        extension,
+    ] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find what is missing before a server takes the pool."""
+        for name, value in (("nodeClassRef", self.node_class_ref), ("requirements", self.requirements)):
+            if value is None:
+                yield _incomplete((name,), f"spec.template.spec.{name}")
+        for problem in types.pool_requirement_problems(self.requirements or ()):
+            yield problem.under("requirements")
+
+
+class NodeTemplate(View, kw_only=True):
+    """What the nodes of the pool are made from."""
+
+    __rules__ = (Rule("has(self.spec)", "set `spec`"),)
+
+    metadata: Annotated[types.TemplateMetadata | None, doc("What every node is marked with.")] = None
+    spec: Annotated[NodeTemplateSpec | None, doc("What every node is like.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find what is missing before a server takes the pool."""
+        if self.spec is None:
+            yield _incomplete(("spec",), "spec.template.spec")
+
+
+def _incomplete(path: tuple[str, ...], field: str) -> Problem:
+    return warning(path, f"incomplete: a server refuses the pool until `{field}` is set", f"set `{field}`")
+
+
+class NodePoolSpec(View, kw_only=True):
+    """What a pool's nodes are like, how many there may be, and when they may be taken away."""
+
+    __rules__ = (
+        Rule("has(self.template)", "set `template`"),
+        *(msgspec.structs.replace(rule, extension=True) for rule in types.STATIC_POOL_RULES),
+    )
+
+    template: Annotated[NodeTemplate | None, doc("What the nodes of the pool are made from.")] = None
+    disruption: Annotated[
+        Disruption,
+        doc("When nodes may be taken away."),
+        default({"consolidationPolicy": "WhenUnderutilized", "expireAfter": "720h"}),
+    ] = Disruption()
+    limits: Annotated[ResourceAmounts | None, doc("How much the pool's nodes may come to.")] = None
+    weight: Annotated[types.Weight | None, doc("Which pool is asked first: the higher one.")] = None
+    replicas: Annotated[
+        Count | None,
+        doc("Keeps a fixed number of nodes, whatever pods there are; the pool is then static."),
+        extension,
+    ] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find what is missing before a server takes the pool, and what a static pool cannot have."""
+        if self.template is None:
+            yield _incomplete(("template",), "spec.template")
+        yield from types.pool_problems(self.replicas, self.weight, self.limits)
+
+
+class NodePool(Object, kw_only=True):
+    """Nodes that are made and taken away together: what they are like, how many, and when they may go."""
+
+    spec: Annotated[NodePoolSpec, doc("What is wanted.")]
+    status: Annotated[types.NodePoolStatus | None, doc("What has become of it.")] = None
+
+
+class NodeClaimSpec(View, kw_only=True):
+    """What the claimed node must be like."""
+
+    requirements: Annotated[Requirements, doc("What the labels of the node must be.")]
+    node_class_ref: Annotated[NodeClassReference, doc("How the provider makes the node.")]
+    resources: Annotated[types.ClaimResources | None, doc("What the node must have room for.")] = None
+    taints: Annotated[tuple[Taint, ...] | None, doc("Taints of the node.")] = None
+    startup_taints: Annotated[
+        tuple[Taint, ...] | None,
+        doc("Taints that the node starts with and that something takes away; pods need not tolerate them."),
+    ] = None
+    kubelet: Annotated[Kubelet | None, doc("Settings of the kubelet.")] = None
+    expire_after: Annotated[
+        DurationOrNever | None, doc("How old the node may become; Never lets it live."), extension
+    ] = None
+    termination_grace_period: Annotated[
+        Duration | None,
+        doc("How long pods may hold up the end of the node before they are deleted; for ever if not set."),
+        extension,
+    ] = None
+
+
+class NodeClaim(Object, kw_only=True):
+    """One node that a pool asked for."""
+
+    spec: Annotated[
+        NodeClaimSpec,
+        doc("What is wanted; it cannot change."),
+        rules(Rule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
+    ]
+    status: Annotated[types.NodeClaimStatus | None, doc("What has become of it.")] = None

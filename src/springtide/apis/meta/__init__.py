@@ -1,0 +1,1 @@
+"""What all kinds share: metadata, conditions, references, selectors."""

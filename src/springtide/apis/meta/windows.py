@@ -1,0 +1,170 @@
+"""Times at which something holds, as users write them in every kind that depends on time.
+
+A window recurs (`start` and `end` are patterns of local time) or happens once (`from` and `until` are instants).
+Calendars then take days away, or leave only some. The kinds declare where these parts stand; what they mean is the
+same everywhere and stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Literal
+
+from springtide import almanac
+from springtide.almanac import (
+    Calendar,
+    CalendarMode,
+    MatchPolicy,
+    Pattern,
+    PatternError,
+    Timeline,
+    Zone,
+    recurring,
+    restrict,
+    span,
+)
+from springtide.apis.fields import Context, DnsName, Time, View, doc, extension
+from springtide.apis.meta.instants import parse_instant
+from springtide.apis.problems import Problem, error, warning
+
+
+class PatternSpec(View, kw_only=True):
+    """Times of the wall clock: every time that agrees with all fields; a field is one value or a comma list."""
+
+    __mistaken__ = {
+        "minute": "write `minutes`",
+        "hour": "write `hours`",
+        "day": "write `days`",
+        "month": "write `months`",
+        "weekday": "write `weekdays`",
+        "daysOfWeek": "write `weekdays`",
+        "dayOfWeek": "write `weekdays`",
+    }
+
+    minutes: Annotated[str | int | None, doc("Minutes of the hour, 0 to 59; 0 if not set.")] = None
+    hours: Annotated[str | int | None, doc("Hours of the day, 0 to 23; 0 if not set.")] = None
+    days: Annotated[str | int | None, doc("Days of the month, 1 to 31; every day if not set.")] = None
+    months: Annotated[str | int | None, doc("Months, by name or 1 to 12; every month if not set.")] = None
+    weekdays: Annotated[
+        str | int | None, doc("Weekdays, by name or 0 to 7 (0 and 7 are Sunday); every weekday if not set.")
+    ] = None
+
+    def parse(self) -> Pattern:
+        """Compile to the engine's pattern; raises `PatternError` for what `problems` reports as errors."""
+        return Pattern.parse(
+            minutes=self.minutes,
+            hours=self.hours,
+            days=self.days,
+            months=self.months,
+            weekdays=self.weekdays,
+        )
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find values that no clock or calendar ever shows."""
+        try:
+            pattern = self.parse()
+        except PatternError as failure:
+            for problem in failure.problems:
+                yield error((problem.field,), problem.message, problem.hint)
+            return
+        if pattern.leap_years_only:
+            yield warning(("days",), "29 February exists in leap years only: this happens every four years")
+
+
+class CalendarReference(View, kw_only=True):
+    """A calendar, and what its days do to the times of the object that refers to it."""
+
+    name: Annotated[DnsName, doc("Name of the Calendar.")]
+    mode: Annotated[
+        Literal["Exclude", "Only"],
+        doc("Exclude takes the calendar's days away; Only leaves nothing but them."),
+    ] = "Exclude"
+
+
+class Window(View, kw_only=True):
+    """A stretch of time: one that recurs, from `start` to `end`, or a single one, from `from` to `until`."""
+
+    start: Annotated[PatternSpec | None, doc("Local times at which the window opens.")] = None
+    end: Annotated[PatternSpec | None, doc("Local times at which the window closes.")] = None
+    from_: Annotated[Time | None, doc("Instant at which a window that happens once opens."), extension] = None
+    until: Annotated[Time | None, doc("Instant at which a window that happens once closes."), extension] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:
+        """Find windows that are neither recurring nor one-off, that are both, or that never or always hold."""
+        recurs = self.start is not None or self.end is not None
+        once = self.from_ is not None or self.until is not None
+        if recurs and once:
+            yield error(
+                ("from",) if self.from_ is not None else ("until",),
+                "a window cannot recur and happen once",
+                "keep either `start` and `end`, or `from` and `until`",
+            )
+        elif recurs:
+            yield from self._recurring_problems()
+        elif once:
+            yield from self._single_problems(context)
+        else:
+            yield error(
+                (),
+                "the window has no times",
+                "add `start` and `end` (it recurs), or `from` and `until` (it happens once)",
+            )
+
+    def _recurring_problems(self) -> Iterator[Problem]:
+        if self.start is None:
+            yield error((), "the window never opens: `start` is not set", "add `start`, such as `start: {hours: 9}`")
+        elif self.end is None:
+            yield error((), "the window never closes: `end` is not set", "add `end`, such as `end: {hours: 17}`")
+        elif _parsed(self.start) is not None and _parsed(self.start) == _parsed(self.end):
+            yield warning(("end",), "`start` and `end` are the same times: the window is always open")
+
+    def _single_problems(self, context: Context) -> Iterator[Problem]:
+        if self.from_ is None:
+            yield error((), "the window has no beginning: `from` is not set", "add `from`, an RFC 3339 time")
+            return
+        if self.until is None:
+            yield error((), "the window has no end: `until` is not set", "add `until`, an RFC 3339 time")
+            return
+        opens, closes = parse_instant(self.from_), parse_instant(self.until)
+        if closes <= opens:
+            yield error(("until",), f"`until` {self.until} is not after `from` {self.from_}", "let it end later")
+        elif closes <= context.now:
+            yield warning(("until",), f"the window is over since {self.until}", "remove it")
+
+
+def open_times(window: Window, zone: Zone, policy: MatchPolicy) -> Timeline[bool]:
+    """Compile a window without errors to the times at which it is open."""
+    if window.start is not None and window.end is not None:
+        return recurring(window.start.parse(), window.end.parse(), zone, policy)
+    if window.from_ is not None and window.until is not None:
+        return span(parse_instant(window.from_), parse_instant(window.until))
+    msg = "the window has neither `start` and `end` nor `from` and `until`"
+    raise ValueError(msg)
+
+
+def on_calendars(
+    timeline: Timeline[bool],
+    references: Iterable[CalendarReference],
+    calendars: Mapping[str, Calendar],
+    zone: Zone,
+) -> Timeline[bool]:
+    """Cut a timeline to the days that all referenced calendars leave; one that does not exist cuts nothing."""
+    return restrict(timeline, known_references(references, calendars), zone)
+
+
+def known_references(
+    references: Iterable[CalendarReference], calendars: Mapping[str, Calendar]
+) -> list[almanac.CalendarReference]:
+    """Look up the calendars that are referred to; those that do not exist are left out."""
+    return [
+        almanac.CalendarReference(calendars[reference.name], CalendarMode(reference.mode))
+        for reference in references
+        if reference.name in calendars
+    ]
+
+
+def _parsed(spec: PatternSpec) -> Pattern | None:
+    try:
+        return spec.parse()
+    except PatternError:
+        return None

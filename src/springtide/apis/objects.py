@@ -1,0 +1,240 @@
+"""Objects read from text: what was written, what it means, its view, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from springtide.apis import registry
+from springtide.apis.extensions import ANNOTATION_PATH, merge_extensions
+from springtide.apis.fields import Context, View
+from springtide.apis.kinds import Kind, Version
+from springtide.apis.problems import Path, Problem, error, has_errors, warning
+from springtide.apis.structure import check
+from springtide.apis.suggestions import nearest
+from springtide.apis.yaml import Document, Position, Unreadable, read_through
+
+_ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedObject:
+    """An object of a kind that we know."""
+
+    document: Document
+    root: Path
+    """Where the object stands in its document: below `items` for the members of a List."""
+    kind: Kind
+    version: Version
+    value: dict[str, Any]
+    """The canonical tree: extensions merged, aliases resolved."""
+    view: View | None
+    """The typed view; absent where the structure does not allow one."""
+    problems: tuple[Problem, ...]
+    origins: dict[Path, Path] = field(default_factory=dict)
+    places: dict[Problem, Position] = field(default_factory=dict)
+    """Where problems of the text itself stand, which their path alone cannot tell: a key that is there twice."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version."""
+        return self.kind.api_version(self.version)
+
+    @property
+    def name(self) -> str:
+        """The object's name, empty where it has none."""
+        return self._metadata("name") or self._metadata("generateName")
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace that the object will be in; none for cluster-scoped kinds."""
+        return (self._metadata("namespace") or "default") if self.kind.scope == "Namespaced" else None
+
+    @property
+    def sound(self) -> bool:
+        """Whether the object could work as it is."""
+        return self.view is not None and not has_errors(self.problems)
+
+    def written(self, path: Path) -> Path:
+        """Turn a canonical path into the one under which the user wrote it."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return (*self.origins[path[:length]], *path[length:])
+        return path
+
+    def place(self, problem: Problem) -> Position:
+        """Find where a problem stands in the text."""
+        return self.places.get(problem) or self.position(problem.path)
+
+    def position(self, path: Path) -> Position:
+        """Find where a field stands in the text; what an annotation adds stands at the annotation."""
+        if not _exists(self.document.value, (*self.root, *path)) and _exists(self.value, path):
+            annotated = (*self.root, *ANNOTATION_PATH)
+            if _exists(self.document.value, annotated):
+                return self.document.position(annotated)
+        return self.document.position((*self.root, *path))
+
+    def _metadata(self, key: str) -> str:
+        metadata = self.value.get("metadata")
+        found = metadata.get(key) if isinstance(metadata, dict) else None
+        return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A document that is no object of a kind that we know: skipped with a note, or wrong in a way that can be told."""
+
+    document: Document
+    root: Path
+    api_version: str
+    kind: str
+    name: str
+    problems: tuple[Problem, ...]
+    places: dict[Problem, Position] = field(default_factory=dict)
+
+    def place(self, problem: Problem) -> Position:
+        """Find where a problem stands in the text."""
+        return self.places.get(problem) or self.document.position((*self.root, *problem.path))
+
+
+Read = LoadedObject | Stray | Unreadable
+
+
+def load(text: str, context: Context) -> list[Read]:
+    """Read every document of a text; what cannot be read hides nothing else."""
+    return list(_load(text, context))
+
+
+def _load(text: str, context: Context) -> Iterator[Read]:
+    for document in read_through(text):
+        if isinstance(document, Unreadable):
+            yield document
+            continue
+        for root, value in members_of(document.value):
+            yield _object(document, root, value, context)
+
+
+def members_of(value: Any) -> Iterator[tuple[Path, Any]]:
+    """Give the objects of a document with their paths: itself, or the members of a List."""
+    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+        for position, item in enumerate(value["items"]):
+            yield ("items", position), item
+    else:
+        yield (), value
+
+
+def _object(document: Document, root: Path, value: Any, context: Context) -> LoadedObject | Stray:
+    places = {
+        msgspec.structs.replace(placed.problem, path=placed.problem.path[len(root) :]): placed.position
+        for placed in document.problems
+        if placed.problem.path[: len(root)] == root
+    }
+    if not isinstance(value, dict):
+        what = "a list" if isinstance(value, list) else "a single value"
+        problems = (*places, error((), f"an object must be a mapping, is {what}"))
+        return Stray(document, root, "", "", "", problems, places)
+    api_version, kind_name = head_of(value, "apiVersion"), head_of(value, "kind")
+    found = registry.find(api_version, kind_name) if api_version and kind_name else None
+    if found is None:
+        metadata = value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        problems = (*places, *_unknown_kind(value, api_version, kind_name))
+        return Stray(document, root, api_version, kind_name, name if isinstance(name, str) else "", problems, places)
+    return _known(document, root, value, found, context, places)
+
+
+def _known(
+    document: Document,
+    root: Path,
+    value: dict[str, Any],
+    found: tuple[Kind, Version],
+    context: Context,
+    places: dict[Problem, Position],
+) -> LoadedObject:
+    kind, version = found
+    meant, problems = merge_extensions(value)
+    origins: dict[Path, Path] = {}
+    if version.lenient is not None:
+        reading = version.lenient(meant)
+        meant, origins = reading.value, reading.origins
+        problems += reading.problems
+    checked = check(meant, version.view, context, foreign=kind.builtin)
+    loaded = LoadedObject(document, root, kind, version, meant, checked.view, (), origins, places)
+    problems += (
+        msgspec.structs.replace(problem, path=loaded.written(problem.path))
+        for problem in (*checked.problems, *_placement(meant, kind))
+    )
+    return replace(loaded, problems=(*places, *problems))
+
+
+def head_of(value: dict[str, Any], key: str) -> str:
+    """Read `apiVersion` or `kind`, also when its own name is misspelt: the object is then still judged as meant."""
+    found = value.get(key)
+    if found is None:
+        slip = _slip_of(key, value)
+        found = value.get(slip) if slip is not None else None
+    return found if isinstance(found, str) else ""
+
+
+def _slip_of(key: str, value: dict[str, Any]) -> str | None:
+    return next((name for name in value if name not in _ROOT_KEYS and nearest(name, [key]) == key), None)
+
+
+def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterator[Problem]:
+    for key in ("apiVersion", "kind"):
+        if value.get(key) is None:
+            slip = _slip_of(key, value)
+            if slip is not None:
+                yield error((slip,), f"unknown field `{slip}`", f"did you mean `{key}`?")
+            else:
+                yield error((key,), "is missing", "every object says what it is: `apiVersion` and `kind`")
+        elif not isinstance(value[key], str):
+            yield error((key,), "must be a string")
+    if not api_version or not kind:
+        return
+    versions = registry.api_versions_of(kind)
+    like = registry.kind_like(kind)
+    if versions and _is_slip(api_version, versions):
+        yield error(("apiVersion",), f"there is no {kind} in {api_version}", f"write {' or '.join(versions)}")
+    elif not versions and like is not None and _is_slip(api_version, registry.api_versions_of(like)):
+        yield error(("kind",), f"there is no kind {kind} in {api_version}", f"did you mean {like}?")
+    elif registry.is_our_group(api_version.rpartition("/")[0]):
+        yield warning(("kind",), f"there is no kind {kind} in {api_version}: skipped")
+
+
+def _is_slip(api_version: str, versions: list[str]) -> bool:
+    """Tell a wrong version or a misspelt group from a kind of the same name that is somebody else's."""
+    group = api_version.rpartition("/")[0]
+    groups = [version.rpartition("/")[0] for version in versions]
+    return not group or group in groups or nearest(group, groups) is not None
+
+
+def _placement(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return
+    if metadata.get("name") is None and metadata.get("generateName") is None:
+        yield error(("metadata", "name"), "is missing", "every object needs a name")
+    if kind.scope == "Cluster" and metadata.get("namespace") is not None:
+        hint = "remove `metadata.namespace`"
+        yield warning(("metadata", "namespace"), f"{kind.kind} objects are in no namespace: this is ignored", hint)
+
+
+def _exists(value: Any, path: Path) -> bool:
+    for step in path:
+        match value:
+            case dict() if step in value:
+                value = value[step]
+            case list() if isinstance(step, int) and step < len(value):
+                value = value[step]
+            case _:
+                return False
+    return True
+
+
+def is_skipped(stray: Stray) -> bool:
+    """Tell a foreign object, which is passed over with a note, from one that is wrong."""
+    return not has_errors(stray.problems)

@@ -1,0 +1,207 @@
+"""HorizontalAutoscaler: sets the replicas of anything that can be scaled, by queries on metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from springtide.apis.fields import (
+    Context,
+    Count,
+    Int32,
+    NonEmpty,
+    PositiveCount,
+    Quantity,
+    Rule,
+    Time,
+    View,
+    doc,
+    int32,
+)
+from springtide.apis.meta.scale_targets import ScaleTarget
+from springtide.apis.meta.types import Object
+from springtide.apis.problems import Problem, error, warning
+from springtide.apis.scheduled.conditions import LivingConditions
+from springtide.apis.scheduled.promql import query_problems
+from springtide.quantity import Quantity as Amount
+
+_FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
+
+
+class MetricTarget(View, kw_only=True):
+    """What the metric shall be, and how its distance from that becomes a number of replicas."""
+
+    __rules__ = (
+        Rule(
+            "has(self.value) || has(self.averageValue) || has(self.averageUtilization)",
+            "Set value, which goes with every type.",
+            extension=True,
+        ),
+    )
+
+    type: Annotated[
+        Literal["Value", "AverageValue", "Utilization"],
+        doc(
+            "Value and Utilization keep the metric at the target by changing replicas in proportion;"
+            " AverageValue divides the metric by the target."
+        ),
+    ]
+    value: Annotated[Quantity | None, doc("The target, for every type; a percentage for Utilization.")] = None
+    average_value: Annotated[Quantity | None, doc("The target of type AverageValue, if `value` is not set.")] = None
+    average_utilization: Annotated[
+        PositiveCount | None, doc("The percentage of type Utilization, if `value` is not set.")
+    ] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find targets that are absent, that do not fit the type, or that nothing can be divided by."""
+        given = {
+            name: target
+            for name, target in (
+                ("value", self.value),
+                ("averageValue", self.average_value),
+                ("averageUtilization", self.average_utilization),
+            )
+            if target is not None
+        }
+        fitting = [name for name in ("value", _FIELD_OF_TYPE[self.type]) if name in given]
+        if not fitting:
+            written = " and ".join(f"`{name}`" for name in given)
+            yield error(
+                (next(iter(given)),) if given else ("value",),
+                f"a target of type {self.type} does not read {written}" if given else "the target has no value",
+                "write `value`",
+            )
+            return
+        for name, target in given.items():
+            if name != fitting[0]:
+                yield warning((name,), f"`{name}` is not read: `{fitting[0]}` is the target", f"remove `{name}`")
+            elif Amount.parse(target).sign <= 0:
+                yield error((name,), f"a target must be positive, is {target}")
+
+
+class PrometheusMetricSource(View, kw_only=True):
+    """A query, and what its result shall be."""
+
+    query: Annotated[NonEmpty, doc("PromQL with exactly one sample as its result.")]
+    target: Annotated[MetricTarget, doc("What the result shall be.")]
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find queries that Prometheus will refuse."""
+        yield from query_problems(self.query, ("query",))
+
+
+class Metric(View, kw_only=True):
+    """One source of recommendations."""
+
+    __rules__ = (Rule("has(self.prometheus)", "Set prometheus, the one source there is.", extension=True),)
+
+    prometheus: Annotated[PrometheusMetricSource | None, doc("A query of Prometheus.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find metrics without a source."""
+        if self.prometheus is None:
+            yield error(("prometheus",), "the metric has no source", "set `prometheus`")
+
+
+class ScalingPolicy(View, kw_only=True):
+    """How much may change within a period."""
+
+    type: Annotated[Literal["Count", "Percent"], doc("Whether `value` is a number of replicas or a percentage.")]
+    value: Annotated[PositiveCount, doc("How much may change.")]
+    period_seconds: Annotated[Annotated[int, int32(1, 1800)], doc("Within how many seconds.")]
+
+
+class ScalingRules(View, kw_only=True):
+    """How replicas may change in one direction."""
+
+    stabilization_window_seconds: Annotated[
+        Annotated[int, int32(0, 3600)] | None,
+        doc("How long after a change the next one waits; 0 for up and 300 for down if not set."),
+    ] = None
+    select_policy: Annotated[
+        Literal["Max", "Min", "Disabled"] | None,
+        doc("Which of several recommendations or policies is taken; Disabled never moves this way. Max if not set."),
+    ] = None
+    policies: Annotated[tuple[ScalingPolicy, ...] | None, doc("Limits of the speed.")] = None
+
+
+class Behavior(View, kw_only=True):
+    """How replicas may change."""
+
+    scale_up: Annotated[ScalingRules | None, doc("Rules for more replicas.")] = None
+    scale_down: Annotated[ScalingRules | None, doc("Rules for fewer replicas.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find behaviours that forbid every change."""
+        directions = (self.scale_up, self.scale_down)
+        if all(rules is not None and rules.select_policy == "Disabled" for rules in directions):
+            yield warning((), "both directions are Disabled: nothing will ever be scaled")
+
+
+class HorizontalAutoscalerSpec(View, kw_only=True):
+    """What is scaled, between which bounds, and by what."""
+
+    __rules__ = (
+        Rule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
+    )
+
+    scale_target_ref: Annotated[ScaleTarget, doc("What is scaled.")]
+    min_replicas: Annotated[Count, doc("Never fewer replicas than this; 0 is allowed.")]
+    max_replicas: Annotated[Count, doc("Never more replicas than this.")]
+    metrics: Annotated[
+        tuple[Metric, ...] | None, doc("Where recommendations come from; the highest counts, if not said otherwise.")
+    ] = None
+    behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find bounds that exclude each other, and autoscalers that follow nothing."""
+        if self.max_replicas < self.min_replicas:
+            yield error(
+                ("maxReplicas",),
+                f"maxReplicas {self.max_replicas} is smaller than minReplicas {self.min_replicas}",
+                "swap them",
+            )
+        if not self.metrics:
+            yield warning(("metrics",), "there are no metrics: the target is never scaled", "add a `prometheus` metric")
+
+
+class MetricValueStatus(View, kw_only=True):
+    """A value of a metric."""
+
+    value: Annotated[Quantity | None, doc("The value.")] = None
+    average_value: Annotated[Quantity | None, doc("The value for each replica.")] = None
+    average_utilization: Annotated[Int32 | None, doc("The percentage.")] = None
+
+
+class PrometheusMetricStatus(View, kw_only=True):
+    """What a query answered."""
+
+    query: Annotated[str, doc("The query.")]
+    current: Annotated[MetricValueStatus, doc("Its latest result.")]
+
+
+class MetricStatus(View, kw_only=True):
+    """The latest result of a metric."""
+
+    prometheus: Annotated[PrometheusMetricStatus | None, doc("Of a query of Prometheus.")] = None
+
+
+class HorizontalAutoscalerStatus(View, kw_only=True):
+    """What the autoscaler saw and did last."""
+
+    last_scale_time: Annotated[Time | None, doc("When replicas were changed last.")] = None
+    current_replicas: Annotated[Count | None, doc("Replicas that were observed.")] = None
+    desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
+    current_metrics: Annotated[
+        tuple[MetricStatus, ...] | None, doc("The latest results, in the order of the spec.")
+    ] = None
+    conditions: Annotated[
+        LivingConditions | None, doc("Active, AbleToScale, ScalingUnbounded; Ready is all of them.")
+    ] = None
+
+
+class HorizontalAutoscaler(Object, kw_only=True):
+    """Scales an object by metrics, such as one that a MetricsProducer makes."""
+
+    spec: Annotated[HorizontalAutoscalerSpec, doc("What is scaled, and by what.")]
+    status: Annotated[HorizontalAutoscalerStatus | None, doc("What was seen and done.")] = None

@@ -1,0 +1,181 @@
+"""Behaviours that are not what they seem: read in two ways, in each other's way, or never seen.
+
+Calendars are not known here. What a behaviour with calendars does on which day cannot be told then, so nothing is said
+about its meeting others; a forecast, which knows the calendars, shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING
+
+from springtide.almanac import (
+    Layer,
+    MatchPolicy,
+    Overlap,
+    Zone,
+    active_spans,
+    always,
+    first_difference,
+    merged,
+    overlaps,
+)
+from springtide.apis.fields import Context
+from springtide.apis.meta.clock_times import date_and_time, dates_and_times
+from springtide.apis.meta.windows import open_times
+from springtide.apis.problems import Problem, has_errors, warning
+from springtide.apis.scheduled.schedule import Claim, active_times, zone_of
+
+if TYPE_CHECKING:
+    from springtide.apis.scheduled.behaviors import ScheduledBehavior, ScheduleSpec
+
+_DAY = 24 * 60 * 60
+# Every date but 29 February comes within the first, and every date on every weekday often enough within the second.
+_SHADOW_HORIZON = 400 * _DAY
+_COLLISION_HORIZON = 2 * 366 * _DAY
+_SHOWN = 3
+
+# A check must answer at once, whatever it is given. Schedules that people write are far below these bounds.
+_MOST_COMPARED = 50
+_LONGEST_YEARS = 9
+_YEARS_FOR_EVENTS_PER_DAY = 60
+
+
+def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]:
+    """Find surprises in a schedule; paths are relative to it."""
+    zone = zone_of(spec, context.default_zone)
+    policy = MatchPolicy(spec.match_policy)
+    sound = [
+        Claim(position, behavior, active_times(behavior, policy, zone, {}))
+        for position, behavior in enumerate(spec.behaviors)
+        if not behavior.suspend and _is_sound(behavior, context)
+    ]
+    years = _years_to_search(sound)
+    compared: list[Claim] = []
+    for claim in sound:
+        found: list[Problem] = []
+        if policy is MatchPolicy.LITERAL:
+            found += _reading_problems(claim, zone, context.now, years)
+        filled = False
+        if (lead := claim.behavior.lead_seconds) is not None and lead > 0:
+            rhythm = _rhythm(claim, policy, zone, context.now)
+            found += _lead_problems(claim, lead, rhythm)
+            filled = rhythm.is_filled_by(lead)
+        for problem in found:
+            yield problem.under("behaviors", claim.position)
+        if not claim.behavior.calendars:
+            # What is known to be always active need not be searched for its end.
+            compared.append(replace(claim, active=always()) if filled else claim)
+    compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
+    shadowed = _shadowed(compared, context.now)
+    for claim in shadowed:
+        yield warning(
+            ("behaviors", claim.position),
+            f"{claim.label} never takes effect: whenever it is active, another one wins",
+            "give it a higher `priority`, or list it earlier",
+        )
+    yield from _collision_problems([claim for claim in compared if claim not in shadowed], zone, context.now)
+
+
+def collisions(claims: Sequence[Claim], from_: int, until: int) -> Iterator[tuple[Claim, Claim, Overlap]]:
+    """Find the pairs of ranked claims that are active together with different replicas: winner, loser, and when."""
+    by_name = {str(claim.position): claim for claim in claims}
+    layers = [Layer(name, claim.active, claim.replicas, claim.priority) for name, claim in by_name.items()]
+    for overlap in overlaps(layers, from_, until, _SHOWN):
+        yield by_name[overlap.winner], by_name[overlap.loser], overlap
+
+
+def _is_sound(behavior: ScheduledBehavior, context: Context) -> bool:
+    parts = (part for part in (behavior, behavior.start, behavior.end) if part is not None)
+    return not any(has_errors(part.problems(context)) for part in parts)
+
+
+def _years_to_search(claims: Sequence[Claim]) -> int:
+    """Look far ahead for rare events, and not so far where there are many to look at."""
+    patterns = [spec.parse() for claim in claims for spec in (claim.behavior.start, claim.behavior.end) if spec]
+    events_per_day = sum(len(pattern.walls.times) for pattern in patterns)
+    return max(1, min(_LONGEST_YEARS, _YEARS_FOR_EVENTS_PER_DAY // max(1, events_per_day)))
+
+
+def _reading_problems(claim: Claim, zone: Zone, now: int, years: int) -> Iterator[Problem]:
+    """Warn where "the next end comes before the next start" is not "from a start until the next end"."""
+    start, end = claim.behavior.start, claim.behavior.end
+    if start is None or end is None:
+        return
+    first = first_difference(start.parse(), end.parse(), zone, now, years)
+    if first is None:
+        return
+    literally = open_times(claim.behavior, zone, MatchPolicy.LITERAL).at(first)
+    states = ("active", "not active") if literally else ("not active", "active")
+    sooner, later = ("end", "start") if literally else ("start", "end")
+    yield warning(
+        ("start",),
+        f"starts and ends of {claim.label} do not take turns: on {date_and_time(first, zone)} it is {states[0]},"
+        f" because the next {sooner} comes before the next {later}; read as windows from a start until the next end it"
+        f" would be {states[1]}",
+        "write `matchPolicy: Window` beside `behaviors` if windows are meant",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rhythm:
+    """The longest pause between the windows of a behaviour, before its lead, and the longest window."""
+
+    pause: int | None
+    length: int | None
+
+    def is_filled_by(self, lead: int) -> bool:
+        """Whether a lead reaches from every window back to the one before."""
+        return self.pause is not None and lead >= self.pause
+
+
+def _rhythm(claim: Claim, policy: MatchPolicy, zone: Zone, now: int) -> _Rhythm:
+    window = open_times(claim.behavior, zone, policy)
+    windows = list(takewhile(lambda span: span[0] <= now + _SHADOW_HORIZON, active_spans(window, now)))
+    pauses = [later[0] - earlier[1] for earlier, later in pairwise(windows) if earlier[1] is not None]
+    # The first window may have begun before now; the others are seen whole.
+    lengths = [end - start for start, end in windows if end is not None and start > now]
+    return _Rhythm(max(pauses, default=None), max(lengths, default=None))
+
+
+def _lead_problems(claim: Claim, lead: int, rhythm: _Rhythm) -> Iterator[Problem]:
+    """Warn of leads that swallow what they should precede."""
+    if rhythm.is_filled_by(lead):
+        yield warning(
+            ("leadSeconds",),
+            f"leadSeconds {lead} reaches back to the window before: {claim.label} is always active",
+            f"write less than {rhythm.pause}, the time between two windows",
+        )
+    elif rhythm.length is not None and lead >= rhythm.length:
+        yield warning(
+            ("leadSeconds",),
+            f"leadSeconds {lead} is not shorter than the {rhythm.length} seconds of the window that it precedes",
+            "leadSeconds is in seconds",
+        )
+
+
+def _shadowed(claims: Sequence[Claim], now: int) -> list[Claim]:
+    """Find the claims that are active within the horizon and never win."""
+    won, active = set[int](), set[int]()
+    for at, states in merged([claim.active for claim in claims], now):
+        if at > now + _SHADOW_HORIZON or len(won) == len(claims):
+            break
+        present = [index for index, state in enumerate(states) if state]
+        active.update(present)
+        won.update(present[:1])
+    return [claims[index] for index in sorted(active - won)]
+
+
+def _collision_problems(claims: Sequence[Claim], zone: Zone, now: int) -> Iterator[Problem]:
+    for winner, loser, overlap in collisions(claims, now, now + _COLLISION_HORIZON):
+        if winner.priority != loser.priority:
+            continue  # somebody has decided who wins
+        times = dates_and_times((at for at, _ in overlap.spans), zone)
+        yield warning(
+            ("behaviors", loser.position),
+            f"{winner.label} (replicas {winner.replicas}) and {loser.label} (replicas {loser.replicas}) are active at"
+            f" the same time, first on {times}: {winner.label} wins, being listed first",
+            "give the one that should win a higher `priority`",
+        )

@@ -1,0 +1,200 @@
+"""The declared kinds as a tree of schemas: what validation, defaulting and CRDs all walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from springtide.apis.fields import Rule, View
+
+
+class Shape(StrEnum):
+    """What a value may be."""
+
+    OBJECT = "object"
+    MAP = "map"
+    LIST = "list"
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    INT_OR_STRING = "int-or-string"
+    ANY = "any"
+
+
+NO_DEFAULT: Any = object()
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """What is legal at one place of an object."""
+
+    shape: Shape
+    view: type[View] | None = None
+    fields: tuple[Field, ...] = ()
+    items: Schema | None = None
+    enum: tuple[str, ...] = ()
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    pattern: str | None = None
+    format: str | None = None
+    fractions: bool = False
+    """Whether a number of an int-or-string may have a fraction, as quantities may."""
+    map_keys: tuple[str, ...] = ()
+    unique: bool = False
+    rules: tuple[Rule, ...] = ()
+    description: str = ""
+    extension: bool = False
+    stock: tuple[tuple[str, Any], ...] = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    def field(self, name: str) -> Field | None:
+        """Find a field of an object by its name on the wire."""
+        return next((field for field in self.fields if field.name == name), None)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All names that this object may hold, also those that nothing here reads."""
+        opaque = self.view.__opaque__ if self.view is not None else ()
+        return (*(field.name for field in self.fields), *opaque)
+
+    @property
+    def open(self) -> bool:
+        """Whether the object may hold fields that are declared nowhere."""
+        return dict(self.keywords).get("x-kubernetes-preserve-unknown-fields", False) is True
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A field of an object."""
+
+    name: str
+    schema: Schema
+    required: bool
+    default: Any = NO_DEFAULT
+
+
+@cache
+def schema_of(view: type[View]) -> Schema:
+    """Derive the schema of a view."""
+    return _object(inspect.type_info(view))
+
+
+def _object(info: inspect.Type) -> Schema:
+    assert isinstance(info, inspect.StructType)  # noqa: S101 - called for structs only
+    view = info.cls
+    if not issubclass(view, View):
+        msg = f"{view.__name__} is not a View"
+        raise TypeError(msg)
+    return Schema(
+        shape=Shape.OBJECT,
+        view=view,
+        fields=tuple(_field(field) for field in info.fields),
+        rules=view.__rules__,
+        description=_first_paragraph(view.__doc__),
+    )
+
+
+def _field(field: inspect.Field) -> Field:
+    schema, default = _schema(field.type)
+    if default is NO_DEFAULT and isinstance(field.default, str | int | bool):
+        default = field.default
+    return Field(name=field.encode_name, schema=schema, required=field.required, default=default)
+
+
+def _schema(info: inspect.Type) -> tuple[Schema, Any]:
+    """Give the schema of a type, and the default that its annotations carry."""
+    if isinstance(info, inspect.Metadata):
+        schema, default = _schema(info.type)
+        return _annotated(schema, info), (info.extra or {}).get("default", default)
+    if isinstance(info, inspect.UnionType):
+        return _union(info)
+    return _plain(info), NO_DEFAULT
+
+
+def _union(info: inspect.UnionType) -> tuple[Schema, Any]:
+    members = [member for member in info.types if not isinstance(member, inspect.NoneType)]
+    if len(members) == 1:
+        return _schema(members[0])
+    shapes = {type(member.type if isinstance(member, inspect.Metadata) else member) for member in members}
+    if not shapes <= {inspect.StrType, inspect.IntType, inspect.FloatType}:
+        msg = f"a union of {sorted(shape.__name__ for shape in shapes)} has no schema"
+        raise TypeError(msg)
+    return Schema(shape=Shape.INT_OR_STRING, fractions=inspect.FloatType in shapes), NO_DEFAULT
+
+
+def _plain(info: inspect.Type) -> Schema:
+    match info:
+        case inspect.StructType():
+            return _object(info)
+        case inspect.VarTupleType() | inspect.ListType():
+            items, _ = _schema(info.item_type)
+            return Schema(shape=Shape.LIST, items=items, shortest=info.min_length, longest=info.max_length)
+        case inspect.DictType():
+            items, _ = _schema(info.value_type)
+            return Schema(shape=Shape.MAP, items=items, shortest=info.min_length, longest=info.max_length)
+        case inspect.StrType():
+            return Schema(
+                shape=Shape.STRING,
+                shortest=info.min_length,
+                longest=info.max_length,
+                pattern=info.pattern,
+            )
+        case inspect.IntType():
+            return Schema(shape=Shape.INTEGER, minimum=info.ge, maximum=info.le)
+        case inspect.FloatType():
+            return Schema(shape=Shape.NUMBER, minimum=info.ge, maximum=info.le)
+        case inspect.BoolType():
+            return Schema(shape=Shape.BOOLEAN)
+        case inspect.LiteralType():
+            return Schema(shape=Shape.STRING, enum=tuple(str(value) for value in info.values))
+        case inspect.AnyType():
+            return Schema(shape=Shape.ANY)
+    msg = f"no schema for {info!r}"
+    raise TypeError(msg)
+
+
+def _annotated(schema: Schema, info: inspect.Metadata) -> Schema:
+    extra = info.extra or {}
+    keywords = dict(info.extra_json_schema or {})
+    description = keywords.pop("description", schema.description)
+    return replace(
+        schema,
+        description=description,
+        pattern=keywords.pop("pattern", schema.pattern),
+        keywords=(*schema.keywords, *keywords.items()),
+        format=extra.get("format", schema.format),
+        extension=extra.get("extension", schema.extension),
+        map_keys=tuple(extra.get("list_map_keys", schema.map_keys)),
+        unique=extra.get("list_set", schema.unique),
+        rules=(*schema.rules, *extra.get("rules", ())),
+        stock=tuple(extra.get("stock", dict(schema.stock)).items()),
+    )
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join((text or "").strip().split("\n\n")[0].split())
+
+
+def with_defaults(value: Any, schema: Schema) -> Any:
+    """Fill in what the API server would: defaults of absent fields, at every depth; nothing is changed in place."""
+    if schema.shape is Shape.OBJECT and isinstance(value, dict):
+        filled = dict(value)
+        for field in schema.fields:
+            if filled.get(field.name) is None and field.default is not NO_DEFAULT:
+                filled[field.name] = msgspec.to_builtins(field.default)
+            if field.name in filled:
+                filled[field.name] = with_defaults(filled[field.name], field.schema)
+        return filled
+    if schema.items is not None and isinstance(value, dict):
+        return {key: with_defaults(item, schema.items) for key, item in value.items()}
+    if schema.items is not None and isinstance(value, list):
+        return [with_defaults(item, schema.items) for item in value]
+    return value

@@ -1,0 +1,395 @@
+"""Validation of what users write against the declared kinds: every problem at once.
+
+The tree is walked once. Wherever a view can be made of a part, it is asked for what is wrong beyond single fields.
+One mistake hides no other: an entry of a list that cannot be used is left out, a field whose name is misspelt is
+taken for the one that was meant, and a text that its format refuses is still a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from springtide.apis import suggestions
+from springtide.apis.fields import Context, View
+from springtide.apis.formats import FORMATS
+from springtide.apis.problems import Path, Problem, error, has_errors, warning
+from springtide.apis.schema import Field, Schema, Shape, schema_of
+
+_WORDS = {
+    Shape.OBJECT: "a mapping",
+    Shape.MAP: "a mapping",
+    Shape.LIST: "a list",
+    Shape.STRING: "a string",
+    Shape.INTEGER: "a whole number",
+    Shape.NUMBER: "a number",
+    Shape.BOOLEAN: "true or false",
+    Shape.INT_OR_STRING: "a number or a string",
+}
+
+
+class Checked(NamedTuple):
+    """The outcome for an object: its view where it could be made, and all problems."""
+
+    view: View | None
+    problems: list[Problem]
+
+
+def check(value: Any, view: type[View], context: Context, *, foreign: bool = False) -> Checked:
+    """Find every problem of an object.
+
+    ``foreign`` is for kinds that others define: a field that we do not know may simply be newer than we are,
+    so it is an error only when it can be told what was meant.
+    """
+    walk = _Walk(root=view, context=context, foreign=foreign, problems=[])
+    part = walk.visit(value, schema_of(view), ())
+    made = walk.judge(part, view, ()) if part is not None else None
+    return Checked(made, walk.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part that a view can be made of, and how its places differ from those in the tree as it was written."""
+
+    value: Any
+    parts: dict[str | int, _Part] | None = None
+    positions: tuple[int, ...] = ()
+    """For lists: where the entries stood that are left."""
+    names: dict[str, str] = field(default_factory=dict)
+    """For objects: what fields were called whose name was misspelt."""
+    clean: bool = True
+    """Whether every text in it is what its format asks for."""
+
+    def written(self, path: Path) -> Path:
+        """Turn a path of this part into one of the tree as it was written."""
+        steps: list[str | int] = []
+        part: _Part | None = self
+        for step in path:
+            if part is None:
+                steps.append(step)
+                continue
+            if isinstance(step, int):
+                steps.append(part.positions[step] if step < len(part.positions) else step)
+            else:
+                steps.append(part.names.get(step, step))
+            part = part.parts.get(step) if part.parts is not None else None
+        return tuple(steps)
+
+    def cleaned(self) -> _Part | None:
+        """Leave out the entries of lists that are not clean; nothing is left of an object with such a field."""
+        if self.clean or self.parts is None:
+            return self if self.clean else None
+        cleaned = {key: part.cleaned() for key, part in self.parts.items()}
+        left = {key: part for key, part in cleaned.items() if part is not None}
+        if isinstance(self.value, list):
+            return _list_of([(self.positions[int(key)], part) for key, part in left.items()]) if left else None
+        return _object_of(left, self.names) if len(left) == len(cleaned) else None
+
+
+def _object_of(parts: dict[str | int, _Part], names: dict[str, str]) -> _Part:
+    value = {str(key): part.value for key, part in parts.items()}
+    return _Part(value, parts, names=names, clean=all(part.clean for part in parts.values()))
+
+
+def _list_of(entries: list[tuple[int, _Part]]) -> _Part:
+    return _Part(
+        [part.value for _, part in entries],
+        {number: part for number, (_, part) in enumerate(entries)},
+        positions=tuple(position for position, _ in entries),
+        clean=all(part.clean for _, part in entries),
+    )
+
+
+@dataclass(slots=True)
+class _Walk:
+    root: type[View]
+    context: Context
+    foreign: bool
+    problems: list[Problem]
+
+    def visit(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+        """Check one place; nothing is returned where no view could hold the value."""
+        match schema.shape:
+            case Shape.OBJECT:
+                return self._object(value, schema, path)
+            case Shape.MAP:
+                return self._map(value, schema, path)
+            case Shape.LIST:
+                return self._list(value, schema, path)
+            case Shape.ANY:
+                return _Part(value)
+        found = list(_scalar_problems(value, schema))
+        malformed = [] if has_errors(found) else list(_format_problems(value, schema))
+        self.problems += (problem.under(*path) for problem in (*found, *malformed))
+        return None if has_errors(found) else _Part(value, clean=not has_errors(malformed))
+
+    def _object(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+        if not isinstance(value, dict):
+            self.problems.append(_wrong_shape(value, schema, path))
+            return None
+        misspelt, spoken_of = self._unknown(value, schema, path)
+        parts: dict[str | int, _Part] = {}
+        usable = True
+        for field_ in schema.fields:
+            name = misspelt.get(field_.name, field_.name)
+            given = value.get(name)
+            if given is None:
+                usable = usable and not field_.required
+                if field_.required and name not in spoken_of:
+                    self.problems.append(error((*path, name), "is missing", _asked_for(field_)))
+            elif not path and name == "status":
+                pass  # written by controllers: what stands in a manifest is ignored by the server
+            elif (part := self.visit(given, field_.schema, (*path, name))) is not None:
+                parts[field_.name] = part
+            else:
+                usable = False
+        if not usable:
+            return None
+        whole = _object_of(parts, misspelt)
+        if path and schema.view is not None:
+            self.judge(whole, schema.view, path)
+        return whole
+
+    def judge(self, part: _Part, view: type[View], path: Path) -> View | None:
+        """Make the view of a part and add what it finds wrong with itself.
+
+        Where texts are not what their format asks for, the view is asked twice: without the entries that hold them,
+        which tells all about the others, and with them, which may trip but misses nothing on the way.
+        """
+        cleaned = part.cleaned()
+        made = self._view_of(cleaned, view, path) if cleaned is not None else None
+        if not part.clean:
+            self._view_of(part, view, path)
+        return made
+
+    def _view_of(self, part: _Part, view: type[View], path: Path) -> View | None:
+        try:
+            made = msgspec.convert(part.value, view)
+        except msgspec.ValidationError as mismatch:
+            if part.clean:
+                self.problems.append(error(path, str(mismatch)))
+            return None
+        try:
+            for problem in made.problems(self.context):
+                placed = msgspec.structs.replace(problem, path=(*path, *part.written(problem.path)))
+                if placed not in self.problems:
+                    self.problems.append(placed)
+        except ValueError:
+            # A view may trip over a part of itself that has been reported already; then there is no more to say.
+            if not has_errors(problem for problem in self.problems if problem.path[: len(path)] == path):
+                raise
+        return made
+
+    def _unknown(self, value: dict[str, Any], schema: Schema, path: Path) -> tuple[dict[str, str], set[str]]:
+        """Report fields that do not exist.
+
+        Return those that are misspelt, by their right name, and all that a hint has spoken of.
+        """
+        misspelt: dict[str, str] = {}
+        spoken_of: set[str] = set()
+        known = schema.known
+        mistaken = schema.view.__mistaken__ if schema.view is not None else {}
+        for name in value:
+            if name in known or schema.open:
+                continue
+            free = [other for other in known if other not in value and other not in misspelt]
+            guess = suggestions.nearest(name, free)
+            if name in mistaken:
+                hint = mistaken[name]
+                spoken_of.update(other for other in free if f"`{other}`" in hint)
+                guess = next((other for other in free if re.match(f"write `{other}`(;|$)", hint)), None)
+            elif guess is not None:
+                hint = f"did you mean `{guess}`?"
+            elif (home := suggestions.home_of(name, self.root, path)) is not None:
+                hint = f"`{name}` belongs under `{home}`"
+            else:
+                hint = "known here: " + ", ".join(sorted(known)) if known else "nothing may stand here"
+                if self.foreign:
+                    self.problems.append(warning((*path, name), f"unknown field `{name}`", hint))
+                    continue
+            self.problems.append(error((*path, name), f"unknown field `{name}`", hint))
+            if guess is not None:
+                spoken_of.add(guess)
+                meant = schema.field(guess)
+                if meant is not None and _alike(value[name], meant.schema):
+                    misspelt[guess] = name
+        return misspelt, spoken_of
+
+    def _map(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+        if not isinstance(value, dict):
+            self.problems.append(_wrong_shape(value, schema, path))
+            return None
+        usable = self._sizes(value, schema, path, "entries")
+        parts: dict[str | int, _Part] = {}
+        items = schema.items
+        assert items is not None  # noqa: S101 - every map has a type of values
+        for name, given in value.items():
+            part = self.visit(given, items, (*path, name))
+            if part is None:
+                usable = False
+            else:
+                parts[name] = part
+        whole = _object_of(parts, {})
+        found = list(_format_problems(whole.value, schema))
+        self.problems += (problem.under(*path) for problem in found)
+        return replace(whole, clean=whole.clean and not has_errors(found)) if usable else None
+
+    def _list(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+        if not isinstance(value, list):
+            self.problems.append(_wrong_shape(value, schema, path))
+            return None
+        usable = self._sizes(value, schema, path, "entries")
+        items = schema.items
+        assert items is not None  # noqa: S101 - every list has a type of entries
+        left = [
+            (position, part)
+            for position, given in enumerate(value)
+            if (part := self.visit(given, items, (*path, position))) is not None
+        ]
+        self.problems += _repeated(value, schema, path)
+        if not usable or (value and not left):
+            return None  # a list whose entries are all wrong is not an empty one
+        return _list_of(left)
+
+    def _sizes(self, value: Any, schema: Schema, path: Path, noun: str) -> bool:
+        if schema.shortest is not None and len(value) < schema.shortest:
+            self.problems.append(error(path, f"must have at least {schema.shortest} {noun}, has {len(value)}"))
+            return False
+        if schema.longest is not None and len(value) > schema.longest:
+            self.problems.append(error(path, f"must have at most {schema.longest} {noun}, has {len(value)}"))
+            return False
+        return True
+
+
+def _scalar_problems(value: Any, schema: Schema) -> Iterator[Problem]:
+    if not _fits(value, schema):
+        yield _wrong_shape(value, schema, ())
+        return
+    if schema.enum and value not in schema.enum:
+        yield _not_listed(value, schema)
+        return
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if schema.minimum is not None and value < schema.minimum:
+            yield error((), f"must be at least {schema.minimum}, is {value}")
+        if schema.maximum is not None and value > schema.maximum:
+            yield error((), f"must be at most {schema.maximum}, is {value}")
+    if isinstance(value, str):
+        # Where a format is asked for, it says more than the pattern would.
+        yield from _text_problems(value, replace(schema, pattern=None) if schema.format else schema)
+
+
+def _text_problems(value: str, schema: Schema) -> Iterator[Problem]:
+    if schema.shortest is not None and len(value) < schema.shortest:
+        yield error((), "must not be empty" if schema.shortest == 1 else f"is shorter than {schema.shortest}")
+    elif schema.longest is not None and len(value) > schema.longest:
+        yield error((), f"must have at most {schema.longest} characters, has {len(value)}")
+    elif schema.pattern is not None and not _compiled(schema.pattern).search(value):
+        yield error((), f'"{shorten(value)}" does not have the form {schema.pattern}')
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _format_problems(value: Any, schema: Schema) -> Iterator[Problem]:
+    if schema.format is not None:
+        yield from FORMATS[schema.format](value)
+
+
+def _alike(value: Any, schema: Schema) -> bool:
+    """Tell whether a value could be one of the schema at all, judged by nothing but its shape."""
+    match value:
+        case dict():
+            return schema.shape in (Shape.OBJECT, Shape.MAP, Shape.ANY)
+        case list():
+            return schema.shape in (Shape.LIST, Shape.ANY)
+    return schema.shape not in (Shape.OBJECT, Shape.MAP, Shape.LIST)
+
+
+def _asked_for(field_: Field) -> str:
+    """Say what is to be written for a field that is missing."""
+    about = field_.schema.description
+    return f"write `{field_.name}`: {about[:1].lower()}{about[1:].rstrip('.')}" if about else f"write `{field_.name}`"
+
+
+def _fits(value: Any, schema: Schema) -> bool:
+    if isinstance(value, bool):
+        return schema.shape is Shape.BOOLEAN
+    match schema.shape:
+        case Shape.STRING:
+            return isinstance(value, str)
+        case Shape.INTEGER:
+            return isinstance(value, int)
+        case Shape.NUMBER:
+            return isinstance(value, int | float)
+        case Shape.INT_OR_STRING:
+            return isinstance(value, str | int) or (schema.fractions and isinstance(value, float))
+    return False
+
+
+def _wrong_shape(value: Any, schema: Schema, path: Path) -> Problem:
+    expected = _WORDS[schema.shape]
+    hint = ""
+    if schema.shape is Shape.STRING and isinstance(value, bool | int | float):
+        written = str(value).lower() if isinstance(value, bool) else str(value)
+        hint = f'put it in quotes: "{written}"'
+    elif schema.shape is Shape.INTEGER and isinstance(value, str) and re.fullmatch(r"-?[0-9]+", value):
+        hint = f"remove the quotes: {value}"
+    elif schema.shape is Shape.LIST and isinstance(value, dict):
+        hint = "start the entry with `- `"
+    elif schema.shape is Shape.LIST:
+        hint = f"write a list: [{shorten(value)}]"
+    return error(path, f"must be {expected}, is {_named(value)}", hint)
+
+
+def _named(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return f'the string "{shorten(value)}"'
+        case None:
+            return "null"
+    return shorten(value)
+
+
+def shorten(value: Any, most: int = 60) -> str:
+    """Quote a value in a message without letting it take over the message."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _not_listed(value: Any, schema: Schema) -> Problem:
+    listed = ", ".join(str(choice) for choice in schema.enum)
+    guess = suggestions.nearest(str(value), (str(choice) for choice in schema.enum))
+    hint = f"did you mean {guess}?" if guess is not None else ""
+    return error((), f'must be one of {listed}, is "{shorten(value)}"', hint)
+
+
+def _repeated(value: list[Any], schema: Schema, path: Path) -> Iterator[Problem]:
+    """Find entries of a keyed list or a set that stand there twice."""
+    if not schema.map_keys and not schema.unique:
+        return
+    seen: dict[str, int] = {}
+    for position, entry in enumerate(value):
+        if schema.unique:
+            key, place, what = repr(entry), (*path, position), shorten(entry)
+        elif isinstance(entry, dict) and all(isinstance(entry.get(k), str | int) for k in schema.map_keys):
+            key = repr([entry[k] for k in schema.map_keys])
+            place = (*path, position, schema.map_keys[0])
+            what = ", ".join(shorten(entry[k]) for k in schema.map_keys)
+        else:
+            continue
+        if key in seen:
+            yield error(place, f'"{what}" stands twice, first at position {seen[key]}', "each must be unique")
+        seen.setdefault(key, position)

@@ -1,0 +1,83 @@
+"""Other spellings of the fields of this group: those that are understood, and those that can be repaired.
+
+Older drafts of ProvisioningRequest named some fields differently; they are read as what they became. Slips in the
+names of resources are not read as anything, because any name could be meant: they are errors, and are repaired only
+where somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from springtide.apis.core.resources import is_known, meant_resource
+from springtide.apis.kinds import Reading
+from springtide.apis.problems import Path, Problem, warning
+
+_FORMER_FIELDS = (
+    (("spec",), "provisioningClass", "provisioningClassName"),
+    (("spec",), "Parameters", "parameters"),
+    (("status",), "statuses", "provisioningClassDetails"),
+)
+_FORMER_CLASS_FIELDS = (((), "Parameters", "parameters"),)
+_CERTAIN = ("cpu", "memory")
+
+
+def read_request(value: dict[str, Any]) -> Reading:
+    """Read a ProvisioningRequest with the field names of older drafts."""
+    return _with_renamed(value, _FORMER_FIELDS, "is a former name of `{new}`, and is read as that")
+
+
+def read_class(value: dict[str, Any]) -> Reading:
+    """Read a ProvisioningClass with the field names of older drafts."""
+    return _with_renamed(value, _FORMER_CLASS_FIELDS, "is a former name of `{new}`, and is read as that")
+
+
+def fixes(value: dict[str, Any]) -> Reading:
+    """Repair every slip that can mean only one thing."""
+    match value.get("kind"):
+        case "ProvisioningRequest":
+            return _with_renamed(value, _FORMER_FIELDS, "was renamed to `{new}`")
+        case "ProvisioningClass":
+            return _with_renamed(value, _FORMER_CLASS_FIELDS, "was renamed to `{new}`")
+        case "CapacityBuffer":
+            return _with_renamed(value, _resource_slips(value), "was renamed to `{new}`")
+    return Reading(value)
+
+
+def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
+    limits = _at(value, ("spec", "limits"))
+    slips: list[tuple[Path, str, str]] = []
+    for name in limits or {}:
+        meant = None if is_known(name) else meant_resource(name)
+        if meant in _CERTAIN:
+            slips.append((("spec", "limits"), name, meant))
+    return tuple(slips)
+
+
+def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> Reading:
+    """Rename fields where they stand; one whose new name is taken stays, and is reported as unknown later."""
+    problems: list[Problem] = []
+    origins: dict[Path, Path] = {}
+    for place, old, new in renames:
+        holder = _at(value, place)
+        if holder is None or old not in holder or new in holder:
+            continue
+        renamed = {new if key == old else key: held for key, held in holder.items()}
+        value = _replaced(value, place, renamed)
+        problems.append(warning((*place, old), f"`{old}` {words.format(new=new)}", f"write `{new}`"))
+        origins[(*place, new)] = (*place, old)
+    return Reading(value, tuple(problems), origins)
+
+
+def _at(value: dict[str, Any], place: Path) -> dict[str, Any] | None:
+    found: Any = value
+    for step in place:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def _replaced(value: dict[str, Any], place: Path, part: dict[str, Any]) -> dict[str, Any]:
+    if not place:
+        return part
+    head, *rest = place
+    return {key: _replaced(held, tuple(rest), part) if key == head else held for key, held in value.items()}

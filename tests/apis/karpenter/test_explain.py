@@ -1,0 +1,217 @@
+"""How many nodes may still be disrupted: both equations, what is counted, and the words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.apis.karpenter.samples import LETTERS, compiled, instant, node_pool
+
+from springtide.apis.karpenter.budgets import BudgetReading, Equation
+from springtide.apis.karpenter.explain import Explanation, explain
+from springtide.apis.karpenter.pools import pool_budgets
+
+FLOOR, FALLBACK = BudgetReading.FLOOR, BudgetReading.FALLBACK
+PER_REASON, TOTAL = Equation.PER_REASON, Equation.TOTAL
+THREE = "15@D,U; 10@D; 5"
+FOURTEEN = {"D": 3, "U": 6, "X": 3, "E": 2}
+
+
+def asked(
+    listed: str, nodes: int = 100, disrupting: dict[str, int] | None = None, *, at: int = 0, **more: Any
+) -> Explanation:
+    counts = {LETTERS[letter]: count for letter, count in (disrupting or {}).items()}
+    return explain(compiled(listed), at=at, nodes=nodes, disrupting=counts, **more)
+
+
+def allowed(explanation: Explanation) -> dict[str, int]:
+    return {letter: explanation.reasons[reason].allowed for letter, reason in LETTERS.items()}
+
+
+@pytest.mark.parametrize(
+    ("listed", "disrupting", "unhealthy", "reading", "equation", "expected"),
+    [
+        pytest.param(THREE, {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 15, "E": 5, "X": 5}, id="22"),
+        pytest.param(THREE, FOURTEEN, 0, FALLBACK, PER_REASON, {"D": 7, "U": 9, "E": 0, "X": 0}, id="23"),
+        pytest.param(THREE, FOURTEEN, 0, FALLBACK, TOTAL, {"D": 0, "U": 1, "E": 0, "X": 0}, id="24"),
+        pytest.param(THREE, FOURTEEN, 0, FLOOR, TOTAL, {"D": 0, "U": 0, "E": 0, "X": 0}, id="25"),
+        pytest.param(THREE, {"D": 4}, 0, FLOOR, TOTAL, {"D": 1, "U": 1, "E": 1, "X": 1}, id="26"),
+        pytest.param(THREE, FOURTEEN, 0, FLOOR, PER_REASON, {"D": 2, "U": 0, "E": 3, "X": 2}, id="no-bucket-in-floor"),
+        pytest.param(THREE, FOURTEEN, 1, FALLBACK, PER_REASON, {"D": 6, "U": 8, "E": 0, "X": 0}, id="unhealthy"),
+        pytest.param("10@D,U; 30", {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 10, "E": 30, "X": 30}, id="28"),
+        pytest.param("10@D,U; 30", {"E": 12}, 0, FALLBACK, TOTAL, {"D": 0, "U": 0, "E": 18, "X": 18}, id="29"),
+        pytest.param(
+            "10@D,U; 30", {"E": 12}, 0, FALLBACK, PER_REASON, {"D": 10, "U": 10, "E": 18, "X": 18}, id="29-per-reason"
+        ),
+        pytest.param("10@D,U; 5@E", {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 10, "E": 5, "X": 100}, id="31-fallback"),
+        pytest.param("10@D,U; 5@E", {}, 0, FLOOR, TOTAL, {"D": 10, "U": 10, "E": 5, "X": 100}, id="31-floor"),
+        pytest.param("10@D,U; 5@E", {"D": 20}, 0, FALLBACK, TOTAL, {"D": 0, "U": 0, "E": 0, "X": 80}, id="32"),
+        pytest.param("15@D,U", {"D": 3}, 1, FLOOR, TOTAL, {"D": 11, "U": 11, "E": 96, "X": 96}, id="37"),
+    ],
+)
+def test_equations(
+    listed: str,
+    disrupting: dict[str, int],
+    unhealthy: int,
+    reading: BudgetReading,
+    equation: Equation,
+    expected: dict[str, int],
+) -> None:
+    """What is allowed is the limit less what is taken, and never less than nothing."""
+    found = asked(listed, disrupting=disrupting, unhealthy=unhealthy, reading=reading, equation=equation)
+
+    assert expected == allowed(found)
+
+
+@pytest.mark.parametrize(
+    ("listed", "nodes", "taken", "expected"),
+    [
+        pytest.param("10%", 35, 0, 4, id="74"),
+        pytest.param("10%", 35, 3, 1, id="74-taken"),
+        pytest.param("10%", 1, 0, 1, id="75"),
+        pytest.param("10%", 1, 1, 0, id="75-blocks-itself"),
+        pytest.param("100%", 10, 0, 10, id="106-107"),
+        pytest.param("10%", 10, 10, 0, id="109"),
+        pytest.param("100%", 10, 2, 8, id="110"),
+        pytest.param("30%", 10, 0, 3, id="112"),
+        pytest.param("0%", 10, 0, 0, id="113"),
+        pytest.param("50%", 3, 0, 2, id="116"),
+        pytest.param("1", 3, 0, 1, id="118"),
+        pytest.param("20%@D", 5, 0, 1, id="119"),
+        pytest.param("2@D", 5, 0, 2, id="119-count"),
+    ],
+)
+def test_accounting(listed: str, nodes: int, taken: int, expected: int) -> None:
+    """Nodes that are not ready are taken just as disrupted ones."""
+    found = asked(listed, nodes, unhealthy=taken)
+
+    assert expected == allowed(found)["D"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reading", "equation"),
+    [
+        pytest.param({}, FLOOR, TOTAL, id="v1"),
+        pytest.param({"budgetDefault": "Fallback"}, FALLBACK, TOTAL, id="fallback"),
+        pytest.param({"budgetAccounting": "PerReason"}, FLOOR, PER_REASON, id="per-reason"),
+    ],
+)
+def test_the_pool_says_how_it_is_read(settings: dict[str, str], reading: BudgetReading, equation: Equation) -> None:
+    """Reading and equation are the pool's own unless the caller overrides them."""
+    found = explain(compiled("5", **settings), at=0, nodes=10)
+
+    assert (reading, equation) == (found.reading, found.equation)
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        pytest.param({"nodes": "5"}, "budget 0 allows 5; no node is taken yet", id="count"),
+        pytest.param({"nodes": "10%"}, "budget 0 allows 10% of 100 nodes = 10; no node is taken yet", id="share"),
+        pytest.param({"nodes": "0"}, "budget 0 blocks; no node is taken yet", id="zero"),
+        pytest.param(
+            {"nodes": "5", "schedule": "@daily", "duration": "1h", "timeZone": "Europe/Berlin", "mode": "Allow"},
+            "budget 0 allows Drifted only in its window (`@daily` for 1h, Europe/Berlin); no node is taken yet",
+            id="closed",
+        ),
+        pytest.param(
+            {"nodes": "5", "maxPer": {"nodes": 2, "period": "1h"}, "cooldown": "10m"},
+            "budget 0 allows 5; what happened before counts as well (budget 0: at most 2 nodes per 1h"
+            " and 10m between two nodes); no node is taken yet",
+            id="rates",
+        ),
+        pytest.param(
+            {"nodes": "5", "reasons": ["Empty"]},
+            "no active budget covers Drifted: no limit; no node is taken yet",
+            id="none",
+        ),
+    ],
+)
+def test_words(budget: dict[str, Any], words: str) -> None:
+    """The sentence names the budget that binds, its window and what else counts."""
+    found = explain(compiled([budget]), at=instant("2024-01-10 12:00"), nodes=100)
+
+    assert words == found.reasons[LETTERS["D"]].because
+
+
+def test_words_about_broken_budgets() -> None:
+    """A budget that cannot be evaluated says why."""
+    found = explain(pool_budgets(node_pool({"budgets": [{"nodes": "many"}]})), at=0, nodes=100)
+
+    assert "budget 0 blocks because it cannot be evaluated" in found.reasons[LETTERS["D"]].because
+
+
+@pytest.mark.parametrize(
+    ("policy", "waits"), [pytest.param("Forceful", False, id="forceful"), pytest.param("Graceful", True, id="graceful")]
+)
+def test_words_about_expiry(policy: str, waits: bool) -> None:
+    """Forceful expiry is said not to wait; the numbers are given all the same."""
+    found = explain(compiled("5", expirationPolicy=policy), at=0, nodes=100).reasons[LETTERS["X"]]
+
+    assert (found.limit, found.allowed) == (5, 5)
+    assert waits is ("do not wait" not in found.because)
+
+
+def test_document() -> None:
+    """Scripts read exactly this."""
+    found = asked("0@D [0 9 * * mon-fri +8h]; 5@D,E", 50, {"D": 3}, unhealthy=1, at=instant("2024-01-10 17:00:00"))
+
+    assert found.document("default") == {
+        "name": "default",
+        "reading": "Floor",
+        "equation": 2,
+        "nodes": 50,
+        "reasons": {
+            "Empty": {
+                "limit": 5,
+                "consuming": 4,
+                "allowed": 1,
+                "budget": 1,
+                "because": "budget 1 allows 5; 4 nodes are taken already (3 disrupted, 1 not ready)",
+                "next": None,
+            },
+            "Drifted": {
+                "limit": 5,
+                "consuming": 4,
+                "allowed": 1,
+                "budget": 1,
+                "because": "budget 1 allows 5; 4 nodes are taken already (3 disrupted, 1 not ready)",
+                "next": {"at": "2024-01-11T09:00:00Z", "limit": 0},
+            },
+            "Underutilized": {
+                "limit": "unlimited",
+                "consuming": 4,
+                "allowed": 46,
+                "budget": None,
+                "because": "no active budget covers Underutilized: no limit;"
+                " 4 nodes are taken already (3 disrupted, 1 not ready)",
+                "next": None,
+            },
+            "Expired": {
+                "limit": "unlimited",
+                "consuming": 4,
+                "allowed": 46,
+                "budget": None,
+                "because": "no active budget covers Expired: no limit; expiry is forceful:"
+                " expired nodes do not wait for this; 4 nodes are taken already (3 disrupted, 1 not ready)",
+                "next": None,
+            },
+        },
+    }
+
+
+def test_next_is_a_change_of_the_limit() -> None:
+    """Windows that do not change the limit are passed over, also where it never changes again."""
+    found = asked("5@D; 9@D [0 9 * * * +1h]; 3@E [0 10 * * * +1h]; 3@E [0 11 * * * +1h]", at=0)
+
+    assert found.reasons[LETTERS["D"]].next is None
+    following = found.reasons[LETTERS["E"]].next
+    assert following is not None
+    assert (following.at, following.limit) == (10 * 3600, 3)
+
+
+def test_next_may_be_the_end_of_a_limit() -> None:
+    """No limit is written as `unlimited` there as well."""
+    found = asked("3 [0 10 * * * +1h]", at=10 * 3600)
+
+    assert found.document("p")["reasons"]["Empty"]["next"] == {"at": "1970-01-01T11:00:00Z", "limit": "unlimited"}

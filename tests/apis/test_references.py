@@ -1,0 +1,135 @@
+"""Objects judged together: what is missing, what stands twice, and who fights over a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from springtide.apis.fields import Context
+from springtide.apis.objects import LoadedObject, load
+from springtide.apis.problems import format_path
+from springtide.apis.references import check_together
+from springtide.apis.yaml import dump
+
+CONTEXT = Context(now=1_780_000_000)
+
+
+def manifest(api_version: str, kind: str, name: str, spec: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def deployment(name: str = "web") -> dict[str, Any]:
+    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return manifest("apps/v1", "Deployment", name, {"selector": {"matchLabels": {"app": name}}, "template": pod})
+
+
+def target(kind: str = "Deployment", api_version: str = "apps/v1", name: str = "web") -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "name": name}
+
+
+def hpa(name: str = "hpa") -> dict[str, Any]:
+    spec = {"scaleTargetRef": target(), "maxReplicas": 5}
+    return manifest("autoscaling/v2", "HorizontalPodAutoscaler", name, spec)
+
+
+def scaled_object(name: str = "keda") -> dict[str, Any]:
+    trigger = {"type": "cpu", "metadata": {"value": "50"}}
+    return manifest(
+        "keda.sh/v1alpha1", "ScaledObject", name, {"scaleTargetRef": {"name": "web"}, "triggers": [trigger]}
+    )
+
+
+def cron(name: str, *rules: dict[str, Any], to: dict[str, Any] | None = None) -> dict[str, Any]:
+    spec = {"scaleTargetRef": to or target(), "rules": list(rules)}
+    return manifest("autoscaling.karmada.io/v1alpha1", "CronFederatedHPA", name, spec)
+
+
+def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any]:
+    return {"name": name, "schedule": schedule, "targetReplicas": replicas, **extra}
+
+
+def found(*values: dict[str, Any]) -> list[str]:
+    """Give what is wrong with the objects together, as `name path: message`."""
+    objects = load("---\n".join(dump(value) for value in values), CONTEXT)
+    assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
+        problem for item in objects if isinstance(item, LoadedObject) for problem in item.problems
+    ]
+    loaded = [item for item in objects if isinstance(item, LoadedObject)]
+    return [
+        f"{item.name} {format_path(problem.path)}: {problem.message}"
+        for item, problems in zip(loaded, check_together(loaded, CONTEXT), strict=True)
+        for problem in problems
+    ]
+
+
+CALENDARS = [{"name": "holidays"}]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([cron("c", rule("a", "0 9 * * *", 3)), deployment()], [], id="complete"),
+        pytest.param(
+            [cron("c", rule("a", "0 9 * * *", 3))],
+            ["c spec.scaleTargetRef.name: Deployment `web` is not in these files"],
+            id="a target that is not there",
+        ),
+        pytest.param(
+            [cron("c", rule("a", "0 9 * * *", 3, calendars=CALENDARS)), deployment()],
+            ["c spec.rules[0].calendars[0].name: Calendar `holidays` is not in these files"],
+            id="a calendar that is not there",
+        ),
+        pytest.param(
+            [cron("c", rule("a", "0 9 * * *", 3), to=target("Widget", "example.com/v1"))],
+            [],
+            id="a kind that we cannot read",
+        ),
+        pytest.param(
+            [hpa(), scaled_object(), deployment()],
+            [
+                "hpa spec.scaleTargetRef.name: Deployment `web` is also scaled by ScaledObject `keda`: "
+                "they will undo each other's work",
+                "keda spec.scaleTargetRef.name: Deployment `web` is also scaled by HorizontalPodAutoscaler `hpa`: "
+                "they will undo each other's work",
+            ],
+            id="two autoscalers on one target",
+        ),
+        pytest.param(
+            [cron("c", rule("a", "0 9 * * *", 3)), hpa(), deployment()],
+            [
+                "c spec.scaleTargetRef.name: Deployment `web` is also scaled by HorizontalPodAutoscaler `hpa`, "
+                "which will undo what the rules set"
+            ],
+            id="a cron rule against an autoscaler",
+        ),
+        pytest.param(
+            [deployment(), deployment()],
+            ["web metadata.name: Deployment `web` stands twice (also at line 4): the one applied last wins"],
+            id="twice",
+        ),
+        pytest.param(
+            [cron("c", rule("a", "0 9 * * *", 3)), cron("d", rule("b", "0 9 * * 1", 5)), deployment()],
+            [
+                "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
+                "at Mon 2026-06-01 09:00 UTC"
+            ],
+            id="rules of two objects at the same minute",
+        ),
+        pytest.param(
+            [cron("c", rule("a", "0 9 * * *", 3)), cron("d", rule("b", "0 9 * * 1", 3)), deployment()],
+            [],
+            id="rules that agree",
+        ),
+    ],
+)
+def test_objects_together(values: list[dict[str, Any]], expected: list[str]) -> None:
+    assert found(*values) == expected
+
+
+def test_a_target_in_another_namespace_is_another_target() -> None:
+    elsewhere = deployment()
+    elsewhere["metadata"]["namespace"] = "other"
+    assert found(cron("c", rule("a", "0 9 * * *", 3)), elsewhere) == [
+        "c spec.scaleTargetRef.name: Deployment `web` is not in these files"
+    ]
