@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench soak e2e clean
+.PHONY: help run test check format crds bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 16
@@ -21,8 +21,11 @@ $(VENV)/.bench-installed: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
-run: ## Start the product (there is nothing to start yet)
-	@echo "There is nothing to run yet; 'make test' and 'make bench' work."
+run: $(VENV)/.installed ## Show what the examples will do over the next week (the embedded cluster is not built yet)
+	@echo "The embedded cluster does not exist yet. What exists: check, preview, explain-budget, convert and crds."
+	@echo "This is 'springtide preview' on an example; try '$(BIN)/springtide --help' next."
+	@echo
+	@$(BIN)/springtide preview examples/scheduled-capacity.yaml
 
 test: $(VENV)/.installed ## Run all tests that need no network and no Go (minutes)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
@@ -37,8 +40,11 @@ format: $(VENV)/.installed ## Format the code and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
+	$(BIN)/springtide crds --into charts/springtide/crds
+
 bench: $(VENV)/.bench-installed ## Measure side by side with the alternatives, in one run
-	$(BIN)/python -m bench.almanac.cron
+	$(BIN)/python -m bench
 
 soak: $(VENV)/.installed ## Run the long tests: thousands of fuzzed manifests and random schedules
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -m "soak or not soak"

@@ -1,0 +1,17 @@
+"""`make bench`: every benchmark, one after the other; each measures its subjects side by side in one run."""
+
+from __future__ import annotations
+
+import importlib
+
+BENCHMARKS = ("bench.startup", "bench.manifests", "bench.almanac.cron")
+
+
+def main() -> None:
+    for name in BENCHMARKS:
+        print(f"\n== {name}")
+        importlib.import_module(name).main()
+
+
+if __name__ == "__main__":
+    main()

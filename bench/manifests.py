@@ -1,0 +1,47 @@
+"""How many manifests are judged in a second, beside what parsing them alone costs with PyYAML's safe loader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from springtide.apis.fields import Context
+from springtide.apis.yaml import read
+from springtide.cli.findings import examine
+from springtide.cli.inputs import Source
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.yaml"))
+ROUNDS = 5
+
+
+def best(work: Callable[[str], object], texts: list[str]) -> float:
+    """Give the shortest time that the work on all texts took."""
+    times: list[float] = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        for text in texts:
+            work(text)
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def main() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in EXAMPLES]
+    objects = sum(len(read(text)) for text in texts)
+    context = Context(now=1_795_000_000)
+    subjects: dict[str, Callable[[str], object]] = {
+        "PyYAML, safe_load_all": lambda text: list(yaml.safe_load_all(text)),
+        "ours, read with positions": read,
+        "ours, everything check does": lambda text: examine([Source("x", text)], [], context),
+    }
+    base = best(subjects["PyYAML, safe_load_all"], texts)
+    for name, work in subjects.items():
+        seconds = best(work, texts)
+        print(f"{name:30} {objects / seconds:9,.0f} objects/s   {seconds / base:5.2f}x the time of PyYAML")
+
+
+if __name__ == "__main__":
+    main()

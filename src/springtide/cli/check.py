@@ -1,0 +1,89 @@
+"""`springtide check`: every problem of manifests, with its place and its fix."""
+
+from __future__ import annotations
+
+import time
+
+import click
+import msgspec
+
+from springtide.apis.fields import Context
+from springtide.cli.arguments import default_timezone_option, files_argument
+from springtide.cli.findings import Findings, examine
+from springtide.cli.inputs import read_inputs
+from springtide.cli.screen import as_data, show_problem
+
+
+@click.command("check")
+@files_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="json is for scripts, github for annotations in a pull request.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@default_timezone_option
+def command(paths: tuple[str, ...], output: str, strict: bool, default_timezone: str) -> None:
+    """Find every problem of manifests, each with its place and its fix.
+
+    Reads YAML or JSON with any number of documents. Objects that refer to each other are judged together, so name
+    all files of an application at once. Kinds that Springtide does not know are skipped with a note.
+
+    \b
+    Exit codes: 0 no errors; 1 errors (with --strict: warnings too); 2 something could not be read.
+    """
+    context = Context(now=int(time.time()), default_zone=default_timezone)
+    found = examine(*read_inputs(paths), context)
+    match output:
+        case "json":
+            _show_json(found)
+        case "github":
+            _show_github(found)
+        case _:
+            _show_text(found)
+    raise SystemExit(found.exit_code(strict=strict))
+
+
+def _show_json(found: Findings) -> None:
+    click.echo(as_data({"problems": msgspec.to_builtins(found.problems)}, "json"), nl=False)
+
+
+def _show_text(found: Findings) -> None:
+    for problem in found.problems:
+        show_problem(problem)
+    for note in found.skipped:
+        click.echo(click.style(f"note: {note}: not a kind that Springtide knows, skipped", dim=True), err=True)
+    click.echo(_summary(found), err=True)
+
+
+def _summary(found: Findings) -> str:
+    objects = _count(len(found.manifests), "object")
+    if not found.problems:
+        return click.style(f"{objects} checked, no problems.", fg="green")
+    return f"{objects} checked: {_count(found.errors, 'error')}, {_count(found.warnings, 'warning')}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _show_github(found: Findings) -> None:
+    """Write workflow commands, which the pull request shows beside the lines."""
+    for problem in found.problems:
+        properties = {
+            "file": problem.file,
+            "line": problem.line,
+            "col": problem.column,
+            "title": problem.path,
+        }
+        listed = ",".join(f"{key}={_escaped(str(value), property_=True)}" for key, value in properties.items() if value)
+        text = problem.message + (f" ({problem.hint})" if problem.hint else "")
+        click.echo(f"::{problem.severity} {listed}::{_escaped(text)}")
+
+
+def _escaped(text: str, *, property_: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if property_ else text

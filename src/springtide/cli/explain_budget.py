@@ -1,0 +1,154 @@
+"""`springtide explain-budget`: how many nodes may be disrupted, by reason, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from springtide.almanac import load_zone
+from springtide.apis.fields import Context
+from springtide.apis.forecast import format_instant
+from springtide.apis.karpenter.budgets import BudgetReading, Equation
+from springtide.apis.karpenter.explain import Explanation, ReasonExplanation, explain
+from springtide.apis.karpenter.pools import pool_budgets
+from springtide.apis.karpenter.reasons import Reason, reason_named
+from springtide.apis.outlook import calendars_among
+from springtide.cli.arguments import default_timezone_option, files_argument, parse_moment
+from springtide.cli.findings import Findings, examine
+from springtide.cli.inputs import read_inputs
+from springtide.cli.screen import as_data, show_problem
+
+
+class DisruptingType(click.ParamType[dict[Reason, int]]):
+    """Nodes that are being disrupted, by reason: ``drifted=3,empty=2``."""
+
+    name = "reason=n,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[Reason, int]:
+        """Read the counts; a reason may have any of its names."""
+        if isinstance(value, dict):
+            return value
+        counts: dict[Reason, int] = {}
+        for part in filter(None, (part.strip() for part in value.split(","))):
+            name, _, number = part.partition("=")
+            reason = reason_named(name.strip())
+            if reason is None:
+                listed = ", ".join(reason.value for reason in Reason)
+                self.fail(f"{name.strip()!r} is not a reason; there are {listed}", param, ctx)
+            if not re.fullmatch(r"\d{1,10}", number.strip(), re.ASCII):
+                self.fail(f"{part!r} is not reason=number, such as drifted=3", param, ctx)
+            counts[reason] = counts.get(reason, 0) + int(number)
+        return counts
+
+
+@click.command("explain-budget")
+@files_argument
+@click.option("--at", "moment", metavar="TIME", help="The time to explain; the present if not given.")
+@click.option("--nodes", type=click.IntRange(min=0), required=True, metavar="N", help="Nodes that the pool has.")
+@click.option("--disrupting", type=DisruptingType(), default="", help="Nodes that are being disrupted already.")
+@click.option(
+    "--unhealthy", type=click.IntRange(min=0), default=0, metavar="K", help="Nodes that are not ready, besides those."
+)
+@click.option(
+    "--reading",
+    type=click.Choice(["fallback", "floor"], case_sensitive=False),
+    help="Read budgets without reasons as if the pool said so.",
+)
+@click.option("--equation", type=click.Choice(["1", "2"]), help="Count per reason (1) or in total (2).")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="The form."
+)
+@default_timezone_option
+def command(
+    paths: tuple[str, ...],
+    moment: str | None,
+    nodes: int,
+    disrupting: dict[Reason, int],
+    unhealthy: int,
+    reading: str | None,
+    equation: str | None,
+    output: str,
+    default_timezone: str,
+) -> None:
+    """Tell how many nodes of a NodePool may be disrupted, by reason, and why.
+
+    \b
+      springtide explain-budget pool.yaml --nodes 100 --disrupting drifted=3,empty=2
+      springtide explain-budget pool.yaml --nodes 40 --at 2026-12-24T09:00 --default-timezone Europe/Berlin
+
+    A budget that has errors blocks the reasons that it names, as it would in a cluster.
+    """
+    at = parse_moment(moment, load_zone(default_timezone), "--at")
+    found = examine(*read_inputs(paths), Context(now=at, default_zone=default_timezone))
+    calendars = calendars_among(manifest.object for manifest in found.manifests)
+    explained = [
+        (
+            manifest.object.name,
+            explain(
+                pool_budgets(manifest.object.value, default_zone=default_timezone, calendars=calendars),
+                at=at,
+                nodes=nodes,
+                disrupting=disrupting,
+                unhealthy=unhealthy,
+                reading=BudgetReading(reading.capitalize()) if reading else None,
+                equation=Equation(int(equation)) if equation else None,
+            ),
+        )
+        for manifest in found.manifests
+        if manifest.object.kind.kind == "NodePool"
+    ]
+    if output == "text":
+        _show(explained, found, at)
+    else:
+        pools = [explanation.document(name) for name, explanation in explained]
+        click.echo(as_data({"pools": pools}, output), nl=False)
+    if not explained:
+        click.echo("there is no NodePool in these files", err=True)
+    raise SystemExit(found.exit_code(strict=False) or (0 if explained else 2))
+
+
+def _show(explained: list[tuple[str, Explanation]], found: Findings, at: int) -> None:
+    for name, explanation in explained:
+        click.echo("\n".join(_table(name, explanation, at)) + "\n")
+    for problem in found.problems:
+        show_problem(problem, err=True)
+
+
+def _table(name: str, explanation: Explanation, at: int) -> Iterator[str]:
+    """Write the numbers as a table and the reasons for them as sentences."""
+    count = "all disrupted nodes count" if explanation.equation is Equation.TOTAL else "nodes count by reason"
+    yield click.style(f"NodePool/{name}", bold=True) + f"  {explanation.nodes} nodes at {format_instant(at)}"
+    yield f"reading {explanation.reading}, equation {explanation.equation.value} ({count})"
+    yield ""
+    rows = [_HEADINGS, *(_row(reason, found) for reason, found in explanation.reasons.items())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    for number, row in enumerate(rows):
+        cells = [
+            cell.ljust(width) if column in _TEXT_COLUMNS else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        line = "  " + "  ".join(cells).rstrip()
+        yield click.style(line, dim=True) if number == 0 else line
+    yield ""
+    for reason, found in explanation.reasons.items():
+        yield f"  {reason.value}: {found.because}."
+
+
+_HEADINGS = ("REASON", "LIMIT", "CONSUMING", "ALLOWED", "BUDGET", "NEXT LIMIT")
+_TEXT_COLUMNS = (0, 5)
+
+
+def _row(reason: Reason, found: ReasonExplanation) -> tuple[str, ...]:
+    written = found.document()
+    following = written["next"]
+    return (
+        reason.value,
+        str(written["limit"]),
+        str(found.consuming),
+        str(found.allowed),
+        "-" if found.budget is None else str(found.budget),
+        f"{following['limit']} at {following['at']}" if following else "-",
+    )

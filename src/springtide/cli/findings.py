@@ -1,0 +1,135 @@
+"""Problems with the place where they stand, in the one shape that `check` and `preview` give to scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from springtide.apis.fields import Context
+from springtide.apis.objects import LoadedObject, Stray, is_skipped, load
+from springtide.apis.problems import Problem, Severity, format_path
+from springtide.apis.references import check_together
+from springtide.apis.yaml import Unreadable
+from springtide.cli.inputs import Source, Unread
+
+
+class Finding(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A problem, the object that has it, and the place in the file."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+    api_version: str | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+    path: str = ""
+    message: str
+    hint: str = ""
+    severity: Severity = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object, the file it was read from, and what was found about it."""
+
+    file: str
+    object: LoadedObject
+    problems: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that was read, and everything that was found."""
+
+    manifests: tuple[Manifest, ...]
+    problems: tuple[Finding, ...]
+    skipped: tuple[str, ...]
+    unreadable: bool
+
+    @property
+    def errors(self) -> int:
+        """How many problems are errors."""
+        return sum(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def warnings(self) -> int:
+        """How many problems are warnings."""
+        return len(self.problems) - self.errors
+
+    def exit_code(self, *, strict: bool) -> int:
+        """What scripts are told: 0 fine, 1 errors (or warnings, if strict), 2 something could not be read."""
+        if self.unreadable:
+            return 2
+        return 1 if self.errors or (strict and self.problems) else 0
+
+
+def examine(sources: Iterable[Source], unread: Iterable[Unread], context: Context) -> Findings:
+    """Read and judge everything, each object by itself and all of them together."""
+    problems = [Finding(file=item.name, message=item.message) for item in unread]
+    unreadable = bool(problems)
+    loaded: list[tuple[str, LoadedObject]] = []
+    skipped: list[str] = []
+    for source in sources:
+        for item in load(source.text, context):
+            match item:
+                case Unreadable():
+                    unreadable = True
+                    problems.append(_unreadable(source, item))
+                case Stray():
+                    if is_skipped(item):
+                        skipped.append(f"{source.name}: {item.kind or 'document'} {item.name} ({item.api_version})")
+                    problems += (_stray(source, item, problem) for problem in item.problems)
+                case LoadedObject():
+                    loaded.append((source.name, item))
+    together = check_together([item for _, item in loaded], context)
+    manifests = [
+        _manifest(file, replace(item, problems=(*item.problems, *added)))
+        for (file, item), added in zip(loaded, together, strict=True)
+    ]
+    problems += (problem for manifest in manifests for problem in manifest.problems)
+    problems.sort(key=lambda found: (found.file, found.line or 0, found.column or 0, found.path, found.message))
+    return Findings(tuple(manifests), tuple(problems), tuple(skipped), unreadable)
+
+
+def _unreadable(source: Source, item: Unreadable) -> Finding:
+    return Finding(file=source.name, line=item.line, column=item.column, message=item.message, hint=item.hint)
+
+
+def _stray(source: Source, stray: Stray, problem: Problem) -> Finding:
+    position = stray.place(problem)
+    return Finding(
+        file=source.name,
+        line=position.line,
+        column=position.column,
+        api_version=stray.api_version or None,
+        kind=stray.kind or None,
+        name=stray.name or None,
+        path=format_path(problem.path),
+        message=problem.message,
+        hint=problem.hint,
+        severity=problem.severity,
+    )
+
+
+def _manifest(file: str, loaded: LoadedObject) -> Manifest:
+    return Manifest(file, loaded, tuple(_located(file, loaded, problem) for problem in loaded.problems))
+
+
+def _located(file: str, loaded: LoadedObject, problem: Problem) -> Finding:
+    position = loaded.place(problem)
+    return Finding(
+        file=file,
+        line=position.line,
+        column=position.column,
+        api_version=loaded.api_version,
+        kind=loaded.kind.kind,
+        namespace=loaded.namespace,
+        name=loaded.name,
+        path=format_path(problem.path),
+        message=problem.message,
+        hint=problem.hint,
+        severity=problem.severity,
+    )

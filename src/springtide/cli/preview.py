@@ -1,0 +1,125 @@
+"""`springtide preview`: what manifests will do over time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import click
+import msgspec
+
+from springtide.almanac import load_zone
+from springtide.apis.fields import Context
+from springtide.apis.forecast import Forecast, Question, to_plain
+from springtide.apis.outlook import forecast_of, with_calendars
+from springtide.cli.arguments import SpanType, ZoneType, default_timezone_option, files_argument, parse_moment
+from springtide.cli.findings import Findings, Manifest, examine
+from springtide.cli.inputs import read_inputs
+from springtide.cli.screen import as_data, show_problem, speaks_unicode, wants_colour
+
+
+@click.command("preview")
+@files_argument
+@click.option("--from", "start", metavar="TIME", help="Where the picture begins; the present if not given.")
+@click.option("--for", "length", type=SpanType(), default="7d", show_default=True, help="How far it looks ahead.")
+@click.option("--tz", type=ZoneType(), metavar="ZONE", help="Draw in this zone instead of the object's own.")
+@click.option("--nodes", type=click.IntRange(min=0), metavar="N", help="Nodes of a pool: budgets become counts.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml", "svg", "html", "ics"]),
+    default="text",
+    show_default=True,
+    help="json and yaml are for scripts, svg and html for documents, ics for calendars.",
+)
+@default_timezone_option
+def command(
+    paths: tuple[str, ...],
+    start: str | None,
+    length: int,
+    tz: str | None,
+    nodes: int | None,
+    output: str,
+    default_timezone: str,
+) -> None:
+    """Show what manifests will do over time, daylight saving and collisions included.
+
+    Works for the schedules of MetricsProducer, the rules of CronFederatedHPA, the windows of CapacityBuffer, the
+    budgets of NodePool (a lane for each reason) and the days of Calendar.
+
+    \b
+      springtide preview schedule.yaml --for 2w
+      springtide preview pool.yaml --nodes 40 -o svg > budgets.svg
+      springtide preview rules.yaml --from 2026-10-24 --tz Europe/Berlin
+
+    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --tz (2026-11-27T06:00, 2026-11-27).
+    Exit codes are those of `springtide check`.
+    """
+    begins = parse_moment(start, load_zone(tz or default_timezone), "--from")
+    if start is None:
+        begins -= begins % 60  # seconds would only make the picture restless
+    found = examine(*read_inputs(paths), Context(now=begins, default_zone=default_timezone))
+    question = Question(begins, begins + length, default_zone=default_timezone, nodes=nodes)
+    forecasts = _forecasts(found, question)
+    if output in ("json", "yaml"):
+        click.echo(_data(forecasts, output), nl=False)
+    else:
+        _draw([forecast for _, forecast in forecasts], tz, output)
+        _tell(found, forecasts)
+    raise SystemExit(found.exit_code(strict=False))
+
+
+def _forecasts(found: Findings, question: Question) -> list[tuple[Manifest, Forecast]]:
+    question = with_calendars(question, [manifest.object for manifest in found.manifests])
+    asked = ((manifest, forecast_of(manifest.object, question)) for manifest in found.manifests)
+    return [(manifest, forecast) for manifest, forecast in asked if forecast is not None]
+
+
+def _draw(forecasts: list[Forecast], zone: str | None, output: str) -> None:
+    now = int(time.time())
+    match output:
+        case "svg":
+            from springtide.cli.pictures.svg import render_svg
+
+            text = render_svg(forecasts, zone=zone, now=now, title=None)
+        case "html":
+            from springtide.cli.pictures.html import render_html
+
+            text = render_html(forecasts, zone=zone, now=now, title=None)
+        case "ics":
+            from springtide.cli.pictures.ics import render_ics
+
+            text = render_ics(forecasts)
+        case _:
+            from springtide.cli.pictures.terminal import render_terminal
+
+            text = render_terminal(
+                forecasts,
+                zone=zone,
+                now=now,
+                width=min(shutil.get_terminal_size().columns, 160),
+                colour=wants_colour(),
+                unicode=speaks_unicode(),
+            )
+    click.echo(text, nl=not text.endswith("\n"))
+
+
+def _data(forecasts: list[tuple[Manifest, Forecast]], output: str) -> str:
+    objects = [
+        {**to_plain(forecast), "problems": msgspec.to_builtins(manifest.problems)} for manifest, forecast in forecasts
+    ]
+    return as_data({"objects": objects}, output)
+
+
+def _tell(found: Findings, forecasts: list[tuple[Manifest, Forecast]]) -> None:
+    """Say on standard error what the picture cannot show: what could not be read, and what has no times."""
+    for problem in found.problems:
+        if problem.kind is None:
+            show_problem(problem, err=True)
+    shown = {id(manifest) for manifest, _ in forecasts}
+    for manifest in found.manifests:
+        if id(manifest) not in shown and not manifest.object.kind.builtin:
+            click.echo(
+                f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time",
+                err=True,
+            )

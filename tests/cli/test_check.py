@@ -1,0 +1,115 @@
+"""`springtide check`: exit codes, formats, and objects judged together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+Write = Callable[[str, str], Path]
+
+FINE = """\
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata:
+  name: fine
+spec:
+  yearly: ["12-25"]
+"""
+WARNED = FINE.replace('yearly: ["12-25"]', "{}").replace("spec:\n  {}", "spec: {}").replace("name: fine", "name: empty")
+WRONG = FINE.replace("12-25", "13-45").replace("name: fine", "name: wrong")
+UNREADABLE = "a: [\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "code"),
+    [
+        pytest.param([FINE], [], 0, id="fine"),
+        pytest.param([WARNED], [], 0, id="warnings pass"),
+        pytest.param([WARNED], ["--strict"], 1, id="but not strictly"),
+        pytest.param([FINE], ["--strict"], 0, id="strict and fine"),
+        pytest.param([WRONG], [], 1, id="an error"),
+        pytest.param([UNREADABLE], [], 2, id="unreadable"),
+        pytest.param([UNREADABLE, WRONG, FINE], [], 2, id="unreadable wins"),
+        pytest.param(["apiVersion: example.com/v1\nkind: Widget\n"], ["--strict"], 0, id="a foreign kind is skipped"),
+    ],
+)
+def test_exit_codes(run: Run, write: Write, texts: list[str], options: list[str], code: int) -> None:
+    files = [write(f"{number}.yaml", text) for number, text in enumerate(texts)]
+    assert run("check", *files, *options).exit_code == code
+
+
+def test_the_rest_is_reported_beside_what_cannot_be_read(run: Run, write: Write, tmp_path: Path) -> None:
+    wrong = write("wrong.yaml", WRONG)
+    result = run("check", tmp_path / "absent.yaml", write("broken.yaml", UNREADABLE), wrong)
+    assert result.exit_code == 2
+    assert "absent.yaml: error: no such file or directory" in result.stdout
+    assert f"{wrong}:6:12: error: Calendar/wrong spec.yearly[0] 13-45 is not a day of any year" in result.stdout
+
+
+def test_json_has_every_key_of_the_contract(run: Run, write: Write) -> None:
+    wrong = write("wrong.yaml", WRONG)
+    result = run("check", wrong, "-o", "json")
+    assert json.loads(result.stdout) == {
+        "problems": [
+            {
+                "file": str(wrong),
+                "line": 6,
+                "column": 12,
+                "apiVersion": "springtide.dev/v1alpha1",
+                "kind": "Calendar",
+                "namespace": None,
+                "name": "wrong",
+                "path": "spec.yearly[0]",
+                "message": "13-45 is not a day of any year",
+                "hint": "",
+                "severity": "error",
+            }
+        ]
+    }
+
+
+def test_json_of_something_unreadable_has_line_and_column(run: Run, write: Write) -> None:
+    (problem,) = json.loads(run("check", write("x.yaml", "a: 'b\n"), "-o", "json").stdout)["problems"]
+    assert (problem["line"], problem["column"], problem["kind"]) == (1, 4, None)
+
+
+def test_github_annotations_escape_what_would_break_them(run: Run, write: Write) -> None:
+    result = run("check", write("a,b.yaml", WRONG), "-o", "github")
+    assert result.stdout.startswith("::error file=")
+    assert "a%2Cb.yaml,line=6,col=12,title=spec.yearly[0]::13-45 is not" in result.stdout
+
+
+def test_a_folder_is_searched_for_manifests(run: Run, write: Write, tmp_path: Path) -> None:
+    write("m/deep/one.yaml", FINE)
+    write("m/two.yml", WRONG)
+    write("m/three.json", json.dumps({"apiVersion": "springtide.dev/v1alpha1"}))
+    write("m/notes.txt", "not: [yaml")
+    result = run("check", tmp_path / "m")
+    assert result.exit_code == 1
+    assert "2 objects checked: 2 errors, 0 warnings." in result.stderr
+
+
+def test_standard_input(run: Run) -> None:
+    result = run("check", "-", input=WRONG)
+    assert result.stdout.startswith("<stdin>:6:12: error:")
+
+
+def test_no_colours_where_there_is_no_terminal(run: Run, write: Write) -> None:
+    assert "\x1b" not in run("check", write("x.yaml", WRONG)).output
+
+
+def test_not_utf_8(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"a: 1\nb: \xff\n")
+    result = run("check", tmp_path / "latin.yaml")
+    assert result.exit_code == 2
+    assert "line 2: not UTF-8 text" in result.stdout
+
+
+def test_an_unset_zone_can_be_given_on_the_command_line(run: Run) -> None:
+    result = run("check", "-", "--default-timezone", "Europe/Berln", input=FINE)
+    assert result.exit_code == 2
+    assert "Europe/Berlin" in result.stderr

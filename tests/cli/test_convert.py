@@ -1,0 +1,143 @@
+"""`springtide convert`: canonical text, told changes, and nothing else touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+Write = Callable[[str, str], Path]
+
+CRON = """\
+# a peak
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata:
+  name: a   # keep me
+spec:
+  scaleTargetRef: {apiVersion: app/v1, kind: Deployment, name: shop}
+  rules:
+  - ruleName: "up"
+    schedule: "30 08 * * *"
+    targetReplicas: 3
+"""
+CONVERTED = CRON.replace("app/v1", "apps/v1").replace("ruleName", "name")
+
+
+def test_slips_are_mended_and_told(run: Run, write: Write) -> None:
+    path = write("a.yaml", CRON)
+    result = run("convert", path)
+    assert result.exit_code == 0
+    assert result.stdout == CONVERTED
+    assert f"{path}:7: spec.scaleTargetRef.apiVersion" in result.stderr
+    assert f"{path}:9: spec.rules[0].ruleName" in result.stderr
+
+
+def test_quiet(run: Run, write: Write) -> None:
+    assert run("convert", "-q", write("a.yaml", CRON)).stderr == ""
+
+
+def test_files_are_changed_in_place_on_request(run: Run, write: Write) -> None:
+    path = write("a.yaml", CRON)
+    result = run("convert", "--write", path)
+    assert result.stdout == ""
+    assert path.read_text(encoding="utf-8") == CONVERTED
+
+
+def test_a_file_in_canonical_form_is_not_written(run: Run, write: Write) -> None:
+    path = write("a.yaml", CONVERTED)
+    before = path.stat().st_mtime_ns
+    assert run("convert", "-w", path).exit_code == 0
+    assert path.stat().st_mtime_ns == before
+
+
+def test_line_ends_stay_as_they_are(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "windows.yaml"
+    path.write_bytes(CRON.replace("\n", "\r\n").encode())
+    run("convert", "-w", path)
+    assert path.read_bytes() == CONVERTED.replace("\n", "\r\n").encode()
+
+
+def test_several_files_become_one_stream(run: Run, write: Write) -> None:
+    first, second = write("a.yaml", CONVERTED), write("b.yaml", CONVERTED.rstrip("\n"))
+    assert run("convert", first, second).stdout == f"{CONVERTED}---\n{CONVERTED}"
+
+
+def test_standard_input(run: Run) -> None:
+    assert run("convert", "-", "-q", input=CRON).stdout == CONVERTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a: [\n", id="unreadable"),
+        pytest.param("apiVersion: example.com/v1\nkind: Widget\nspec: {b: 1,   a: 2}\n", id="foreign"),
+        pytest.param("", id="empty"),
+        pytest.param("# only a comment\n", id="comment"),
+        pytest.param("just text\n", id="text"),
+    ],
+)
+def test_what_is_not_ours_is_left_alone(run: Run, text: str) -> None:
+    assert run("convert", "-", input=text).stdout == text
+
+
+def test_something_unreadable_is_told_and_the_rest_converted(run: Run) -> None:
+    result = run("convert", "-", input=f"a: [\n---\n{CRON}")
+    assert result.exit_code == 2
+    assert result.stdout == f"a: [\n---\n{CONVERTED}"
+    assert "<stdin>:1:" in result.stderr
+
+
+def test_members_of_a_list_are_converted(run: Run) -> None:
+    member = CRON.replace("# a peak\n", "").replace("\n", "\n    ").strip()
+    text = f"apiVersion: v1\nkind: List\nitems:\n  - {member}\n"
+    result = run("convert", "-", "-q", input=text)
+    assert result.stdout == text.replace("app/v1", "apps/v1").replace("ruleName", "name")
+
+
+BETA_POOL = """\
+apiVersion: karpenter.sh/v1beta1
+kind: NodePool
+metadata:
+  name: default
+spec:
+  template:
+    spec:
+      nodeClassRef:
+        apiVersion: karpenter.k8s.aws/v1beta1
+        kind: EC2NodeClass
+        name: default
+      requirements: []
+  disruption:
+    consolidationPolicy: WhenUnderutilized  # save money
+    expireAfter: 48h
+    budgets:
+    - nodes: 10%   # a tenth
+"""
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata:
+  name: default
+spec:
+  template:
+    spec:
+      nodeClassRef:
+        group: karpenter.k8s.aws
+        kind: EC2NodeClass
+        name: default
+      requirements: []
+      expireAfter: 48h
+  disruption:
+    consolidationPolicy: WhenEmptyOrUnderutilized  # save money
+    budgets:
+    - nodes: 10%   # a tenth
+    budgetDefault: Fallback
+    expirationPolicy: Graceful
+"""
+
+
+def test_v1beta1_pools_become_v1(run: Run) -> None:
+    assert run("convert", "-", "-q", input=BETA_POOL).stdout == POOL

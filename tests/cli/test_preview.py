@@ -1,0 +1,133 @@
+"""`springtide preview`: the data that scripts read, and every picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.cli.conftest import Run
+
+from springtide.apis.yaml import Document, read
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WEEK = ("--from", "2026-06-05T00:00:00Z", "--for", "7d")
+
+
+def test_levels_in_json(run: Run) -> None:
+    """The design's week: changes in (from, until], the present value, and the next change."""
+    result = run("preview", EXAMPLES / "scheduled-capacity.yaml", *WEEK, "-o", "json")
+    (producer,) = json.loads(result.stdout)["objects"]
+    (lane,) = producer.pop("lanes")
+    assert producer == {
+        "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+        "kind": "MetricsProducer",
+        "namespace": "default",
+        "name": "scheduling",
+        "from": "2026-06-05T00:00:00Z",
+        "until": "2026-06-12T00:00:00Z",
+        "problems": [],
+    }
+    assert (lane["lane"], lane["current"]) == ("replicas", 2)
+    assert [(change["at"], change["value"]) for change in lane["changes"]] == [
+        ("2026-06-05T16:00:00Z", 3),
+        ("2026-06-06T00:00:00Z", 1),
+        ("2026-06-08T16:00:00Z", 3),
+        ("2026-06-09T00:00:00Z", 2),
+        ("2026-06-09T16:00:00Z", 3),
+        ("2026-06-10T00:00:00Z", 2),
+        ("2026-06-10T16:00:00Z", 3),
+        ("2026-06-11T00:00:00Z", 2),
+        ("2026-06-11T16:00:00Z", 3),
+        ("2026-06-12T00:00:00Z", 2),
+    ]
+    assert lane["next"] == {"at": "2026-06-05T16:00:00Z", "value": 3}
+    assert lane["changes"][0]["because"] == "behaviour `office-hours` starts (09:00 America/Los_Angeles)"
+
+
+def test_firings_in_json(run: Run) -> None:
+    """One entry per firing; the present value is what the latest one applied."""
+    result = run(
+        "preview", EXAMPLES / "cron-two-zones.yaml", "--from", "2026-06-05T00:00:00Z", "--for", "2d", "-o", "json"
+    )
+    shanghai, los_angeles = json.loads(result.stdout)["objects"][0]["lanes"]
+    assert shanghai["lane"] == "scale-up-asia-shanghai"
+    assert shanghai["current"] == {"min": 1000}
+    assert [change["at"] for change in shanghai["changes"]] == ["2026-06-05T23:30:00Z", "2026-06-06T23:30:00Z"]
+    assert [change["at"] for change in los_angeles["changes"]] == ["2026-06-05T14:30:00Z", "2026-06-06T14:30:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param((), ["20%", 0, "20%", "20%"], id="without a number of nodes"),
+        pytest.param(("--nodes", 12), [3, 0, 3, 3], id="with one"),
+    ],
+)
+def test_budgets_in_json(run: Run, nodes: tuple[object, ...], expected: list[object]) -> None:
+    result = run("preview", EXAMPLES / "budgets-business-hours.yaml", *WEEK, *nodes, "-o", "json")
+    pool = next(item for item in json.loads(result.stdout)["objects"] if item["kind"] == "NodePool")
+    assert [lane["lane"] for lane in pool["lanes"]] == ["Empty", "Drifted", "Underutilized", "Expired"]
+    assert [lane["current"] for lane in pool["lanes"]] == expected
+
+
+def test_a_buffer_is_active_or_not(run: Run) -> None:
+    result = run("preview", EXAMPLES / "buffer-deployment.yaml", *WEEK, "-o", "json")
+    (lane,) = json.loads(result.stdout)["objects"][0]["lanes"]
+    assert (lane["lane"], lane["current"], lane["changes"][0]["value"]) == ("active", False, True)
+    assert lane["changes"][0]["at"] == "2026-06-05T07:00:00Z", "eight o'clock in London, in summer"
+
+
+def test_yaml_holds_the_same_as_json(run: Run) -> None:
+    arguments = ("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o")
+    (document,) = read(run(*arguments, "yaml").stdout)
+    assert isinstance(document, Document)
+    assert document.value == json.loads(run(*arguments, "json").stdout)
+
+
+def test_times_are_utc_whatever_the_zone(run: Run) -> None:
+    plain = run("preview", EXAMPLES / "scheduled-capacity.yaml", *WEEK, "-o", "json").stdout
+    assert (
+        run("preview", EXAMPLES / "scheduled-capacity.yaml", *WEEK, "--tz", "Asia/Tokyo", "-o", "json").stdout == plain
+    )
+
+
+def test_a_local_time_is_one_of_the_given_zone(run: Run) -> None:
+    arguments = ("preview", EXAMPLES / "scheduled-capacity.yaml", "--tz", "Asia/Tokyo", "-o", "json", "--from")
+    assert json.loads(run(*arguments, "2026-06-05").stdout)["objects"][0]["from"] == "2026-06-04T15:00:00Z"
+    assert json.loads(run(*arguments, "2026-06-05T09:30").stdout)["objects"][0]["from"] == "2026-06-05T00:30:00Z"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("output", ["text", "svg", "html", "ics"])
+def test_every_example_in_every_form(run: Run, path: Path, output: str) -> None:
+    result = run("preview", path, *WEEK, "-o", output)
+    assert result.exit_code == 0
+    if output == "svg":
+        ElementTree.fromstring(result.stdout)
+    assert result.stdout
+
+
+def test_an_object_with_errors_has_no_lanes_but_its_problems(run: Run) -> None:
+    text = (EXAMPLES / "scheduled-capacity.yaml").read_text(encoding="utf-8").replace("hours: 17", "hours: 25")
+    result = run("preview", "-", *WEEK, "-o", "json", input=text)
+    assert result.exit_code == 1
+    (producer,) = json.loads(result.stdout)["objects"]
+    assert producer["lanes"] == []
+    assert {problem["path"] for problem in producer["problems"]} >= {"spec.schedule.behaviors[0].start.hours"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--for", "5 parsecs", "write 7d, 36h, 2w or 1d12h"),
+        ("--from", "tomorrow", "write 2026-11-27T06:00:00Z"),
+        ("--from", "2026-02-30", "is not a time"),
+        ("--tz", "Europe/Berln", "Europe/Berlin"),
+    ],
+)
+def test_arguments_that_cannot_be_read_say_how_they_are_written(run: Run, option: str, value: str, words: str) -> None:
+    result = run("preview", EXAMPLES / "black-friday.yaml", option, value)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())

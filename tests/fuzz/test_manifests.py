@@ -1,0 +1,57 @@
+"""Ten thousand broken manifests: no traceback, and every rejection says where."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from tests.fuzz.mutations import mutated_text, mutated_tree
+
+from springtide.apis.canonical import canonical_text
+from springtide.apis.fields import Context
+from springtide.apis.forecast import Question, to_plain
+from springtide.apis.outlook import forecast_of, with_calendars
+from springtide.cli.findings import Findings, examine
+from springtide.cli.inputs import Source
+
+NOW = 1_795_000_000
+BATCHES = 40
+EACH = 250
+
+
+def judged(text: str) -> Findings:
+    """Do what `springtide check` does."""
+    return examine([Source("fuzzed.yaml", text)], [], Context(now=NOW))
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_every_rejection_names_a_place(batch: int) -> None:
+    random = Random(batch)
+    for number in range(EACH):
+        text = mutated_text(random) if number % 2 else mutated_tree(random)
+        try:
+            found = judged(text)
+        except Exception as failure:
+            failure.add_note(f"batch {batch}, number {number}:\n{text}")
+            raise
+        for problem in found.problems:
+            assert problem.message, text
+            assert problem.path or (problem.line and problem.column), (problem, text)
+
+
+@pytest.mark.parametrize("batch", range(10))
+def test_what_is_read_can_be_looked_ahead_and_rewritten(batch: int) -> None:
+    random = Random(1000 + batch)
+    for number in range(40):
+        text = mutated_text(random) if number % 2 else mutated_tree(random)
+        try:
+            objects = [manifest.object for manifest in judged(text).manifests]
+            question = with_calendars(Question(NOW, NOW + 7 * 86400, nodes=10), objects)
+            for loaded in objects:
+                forecast = forecast_of(loaded, question)
+                assert forecast is None or to_plain(forecast)["kind"] == loaded.kind.kind
+            rewritten = canonical_text(text)
+            assert canonical_text(rewritten.text).text == rewritten.text, "a canonical text is left as it is"
+        except Exception as failure:
+            failure.add_note(f"batch {batch}, number {number}:\n{text}")
+            raise
