@@ -1,7 +1,6 @@
 """Timelines: the values at instants, the changes between them, and when to stop looking."""
 
 import itertools
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -112,10 +111,7 @@ def test_endless_breakpoints_without_effect_end() -> None:
             yield at, True
             at += 1
 
-    began = time.perf_counter()
-
     assert list(settle(flat())) == [(0, True)]
-    assert time.perf_counter() - began < 1
     late = ((at, at >= QUIET_LIMIT - 1) for at in range(2 * QUIET_LIMIT))
     assert list(settle(late)) == [(0, False), (QUIET_LIMIT - 1, True)]
 

@@ -34,8 +34,7 @@ class Calendar:
         clock = self.zone or zone
 
         def stretches(t: int) -> Iterator[tuple[int, int | None]]:
-            # A day earlier, for a clock that was turned back over midnight and shows the day before once
-            # more.
+            # From a day earlier: a clock turned back over midnight will show that day once more.
             for first, last in self.days.runs(clock.local(t) // DAY - 1):
                 for start, end in clock.stretches(first * DAY, (last + 1) * DAY):
                     if end > t:
@@ -64,21 +63,24 @@ class CalendarReference:
 
     def latest_allowed(self, t: int, zone: Zone) -> int | None:
         """Return the latest allowed instant not later than another, or None if there is none."""
-        clock = self.calendar.zone or zone
-        while not self.allows(t, zone):
-            day = clock.local(t) // DAY
-            run = self.calendar.days.run_at_or_before(day)
-            if run is None:
-                return None
-            if self.mode is CalendarMode.ONLY:
-                ends = [end for start, end in clock.stretches(run[0] * DAY, (run[1] + 1) * DAY) if end <= t]
-                if ends:
-                    return ends[-1] - 1
-                # A skipped day, or one that the clock has not shown yet: look before it.
-                t = min(t, clock.day_start(run[0])) - 1
-            else:
-                t = max(start for start, _ in clock.stretches(run[0] * DAY, (run[1] + 1) * DAY) if start <= t) - 1
+        clock, days = self.calendar.zone or zone, self.calendar.days
+        if self.mode is CalendarMode.ONLY:
+            return _latest_listed(days, t, clock)
+        while (day := clock.local(t) // DAY) in days and (run := days.run_at_or_before(day)) is not None:
+            stretches = clock.stretches(run[0] * DAY, (run[1] + 1) * DAY)
+            t = max(start for start, _ in stretches if start <= t) - 1
         return t
+
+
+def _latest_listed(days: Days, t: int, clock: Zone) -> int | None:
+    # A clock turned back over midnight may have shown the next day already.
+    day = clock.local(t) // DAY + 1
+    while (run := days.run_at_or_before(day)) is not None:
+        shown = [min(t, end - 1) for start, end in clock.stretches(run[0] * DAY, (run[1] + 1) * DAY) if start <= t]
+        if shown:
+            return shown[-1]
+        day = run[0] - 1
+    return None
 
 
 def allowed(references: Sequence[CalendarReference], zone: Zone) -> Timeline[bool]:

@@ -112,7 +112,7 @@ def same_minute(rules: Sequence[Rule[V]], from_: int, until: int | None = None, 
 def _common_instants(a: Firings, b: Firings, from_: int, horizon: int, first: int) -> tuple[int, ...]:
     """Return the first instants at which both fire, leaping from one to the other."""
     common: list[int] = []
-    mine, theirs = a.after(from_), b.after(from_)
+    mine, theirs = a.after(from_ - 1), b.after(from_ - 1)
     for _ in range(FIRING_STEPS):
         if mine is None or theirs is None or max(mine, theirs) > horizon or len(common) == first:
             break

@@ -2,7 +2,8 @@
 
 It is the "standard" grammar of the cron library that CronJob and Karpenter use. Where it departs from Vixie
 cron, the departure is kept: `?` means `*`, `N/step` runs from N to the end of the field, and a step above 1
-takes away the mark that makes a day field a wildcard. Departures that only hide mistakes are not kept: a
+takes away the mark that makes a day field a wildcard. `1/2` of the weekdays is 1, 3 and 5 in both dialects:
+where 7 is Sunday too, the field still ends at 6. Departures that only hide mistakes are not kept: a
 schedule that can never fire and a `*` with a range attached are errors here.
 """
 
@@ -139,7 +140,7 @@ def _join(mask: int) -> str:
 def _parse_field(text: str, field: Field, dialect: Dialect) -> tuple[int, bool]:
     """Return a field's values as a bit mask, and whether it counts as a wildcard."""
     mask, wildcard = 0, False
-    # Empty items between commas mean nothing and are passed over, as upstream does.
+    # Empty items between commas mean nothing and are passed over.
     for item in filter(None, text.split(",")):
         values, star = _parse_item(item, field, dialect)
         mask |= values

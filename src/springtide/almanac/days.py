@@ -35,9 +35,9 @@ class Days:
 
     def runs(self, day: int) -> Iterator[tuple[int, int]]:
         """Yield (first, last) of the unbroken runs of days that end on or after a day, in order."""
-        last_year = min(date_of(min(day + CYCLE_DAYS, LAST_DAY)).year, self._last_year())
+        last_year = min(_year_of(day + CYCLE_DAYS), self._last_year())
         opened: tuple[int, int] | None = None
-        for year in range(max(date_of(max(day, FIRST_DAY)).year, self._first_year()), last_year + 1):
+        for year in range(max(_year_of(day), self._first_year()), last_year + 1):
             for first, last in self._year(year):
                 if opened is not None and first <= opened[1] + 1:
                     opened = (opened[0], max(opened[1], last))
@@ -50,7 +50,7 @@ class Days:
 
     def run_at_or_before(self, day: int) -> tuple[int, int] | None:
         """Return the latest unbroken run within one year that starts on or before a day."""
-        year = date_of(min(max(day, FIRST_DAY), LAST_DAY)).year
+        year = _year_of(day)
         first_year = max(year - _CYCLE_YEARS, self._first_year())
         for candidate in range(min(year, self._last_year()), first_year - 1, -1):
             runs = self._year(candidate)
@@ -86,6 +86,10 @@ class Days:
             if first.year <= year <= last.year
         ]
         return _merged(sorted(pieces))
+
+
+def _year_of(day: int) -> int:
+    return date_of(min(max(day, FIRST_DAY), LAST_DAY)).year
 
 
 def _merged(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:

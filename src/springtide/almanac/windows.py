@@ -27,7 +27,10 @@ class MatchPolicy(StrEnum):
 
 
 def recurring(start: Pattern, end: Pattern, zone: Zone, policy: MatchPolicy = MatchPolicy.LITERAL) -> Timeline[bool]:
-    """Return the window between two patterns; the same pattern twice is always active."""
+    """Return the window between two patterns; the same pattern twice is always active.
+
+    Patterns so dense that `QUIET_LIMIT` of their times pass without effect are taken to be settled.
+    """
     literal = policy is MatchPolicy.LITERAL
     # Where every start is an end too, the next end never comes later than the next start; likewise backwards.
     if end.walls.covers(start.walls) if literal else start.walls.covers(end.walls):

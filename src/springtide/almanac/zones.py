@@ -156,8 +156,7 @@ class Zone:
         starts, offsets, ceilings = [BEGINNING], [self._first_offset], list[int]()
         until = END
         for at, offset in self._all_changes(year):
-            # Many listed changes concern only the abbreviation, or the split between standard time and
-            # saving.
+            # Many listed changes concern only an abbreviation, or what is called daylight saving.
             if offset == offsets[-1]:
                 continue
             ceilings.append(max(at + offsets[-1], ceilings[-1] if ceilings else BEGINNING))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -152,20 +151,3 @@ def test_calendars_leave_it_open() -> None:
     found = judge(node_pool({"budgets": listed}))
 
     assert [problem for problem in found if "calendars" not in problem.path] == []
-
-
-@pytest.mark.parametrize(
-    "listed",
-    [
-        pytest.param("; ".join(f"{n}@D [{n} */2 * * * +30m]" for n in range(1, 50)), id="many"),
-        pytest.param("5 [*/5 * * * * +1m]; 9 [*/7 * * * * +2m]", id="dense"),
-        pytest.param("5 [0 9 * * mon-fri +8h]; 9 [0 10 * * mon-fri +1h]; 20%", id="usual"),
-    ],
-)
-def test_checks_are_quick(listed: str) -> None:
-    """Looking a year ahead is bounded also where windows are many."""
-    started = time.process_time()
-
-    judge(node_pool({"budgets": budgets(listed)}))
-
-    assert time.process_time() - started < 1

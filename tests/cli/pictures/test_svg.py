@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from xml.etree import ElementTree
 
 import pytest
@@ -240,13 +239,3 @@ def test_changes_closer_than_pixels_keep_the_file_small() -> None:
     forecast = samples.forecast(*(dense(style) for style in LaneStyle), length=90 * DAY)
 
     assert len(render_svg([forecast], zone=None, now=NOW, title=None)) < 200_000
-
-
-def test_a_thousand_changes_are_drawn_at_once() -> None:
-    changes: samples.Points = [(START + at * 600, at % 9) for at in range(1, 1001)]
-    forecast = samples.forecast(*(samples.lane(style, style, 0, changes) for style in LaneStyle))
-    begun = time.perf_counter()
-
-    render_svg([forecast], zone=None, now=NOW, title=None)
-
-    assert time.perf_counter() - begun < 1

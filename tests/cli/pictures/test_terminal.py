@@ -6,7 +6,6 @@ import dataclasses
 import re
 import subprocess
 import sys
-import time
 import unicodedata
 from itertools import pairwise
 
@@ -232,14 +231,6 @@ def test_what_is_empty_is_said(forecasts: list[Forecast], words: str) -> None:
 
 def test_an_empty_range_is_a_picture_too() -> None:
     assert show(samples.forecast(*(samples.lane("x", style, None, []) for style in LaneStyle), length=0))
-
-
-def test_many_changes_are_drawn_at_once() -> None:
-    begun = time.perf_counter()
-
-    show(samples.every_five_minutes(), samples.weekly_capacity(length=400 * DAY))
-
-    assert time.perf_counter() - begun < 2
 
 
 def test_the_renderer_is_cheap_to_import() -> None:

@@ -56,6 +56,16 @@ ReasonName = Literal[
 ]
 
 
+BudgetAccounting = Annotated[
+    Literal["Total", "PerReason"],
+    doc(
+        "Which nodes use up a budget. Total: every node that is being disrupted."
+        " PerReason: those that are disrupted for the same reason."
+    ),
+    extension,
+]
+
+
 class MaxPer(View, kw_only=True):
     """A rate: how many nodes in how much time."""
 
@@ -176,14 +186,7 @@ class Disruption(View, kw_only=True):
         ),
         extension,
     ] = "Floor"
-    budget_accounting: Annotated[
-        Literal["Total", "PerReason"],
-        doc(
-            "Which nodes use up a budget. Total: every node that is being disrupted."
-            " PerReason: those that are disrupted for the same reason."
-        ),
-        extension,
-    ] = "Total"
+    budget_accounting: BudgetAccounting = "Total"
     expiration_policy: Annotated[
         Literal["Forceful", "Graceful"],
         doc("Whether expired nodes go at once (Forceful), or when the budgets for Expired allow it (Graceful)."),

@@ -180,14 +180,7 @@ class Disruption(View, kw_only=True):
         ),
         extension,
     ] = "Fallback"
-    budget_accounting: Annotated[
-        Literal["Total", "PerReason"],
-        doc(
-            "Which nodes use up a budget. Total: every node that is being disrupted."
-            " PerReason: those that are disrupted for the same reason."
-        ),
-        extension,
-    ] = "Total"
+    budget_accounting: disruption.BudgetAccounting = "Total"
     expiration_policy: Annotated[
         Literal["Forceful", "Graceful"],
         doc("Whether expired nodes go when the budgets for Expired allow it (Graceful), or at once (Forceful)."),
