@@ -2,7 +2,7 @@
 
 import pytest
 
-from springtide.almanac import MatchPolicy, Pattern, first_difference, load_zone
+from springtide.almanac import UTC, Cron, Dialect, MatchPolicy, Pattern, first_difference, load_zone
 
 from .behaviours import WEEKDAYS, Behaviour, daily, replicas
 from .moments import local, show, utc
@@ -159,6 +159,21 @@ def test_days_and_weekdays_are_joined_by_and(given: dict[str, str], expected: li
     assert [day[-2:] for day in _days(Pattern.parse(**given), "2026-01-01", "2027-01-01")] == expected
 
 
+@pytest.mark.parametrize(
+    ("schedule", "count"),
+    [
+        pytest.param("0 0 22-31 1 5", 13, id="W31"),
+        pytest.param("0 0 1-14 2 5", 16, id="W32"),
+        pytest.param("0 0 * 3 2", 5, id="W34"),
+    ],
+)
+def test_cron_joins_days_and_weekdays_by_or(schedule: str, count: int) -> None:
+    """The pitfall that patterns avoid: in cron either of the two lists is enough."""
+    hits = Cron.parse(schedule, Dialect.RULE).between(utc("2026-01-01") - 1, utc("2027-01-01") - 1, UTC)
+
+    assert len(list(hits)) == count
+
+
 SPRING = Behaviour(
     9,
     {"weekdays": WEEKDAYS, "hours": 9, "months": "Jan,Feb,Mar"},
@@ -231,3 +246,10 @@ def test_equal_start_and_end_are_always_active(policy: MatchPolicy) -> None:
 
     assert always_on.at(utc("2026-06-05T08:00"))
     assert always_on.next_change(utc("2026-06-05T08:00")) is None
+
+
+def test_a_difference_that_only_leap_years_show_is_found() -> None:
+    """Readings are compared over nine years: two starts in a row come on 28 and 29 February only."""
+    start, end = Pattern.parse(days="28,29", months="Feb"), Pattern.parse(days=1, months="Mar")
+
+    assert first_difference(start, end, UTC, utc("2025-03-02")) == utc("2028-02-28")

@@ -19,13 +19,24 @@ def manifest(api_version: str, kind: str, name: str, spec: Any) -> dict[str, Any
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def deployment(name: str = "web") -> dict[str, Any]:
-    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+def deployment(name: str = "web", consumes: str | None = None) -> dict[str, Any]:
+    pod: dict[str, Any] = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    if consumes is not None:
+        pod["metadata"]["annotations"] = {
+            "autoscaling.x-k8s.io/consume-provisioning-request": consumes,
+            "autoscaling.x-k8s.io/provisioning-class-name": "check-capacity.autoscaling.x-k8s.io",
+        }
     return manifest("apps/v1", "Deployment", name, {"selector": {"matchLabels": {"app": name}}, "template": pod})
 
 
 def target(kind: str = "Deployment", api_version: str = "apps/v1", name: str = "web") -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, "name": name}
+
+
+HPA_TARGET = target("HorizontalPodAutoscaler", "autoscaling/v2", "hpa")
 
 
 def hpa(name: str = "hpa") -> dict[str, Any]:
@@ -105,7 +116,7 @@ CALENDARS = [{"name": "holidays"}]
         ),
         pytest.param(
             [deployment(), deployment()],
-            ["web metadata.name: Deployment `web` stands twice (also at line 4): the one applied last wins"],
+            ["web metadata.name: Deployment `web` stands twice in these files: the one applied last wins"],
             id="twice",
         ),
         pytest.param(
@@ -115,6 +126,39 @@ CALENDARS = [{"name": "holidays"}]
                 "at Mon 2026-06-01 09:00 UTC"
             ],
             id="rules of two objects at the same minute",
+        ),
+        pytest.param(
+            [deployment("pods", consumes="run")],
+            [
+                "pods spec.template.metadata.annotations[autoscaling.x-k8s.io/consume-provisioning-request]: "
+                "ProvisioningRequest `run` is not in these files"
+            ],
+            id="a request that is not there",
+        ),
+        pytest.param(
+            [
+                cron("c", {"name": "a", "schedule": "0 9 * * *", "targetMinReplicas": 9}, to=HPA_TARGET),
+                hpa(),
+                deployment(),
+            ],
+            [
+                "c spec.rules[0].targetMinReplicas: targetMinReplicas 9 is greater than the maximum of "
+                "HorizontalPodAutoscaler `hpa`, 5"
+            ],
+            id="a minimum above the target's maximum",
+        ),
+        pytest.param(
+            [
+                cron(
+                    "c",
+                    {"name": "a", "schedule": "0 9 * * *", "targetMinReplicas": 9, "targetMaxReplicas": 10},
+                    to=HPA_TARGET,
+                ),
+                hpa(),
+                deployment(),
+            ],
+            [],
+            id="both bounds at once",
         ),
         pytest.param(
             [cron("c", rule("a", "0 9 * * *", 3)), cron("d", rule("b", "0 9 * * 1", 3)), deployment()],
@@ -133,3 +177,10 @@ def test_a_target_in_another_namespace_is_another_target() -> None:
     assert found(cron("c", rule("a", "0 9 * * *", 3)), elsewhere) == [
         "c spec.scaleTargetRef.name: Deployment `web` is not in these files"
     ]
+
+
+def test_a_calendar_with_errors_is_as_good_as_none() -> None:
+    calendar = manifest("springtide.dev/v1alpha1", "Calendar", "holidays", {"dates": ["2026-13-01"]})
+    values = [cron("c", rule("a", "0 9 * * *", 3, calendars=CALENDARS)), deployment(), calendar]
+    loaded = [item for item in load("---\n".join(dump(v) for v in values), CONTEXT) if isinstance(item, LoadedObject)]
+    assert [problem.message for problem in check_together(loaded, CONTEXT)[0]] == ["Calendar `holidays` has errors"]

@@ -219,3 +219,58 @@ def test_a_view_may_trip_over_what_it_has_reported_but_not_over_anything_else() 
     assert [problem.message for problem in check({"zone": "reported"}, Tripping, CONTEXT).problems] == ["is bad"]
     with pytest.raises(ValueError, match="cannot go on"):
         check({"zone": "unreported"}, Tripping, CONTEXT)
+
+
+class Choice(View, kw_only=True):
+    """A view whose fields depend on each other."""
+
+    kind: Annotated[Literal["Small", "Large"], doc("Which.")]
+    least: Annotated[Count, doc("Least.")]
+    most: Annotated[Annotated[int, int32(1, 100)], doc("Most.")]
+    note: Annotated[str | None, doc("Note.")] = None
+    parts: Annotated[tuple[Part, ...] | None, doc("Parts.")] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:
+        if self.least > self.most:
+            yield error(("least",), "`least` is above `most`")
+        if self.note == "bad":
+            yield error(("note",), "is a bad note")
+        if not self.parts:
+            yield error(("parts",), "there are no parts")
+        if self.kind == "Small" and self.least > 5:
+            yield error(("least",), "is too much for the kind Small")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(
+            {"kind": "Large", "least": 50, "most": 1000, "note": "bad", "parts": [{"name": "a"}]},
+            ["most", "note"],
+            id="what has nothing to do with the mistake is still found",
+        ),
+        pytest.param(
+            {"kind": "Large", "least": 50, "note": "bad", "parts": [{"name": "a"}]},
+            ["most", "note"],
+            id="also where a field is missing",
+        ),
+        pytest.param(
+            {"kind": "Large", "least": 1, "most": 2, "note": "bad", "parts": [{"name": 1}]},
+            ["note", "parts[0].name"],
+            id="a list whose entries are all wrong is not called empty",
+        ),
+        pytest.param(
+            {"kind": "Lrge", "least": 50, "most": 60, "note": "bad", "parts": [{"name": "a"}]},
+            ["kind"],
+            id="nothing is believed that may depend on a word that was not understood",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_used_hides_no_other_problem(value: Any, expected: list[str]) -> None:
+    problems = check(value, Choice, CONTEXT).problems
+    assert sorted(format_path(problem.path) for problem in problems) == expected
+
+
+def test_texts_that_a_format_refuses_hide_nothing_either() -> None:
+    spec = {"parts": [{"name": "forbidden"}], "zone": "Mars/Olympus"}
+    assert sorted(path for path, _, _ in found(spec)) == ["spec.parts[0].name", "spec.zone"]

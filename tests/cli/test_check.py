@@ -113,3 +113,14 @@ def test_an_unset_zone_can_be_given_on_the_command_line(run: Run) -> None:
     result = run("check", "-", "--default-timezone", "Europe/Berln", input=FINE)
     assert result.exit_code == 2
     assert "Europe/Berlin" in result.stderr
+
+
+def test_a_file_that_is_named_twice_is_read_once(run: Run, write: Write, tmp_path: Path) -> None:
+    path = write("m/a.yaml", FINE)
+    assert "1 object checked, no problems." in run("check", path, tmp_path / "m", path).stderr
+
+
+def test_kinds_that_are_not_known_are_noted_and_nothing_else(run: Run) -> None:
+    result = run("check", "-", "--strict", input="apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\n")
+    assert result.exit_code == 0
+    assert "Provisioner (karpenter.sh/v1alpha5): not a kind that Springtide knows, skipped" in result.stderr

@@ -131,3 +131,37 @@ def test_arguments_that_cannot_be_read_say_how_they_are_written(run: Run, option
     result = run("preview", EXAMPLES / "black-friday.yaml", option, value)
     assert result.exit_code == 2
     assert words in " ".join(result.stderr.split())
+
+
+BROKEN_POOL = (
+    (EXAMPLES / "budgets-by-reason.yaml")
+    .read_text(encoding="utf-8")
+    .replace("reasons: [Drifted]", "reasons: [Drifted]\n        schedule: nonsense")
+)
+
+
+def test_a_pool_with_a_bad_budget_shows_what_a_cluster_would_do(run: Run) -> None:
+    result = run("preview", "-", *WEEK, "-o", "json", input=BROKEN_POOL)
+    assert result.exit_code == 1
+    (pool,) = json.loads(result.stdout)["objects"]
+    assert {lane["lane"]: lane["current"] for lane in pool["lanes"]} == {
+        "Empty": 5,
+        "Drifted": 0,
+        "Underutilized": 15,
+        "Expired": 5,
+    }
+
+
+def test_a_bad_rule_says_nothing_against_its_neighbours(run: Run) -> None:
+    text = (EXAMPLES / "cron-deployment.yaml").read_text(encoding="utf-8").replace("30 08 * * *", "30 25 * * *")
+    result = run("preview", "-", *WEEK, "-o", "json", input=text)
+    assert result.exit_code == 1
+    assert [lane["lane"] for lane in json.loads(result.stdout)["objects"][0]["lanes"]] == ["Scale-Down"]
+
+
+@pytest.mark.parametrize("output", ["text", "json", "yaml", "svg", "html", "ics"])
+def test_problems_break_no_form_of_output(run: Run, output: str) -> None:
+    result = run("preview", "-", *WEEK, "-o", output, input=f"{BROKEN_POOL}---\na: [\n")
+    assert result.exit_code == 2
+    assert result.stdout
+    assert "<stdin>:" in result.stderr, "what cannot be read is told, whatever the form"

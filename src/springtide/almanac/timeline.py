@@ -9,13 +9,16 @@ leads up to it.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from springtide.almanac.civil import CYCLE
+from springtide.almanac.civil import CYCLE, DAY
 
 V = TypeVar("V")
 W = TypeVar("W")
 
 #: A timeline whose parts come and go this often without any effect on its value is taken to be settled.
 QUIET_LIMIT = 100_000
+#: So is one that has been quiet for this long through many of them: every date has then met every weekday.
+QUIET_TIME = 29 * 366 * DAY
+QUIET_BREAKPOINTS = 10_000
 
 
 class Timeline(Generic[V]):
@@ -106,9 +109,14 @@ def steps(initial: V, changes: Iterable[tuple[int, V]]) -> Timeline[V]:
 
 
 def spans(intervals: Iterable[tuple[int, int | None]]) -> Timeline[bool]:
-    """Return the timeline that is active in disjoint half-open intervals; an end of None is forever."""
+    """Return the timeline that is active in disjoint half-open intervals; an end of None is forever.
+
+    An interval that ends before it begins is empty.
+    """
     changes: list[tuple[int, bool]] = []
     for start, end in sorted(intervals, key=lambda interval: interval[0]):
+        if end is not None and end <= start:
+            continue
         changes.append((start, True))
         if end is not None:
             changes.append((end, False))
@@ -154,21 +162,21 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
     """Turn breakpoints into segments: the last of one instant counts, repeated values are dropped.
 
     The first breakpoint stands alone at its instant, so the value there is known at once. Gives up after
-    `QUIET_LIMIT` breakpoints without a change.
+    `QUIET_LIMIT` breakpoints without a change, and after `QUIET_BREAKPOINTS` that took `QUIET_TIME`.
     """
     points = iter(breakpoints)
     at, value = next(points)
     yield at, value
     shown = value
-    quiet = 0
+    quiet, since = 0, at
     for later, new in points:
         if later != at:
             if value != shown:
                 yield at, value
                 shown = value
-                quiet = 0
+                quiet, since = 0, at
             quiet += 1
-            if quiet > QUIET_LIMIT:
+            if quiet > QUIET_BREAKPOINTS and (quiet > QUIET_LIMIT or later - since > QUIET_TIME):
                 return
             at = later
         value = new

@@ -166,7 +166,8 @@ def _object(schema: Schema, flavour: Flavour) -> dict[str, Any]:
         properties[name] = {"x-kubernetes-preserve-unknown-fields": True}
     if properties:
         made["properties"] = properties
-    required = sorted(field.name for field in fields if field.required)
+    stock = flavour is Flavour.STOCK
+    required = sorted(field.name for field in fields if field.required or (stock and field.schema.stock_required))
     if required:
         made["required"] = required
     return made

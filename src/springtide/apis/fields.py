@@ -9,7 +9,8 @@ users write, the defaults, and the CRD. Declare a field as::
 * Bounds go on the plain type (``Annotated[int, int32(1, 32)] | None``), never around an optional one.
 * A field without a default is required. ``None`` means optional; any other scalar default is also the API's default.
 * Names are written in snake case and become camel case on the wire; the exceptions stand in `json_name`.
-* `extension` marks what upstream's schema does not have: it is left out of the `stock` CRDs.
+* `extension` marks what upstream's schema does not have: it is left out of the `stock` CRDs. `stock_required` marks
+  what upstream requires and an extension can stand in for.
 * `text_format("cron-rule")` names a check of `springtide.apis.formats`.
 * ``__rules__`` are CEL rules for the CRD; ``problems`` is the same and more in Python, for every reader of problems.
 """
@@ -51,6 +52,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     now: int
     default_zone: str = "UTC"
+    entries_left: dict[str, tuple[int, ...]] = {}
+    """For lists of the view of which entries were left out, because they have errors: where the others stood."""
+
+    def position(self, name: str, number: int) -> int:
+        """Give the position at which the author of the object finds an entry of a list of the view."""
+        positions = self.entries_left.get(name)
+        return number if positions is None else positions[number]
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -120,7 +128,7 @@ def int32(low: int = -(2**31), high: int = INT32_MAX) -> Meta:
 extension = Meta(extra={"extension": True})
 as_set = Meta(extra={"list_set": True})
 atomic = schema(x_kubernetes_list_type="atomic")
-open_object = schema(x_kubernetes_preserve_unknown_fields=True)
+stock_required = Meta(extra={"stock_required": True})
 
 Int32 = Annotated[int, int32()]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, extra_json_schema={"format": "int64"})]

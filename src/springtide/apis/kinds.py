@@ -27,6 +27,9 @@ Lenient: TypeAlias = Callable[[dict[str, Any]], Reading]
 Forecaster: TypeAlias = Callable[[Any, Question], Outlook]
 """Compiles a view (the root object of the kind) to its lanes."""
 
+Salvager: TypeAlias = Callable[[View | None, dict[str, Any], Question], Outlook | None]
+"""Compiles what can be told for certain about an object with errors, from its view, if there is one, and its tree."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -63,6 +66,7 @@ class Version:
     to_storage: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Converts a canonical tree to the stored version; none where only the name of the version differs."""
     forecaster: Forecaster | None = None
+    salvager: Salvager | None = None
 
 
 @dataclass(frozen=True, slots=True)

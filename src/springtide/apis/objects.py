@@ -119,7 +119,8 @@ def _load(text: str, context: Context) -> Iterator[Read]:
 
 def members_of(value: Any) -> Iterator[tuple[Path, Any]]:
     """Give the objects of a document with their paths: itself, or the members of a List."""
-    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
         for position, item in enumerate(value["items"]):
             yield ("items", position), item
     else:
@@ -201,8 +202,6 @@ def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterato
         yield error(("apiVersion",), f"there is no {kind} in {api_version}", f"write {' or '.join(versions)}")
     elif not versions and like is not None and _is_slip(api_version, registry.api_versions_of(like)):
         yield error(("kind",), f"there is no kind {kind} in {api_version}", f"did you mean {like}?")
-    elif registry.is_our_group(api_version.rpartition("/")[0]):
-        yield warning(("kind",), f"there is no kind {kind} in {api_version}: skipped")
 
 
 def _is_slip(api_version: str, versions: list[str]) -> bool:

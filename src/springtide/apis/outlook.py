@@ -25,11 +25,15 @@ def calendars_among(objects: Iterable[LoadedObject]) -> dict[str, Calendar]:
 
 
 def forecast_of(loaded: LoadedObject, question: Question) -> Forecast | None:
-    """Look ahead for one object: none for kinds that do not depend on time, no lanes for one with errors."""
+    """Look ahead for one object: none for kinds that do not depend on time.
+
+    Of an object with errors only what is certain all the same has lanes: rules beside a bad one, and budgets, which
+    block where they cannot be evaluated.
+    """
     forecaster = loaded.version.forecaster
     if forecaster is None:
         return None
-    outlook = forecaster(loaded.view, question) if loaded.sound else Outlook(zones=(question.default_zone,), lanes=())
+    outlook = forecaster(loaded.view, question) if loaded.sound else _salvaged(loaded, question)
     return Forecast(
         api_version=loaded.api_version,
         kind=loaded.kind.kind,
@@ -42,6 +46,12 @@ def forecast_of(loaded: LoadedObject, question: Question) -> Forecast | None:
         collisions=outlook.collisions,
         problems=loaded.problems,
     )
+
+
+def _salvaged(loaded: LoadedObject, question: Question) -> Outlook:
+    salvager = loaded.version.salvager
+    outlook = salvager(loaded.view, loaded.value, question) if salvager is not None else None
+    return outlook or Outlook(zones=(question.default_zone,), lanes=())
 
 
 def with_calendars(question: Question, objects: Iterable[LoadedObject]) -> Question:

@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import Any
 
 from springtide.apis import registry
+from springtide.apis.core.consumers import CONSUME_ANNOTATION
 from springtide.apis.fields import Context
-from springtide.apis.karmada.together import cron_collisions
+from springtide.apis.karmada.together import cron_problems
 from springtide.apis.objects import LoadedObject
 from springtide.apis.problems import Path, Problem, format_path, warning
 from springtide.apis.xk8s.together import buffer_problems
@@ -26,6 +27,7 @@ class Role(StrEnum):
     SHAPE = "shape"  # it takes the shape of its pods from the other
     CALENDAR = "calendar"  # its times depend on the other's days
     CLASS = "class"  # the other holds settings for it
+    CONSUMES = "consumes"  # its pods run on the capacity that the other asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A field that names another object."""
+    """A field that names another object, and the place of that name."""
 
     path: Path
     role: Role
@@ -52,6 +54,7 @@ class Reference:
 
 
 _SCALE_TARGET = ("spec", "scaleTargetRef")
+_CONSUMED = ("metadata", "annotations", CONSUME_ANNOTATION)
 _FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
     ("autoscaling.karpenter.sh", "HorizontalAutoscaler"): ((_SCALE_TARGET, Role.SCALES),),
     ("autoscaling.karpenter.sh", "MetricsProducer"): (
@@ -70,26 +73,38 @@ _FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
         (("spec", "schedule", "calendars", "*"), Role.CALENDAR),
     ),
     ("autoscaling.x-k8s.io", "ProvisioningRequest"): ((("spec", "podSets", "*", "podTemplateRef"), Role.SHAPE),),
+    ("", "Pod"): ((_CONSUMED, Role.CONSUMES),),
+    ("", "PodTemplate"): ((("template", *_CONSUMED), Role.CONSUMES),),
     ("karpenter.sh", "NodePool"): (
         (("spec", "template", "spec", "nodeClassRef"), Role.CLASS),
         (("spec", "disruption", "budgets", "*", "calendars", "*"), Role.CALENDAR),
     ),
 }
 
+_WORKLOADS = {
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("", "ReplicationController"),
+    ("batch", "Job"),
+}
+
 
 def references_of(loaded: LoadedObject) -> Iterator[Reference]:
     """Find everything that an object refers to."""
-    for pattern, role in _FIELDS.get((loaded.kind.group, loaded.kind.kind), ()):
+    fields = _FIELDS.get((loaded.kind.group, loaded.kind.kind), ())
+    if (loaded.kind.group, loaded.kind.kind) in _WORKLOADS:
+        fields = (*fields, (("spec", "template", *_CONSUMED), Role.CONSUMES))
+    for pattern, role in fields:
         for path, value in _matches(loaded.value, pattern, ()):
             target = _target(value, path, role, loaded)
             if target is not None:
-                yield Reference(path, role, target)
+                yield Reference(path if role is Role.CONSUMES else (*path, "name"), role, target)
 
 
-def _matches(value: Any, pattern: Path, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _matches(value: Any, pattern: Path, path: Path) -> Iterator[tuple[Path, Any]]:
     if not pattern:
-        if isinstance(value, dict):
-            yield path, value
+        yield path, value
         return
     step, rest = pattern[0], pattern[1:]
     if step == "*":
@@ -99,7 +114,12 @@ def _matches(value: Any, pattern: Path, path: Path) -> Iterator[tuple[Path, dict
         yield from _matches(value[step], rest, (*path, step))
 
 
-def _target(value: dict[str, Any], path: Path, role: Role, loaded: LoadedObject) -> Target | None:
+def _target(value: Any, path: Path, role: Role, loaded: LoadedObject) -> Target | None:
+    if role is Role.CONSUMES:
+        found = isinstance(value, str) and value
+        return Target("autoscaling.x-k8s.io", "ProvisioningRequest", loaded.namespace, value) if found else None
+    if not isinstance(value, dict):
+        return None
     name = value.get("name")
     if not isinstance(name, str) or not name:
         return None
@@ -130,7 +150,7 @@ def check_together(objects: Sequence[LoadedObject], context: Context) -> list[li
         *_repeated(objects),
         *_missing(objects, references),
         *_contested(objects, references),
-        *cron_collisions(objects, context),
+        *cron_problems(objects, context),
         *buffer_problems(objects),
     ):
         found[position].append(problem)
@@ -149,8 +169,7 @@ def _repeated(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]]:
             continue
         before = first.setdefault(identity(loaded), position)
         if before != position:
-            line = objects[before].position(("metadata", "name")).line
-            message = f"{identity(loaded)} stands twice (also at line {line}): the one applied last wins"
+            message = f"{identity(loaded)} stands twice in these files: the one applied last wins"
             yield position, warning(("metadata", "name"), message, "give one of them another name")
 
 
@@ -159,17 +178,21 @@ def _missing(
 ) -> Iterator[tuple[int, Problem]]:
     """Tell which referenced objects are not in the files; kinds that we cannot read are not expected there."""
     present = {identity(loaded) for loaded in objects}
+    broken = {identity(loaded) for loaded in objects if not loaded.sound}
     readable = {(kind.group, kind.kind) for kind in registry.KINDS}
     for position, listed in enumerate(references):
         for reference in listed:
             target = reference.target
+            if reference.role is Role.CALENDAR and target in broken:
+                hint = "its days are not taken into account here; mend the Calendar"
+                yield position, warning(reference.path, f"{target} has errors", hint)
             if (target.group, target.kind) not in readable or target in present:
                 continue
             if reference.role is Role.CALENDAR:
                 hint = "its days are not taken into account here; add the Calendar to the files"
             else:
                 hint = "it must exist in the cluster, or be added to the files"
-            yield position, warning((*reference.path, "name"), f"{target} is not in these files", hint)
+            yield position, warning(reference.path, f"{target} is not in these files", hint)
 
 
 def _contested(
@@ -190,8 +213,10 @@ def _contested(
             rivals = ", ".join(f"{objects[other].kind.kind} `{objects[other].name}`" for other in others)
             if reference.role is Role.CRON:
                 message = f"{target} is also scaled by {rivals}, which will undo what the rules set"
-                hint = f"point {format_path(reference.path)} at the {objects[others[0]].kind.kind} and set its bounds"
+                hint = (
+                    f"point {format_path(reference.path[:-1])} at the {objects[others[0]].kind.kind} and set its bounds"
+                )
             else:
                 message = f"{target} is also scaled by {rivals}: they will undo each other's work"
                 hint = "keep one of them for each target"
-            yield position, warning((*reference.path, "name"), message, hint)
+            yield position, warning(reference.path, message, hint)

@@ -50,8 +50,3 @@ def api_versions_of(kind: str) -> list[str]:
 def kind_like(kind: str) -> str | None:
     """Find the kind that a name is a slip of."""
     return nearest(kind, dict.fromkeys(candidate.kind for candidate in KINDS))
-
-
-def is_our_group(group: str) -> bool:
-    """Tell whether kinds of this group are defined here, so that an unknown one among them is a mistake."""
-    return any(kind.group == group and not kind.builtin for kind in KINDS)

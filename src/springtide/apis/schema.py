@@ -53,6 +53,7 @@ class Schema:
     description: str = ""
     extension: bool = False
     stock: tuple[tuple[str, Any], ...] = ()
+    stock_required: bool = False
     keywords: tuple[tuple[str, Any], ...] = ()
 
     def field(self, name: str) -> Field | None:
@@ -176,6 +177,7 @@ def _annotated(schema: Schema, info: inspect.Metadata) -> Schema:
         unique=extra.get("list_set", schema.unique),
         rules=(*schema.rules, *extra.get("rules", ())),
         stock=tuple(extra.get("stock", dict(schema.stock)).items()),
+        stock_required=extra.get("stock_required", schema.stock_required),
     )
 
 

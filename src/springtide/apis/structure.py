@@ -2,14 +2,15 @@
 
 The tree is walked once. Wherever a view can be made of a part, it is asked for what is wrong beyond single fields.
 One mistake hides no other: an entry of a list that cannot be used is left out, a field whose name is misspelt is
-taken for the one that was meant, and a text that its format refuses is still a text.
+taken for the one that was meant, a text that its format refuses is still a text, and a value that no view could hold
+is replaced for the time being.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import msgspec
 from springtide.apis import suggestions
 from springtide.apis.fields import Context, View
 from springtide.apis.formats import FORMATS
+from springtide.apis.parts import Part, list_of, object_of, stand_in
 from springtide.apis.problems import Path, Problem, error, has_errors, warning
 from springtide.apis.schema import Field, Schema, Shape, schema_of
 
@@ -52,59 +54,6 @@ def check(value: Any, view: type[View], context: Context, *, foreign: bool = Fal
     return Checked(made, walk.problems)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part that a view can be made of, and how its places differ from those in the tree as it was written."""
-
-    value: Any
-    parts: dict[str | int, _Part] | None = None
-    positions: tuple[int, ...] = ()
-    """For lists: where the entries stood that are left."""
-    names: dict[str, str] = field(default_factory=dict)
-    """For objects: what fields were called whose name was misspelt."""
-    clean: bool = True
-    """Whether every text in it is what its format asks for."""
-
-    def written(self, path: Path) -> Path:
-        """Turn a path of this part into one of the tree as it was written."""
-        steps: list[str | int] = []
-        part: _Part | None = self
-        for step in path:
-            if part is None:
-                steps.append(step)
-                continue
-            if isinstance(step, int):
-                steps.append(part.positions[step] if step < len(part.positions) else step)
-            else:
-                steps.append(part.names.get(step, step))
-            part = part.parts.get(step) if part.parts is not None else None
-        return tuple(steps)
-
-    def cleaned(self) -> _Part | None:
-        """Leave out the entries of lists that are not clean; nothing is left of an object with such a field."""
-        if self.clean or self.parts is None:
-            return self if self.clean else None
-        cleaned = {key: part.cleaned() for key, part in self.parts.items()}
-        left = {key: part for key, part in cleaned.items() if part is not None}
-        if isinstance(self.value, list):
-            return _list_of([(self.positions[int(key)], part) for key, part in left.items()]) if left else None
-        return _object_of(left, self.names) if len(left) == len(cleaned) else None
-
-
-def _object_of(parts: dict[str | int, _Part], names: dict[str, str]) -> _Part:
-    value = {str(key): part.value for key, part in parts.items()}
-    return _Part(value, parts, names=names, clean=all(part.clean for part in parts.values()))
-
-
-def _list_of(entries: list[tuple[int, _Part]]) -> _Part:
-    return _Part(
-        [part.value for _, part in entries],
-        {number: part for number, (_, part) in enumerate(entries)},
-        positions=tuple(position for position, _ in entries),
-        clean=all(part.clean for _, part in entries),
-    )
-
-
 @dataclass(slots=True)
 class _Walk:
     root: type[View]
@@ -112,8 +61,8 @@ class _Walk:
     foreign: bool
     problems: list[Problem]
 
-    def visit(self, value: Any, schema: Schema, path: Path) -> _Part | None:
-        """Check one place; nothing is returned where no view could hold the value."""
+    def visit(self, value: Any, schema: Schema, path: Path) -> Part | None:
+        """Check one place; nothing is returned where neither the value nor a stand-in could be part of a view."""
         match schema.shape:
             case Shape.OBJECT:
                 return self._object(value, schema, path)
@@ -122,44 +71,48 @@ class _Walk:
             case Shape.LIST:
                 return self._list(value, schema, path)
             case Shape.ANY:
-                return _Part(value)
+                return Part(value)
         found = list(_scalar_problems(value, schema))
         malformed = [] if has_errors(found) else list(_format_problems(value, schema))
         self.problems += (problem.under(*path) for problem in (*found, *malformed))
-        return None if has_errors(found) else _Part(value, clean=not has_errors(malformed))
+        return stand_in(schema) if has_errors(found) else Part(value, clean=not has_errors(malformed))
 
-    def _object(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+    def _object(self, value: Any, schema: Schema, path: Path) -> Part | None:
         if not isinstance(value, dict):
             self.problems.append(_wrong_shape(value, schema, path))
             return None
         misspelt, spoken_of = self._unknown(value, schema, path)
-        parts: dict[str | int, _Part] = {}
+        parts: dict[str | int, Part] = {}
         usable = True
         for field_ in schema.fields:
             name = misspelt.get(field_.name, field_.name)
             given = value.get(name)
-            if given is None:
-                usable = usable and not field_.required
-                if field_.required and name not in spoken_of:
+            if not path and name == "status":
+                continue  # written by controllers: what stands in a manifest is ignored by the server
+            if given is not None:
+                part = self.visit(given, field_.schema, (*path, name))
+            elif field_.required:
+                part = stand_in(field_.schema)
+                if name not in spoken_of:
                     self.problems.append(error((*path, name), "is missing", _asked_for(field_)))
-            elif not path and name == "status":
-                pass  # written by controllers: what stands in a manifest is ignored by the server
-            elif (part := self.visit(given, field_.schema, (*path, name))) is not None:
-                parts[field_.name] = part
             else:
+                continue
+            if part is None:
                 usable = False
+            else:
+                parts[field_.name] = part
         if not usable:
             return None
-        whole = _object_of(parts, misspelt)
+        whole = object_of(parts, misspelt)
         if path and schema.view is not None:
             self.judge(whole, schema.view, path)
         return whole
 
-    def judge(self, part: _Part, view: type[View], path: Path) -> View | None:
+    def judge(self, part: Part, view: type[View], path: Path) -> View | None:
         """Make the view of a part and add what it finds wrong with itself.
 
-        Where texts are not what their format asks for, the view is asked twice: without the entries that hold them,
-        which tells all about the others, and with them, which may trip but misses nothing on the way.
+        Where something in the part is wrong already, the view is asked twice: without the entries of lists that are
+        not clean, which tells all about the others, and with everything, which may trip but misses nothing on the way.
         """
         cleaned = part.cleaned()
         made = self._view_of(cleaned, view, path) if cleaned is not None else None
@@ -167,17 +120,18 @@ class _Walk:
             self._view_of(part, view, path)
         return made
 
-    def _view_of(self, part: _Part, view: type[View], path: Path) -> View | None:
+    def _view_of(self, part: Part, view: type[View], path: Path) -> View | None:
         try:
             made = msgspec.convert(part.value, view)
         except msgspec.ValidationError as mismatch:
             if part.clean:
                 self.problems.append(error(path, str(mismatch)))
             return None
+        context = msgspec.structs.replace(self.context, entries_left=part.entries_left())
         try:
-            for problem in made.problems(self.context):
+            for problem in made.problems(context):
                 placed = msgspec.structs.replace(problem, path=(*path, *part.written(problem.path)))
-                if placed not in self.problems:
+                if part.believes(problem) and placed not in self.problems:
                     self.problems.append(placed)
         except ValueError:
             # A view may trip over a part of itself that has been reported already; then there is no more to say.
@@ -220,12 +174,12 @@ class _Walk:
                     misspelt[guess] = name
         return misspelt, spoken_of
 
-    def _map(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+    def _map(self, value: Any, schema: Schema, path: Path) -> Part | None:
         if not isinstance(value, dict):
             self.problems.append(_wrong_shape(value, schema, path))
-            return None
+            return stand_in(schema)
         usable = self._sizes(value, schema, path, "entries")
-        parts: dict[str | int, _Part] = {}
+        parts: dict[str | int, Part] = {}
         items = schema.items
         assert items is not None  # noqa: S101 - every map has a type of values
         for name, given in value.items():
@@ -234,15 +188,17 @@ class _Walk:
                 usable = False
             else:
                 parts[name] = part
-        whole = _object_of(parts, {})
+        whole = object_of(parts, {})
         found = list(_format_problems(whole.value, schema))
         self.problems += (problem.under(*path) for problem in found)
-        return replace(whole, clean=whole.clean and not has_errors(found)) if usable else None
+        if not usable:
+            return stand_in(schema)
+        return replace(whole, clean=whole.clean and not has_errors(found))
 
-    def _list(self, value: Any, schema: Schema, path: Path) -> _Part | None:
+    def _list(self, value: Any, schema: Schema, path: Path) -> Part | None:
         if not isinstance(value, list):
             self.problems.append(_wrong_shape(value, schema, path))
-            return None
+            return stand_in(schema)
         usable = self._sizes(value, schema, path, "entries")
         items = schema.items
         assert items is not None  # noqa: S101 - every list has a type of entries
@@ -253,8 +209,8 @@ class _Walk:
         ]
         self.problems += _repeated(value, schema, path)
         if not usable or (value and not left):
-            return None  # a list whose entries are all wrong is not an empty one
-        return _list_of(left)
+            return stand_in(schema)  # a list whose entries are all wrong is not an empty one
+        return list_of(left)
 
     def _sizes(self, value: Any, schema: Schema, path: Path, noun: str) -> bool:
         if schema.shortest is not None and len(value) < schema.shortest:

@@ -9,10 +9,13 @@ from springtide.apis.fields import View
 from springtide.apis.schema import Schema, schema_of
 
 _DEEPEST = 12
+_LONGEST_WORD = 80
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Find the known name that a word is a slip of: another case, a plural, an abbreviation, or a typing error."""
+    if len(word) > _LONGEST_WORD:
+        return None
     names = list(known)
     folded = word.lower()
     for name in names:

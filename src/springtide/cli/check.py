@@ -30,12 +30,15 @@ def command(paths: tuple[str, ...], output: str, strict: bool, default_timezone:
     """Find every problem of manifests, each with its place and its fix.
 
     Reads YAML or JSON with any number of documents. Objects that refer to each other are judged together, so name
-    all files of an application at once. Kinds that Springtide does not know are skipped with a note.
+    all files of an application at once. Kinds that Springtide does not know are skipped with a note. Colours are off
+    where there is no terminal, and with NO_COLOR.
 
     \b
     Exit codes: 0 no errors; 1 errors (with --strict: warnings too); 2 something could not be read.
     """
-    context = Context(now=int(time.time()), default_zone=default_timezone)
+    now = int(time.time())
+    # Whole minutes, so that the same files give the same messages for a while.
+    context = Context(now=now - now % 60, default_zone=default_timezone)
     found = examine(*read_inputs(paths), context)
     match output:
         case "json":
@@ -48,7 +51,7 @@ def command(paths: tuple[str, ...], output: str, strict: bool, default_timezone:
 
 
 def _show_json(found: Findings) -> None:
-    click.echo(as_data({"problems": msgspec.to_builtins(found.problems)}, "json"), nl=False)
+    click.echo(as_data({"problems": list(msgspec.to_builtins(found.problems))}, "json"), nl=False)
 
 
 def _show_text(found: Findings) -> None:

@@ -17,7 +17,7 @@ from springtide.apis.karpenter.pools import pool_budgets
 from springtide.apis.karpenter.reasons import Reason, reason_named
 from springtide.apis.outlook import calendars_among
 from springtide.cli.arguments import default_timezone_option, files_argument, parse_moment
-from springtide.cli.findings import Findings, examine
+from springtide.cli.findings import examine
 from springtide.cli.inputs import read_inputs
 from springtide.cli.screen import as_data, show_problem
 
@@ -79,7 +79,12 @@ def command(
       springtide explain-budget pool.yaml --nodes 100 --disrupting drifted=3,empty=2
       springtide explain-budget pool.yaml --nodes 40 --at 2026-12-24T09:00 --default-timezone Europe/Berlin
 
-    A budget that has errors blocks the reasons that it names, as it would in a cluster.
+    Reasons are Empty, Drifted, Underutilized and Expired, in any case. TIME is RFC 3339 (2026-11-27T06:00:00Z), or a
+    local time or date of --default-timezone (2026-11-27T06:00, 2026-11-27). A budget that has errors blocks the
+    reasons that it names, as it would in a cluster.
+
+    \b
+    Exit codes: 0 no errors; 1 errors in the files; 2 something could not be read, or there is no NodePool.
     """
     at = parse_moment(moment, load_zone(default_timezone), "--at")
     found = examine(*read_inputs(paths), Context(now=at, default_zone=default_timezone))
@@ -101,20 +106,20 @@ def command(
         if manifest.object.kind.kind == "NodePool"
     ]
     if output == "text":
-        _show(explained, found, at)
+        _show(explained, at)
     else:
         pools = [explanation.document(name) for name, explanation in explained]
         click.echo(as_data({"pools": pools}, output), nl=False)
+    for problem in found.problems:
+        show_problem(problem, err=True)
     if not explained:
         click.echo("there is no NodePool in these files", err=True)
     raise SystemExit(found.exit_code(strict=False) or (0 if explained else 2))
 
 
-def _show(explained: list[tuple[str, Explanation]], found: Findings, at: int) -> None:
+def _show(explained: list[tuple[str, Explanation]], at: int) -> None:
     for name, explanation in explained:
         click.echo("\n".join(_table(name, explanation, at)) + "\n")
-    for problem in found.problems:
-        show_problem(problem, err=True)
 
 
 def _table(name: str, explanation: Explanation, at: int) -> Iterator[str]:

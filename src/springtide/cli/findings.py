@@ -11,6 +11,7 @@ from springtide.apis.fields import Context
 from springtide.apis.objects import LoadedObject, Stray, is_skipped, load
 from springtide.apis.problems import Problem, Severity, format_path
 from springtide.apis.references import check_together
+from springtide.apis.structure import shorten
 from springtide.apis.yaml import Unreadable
 from springtide.cli.inputs import Source, Unread
 
@@ -80,7 +81,8 @@ def examine(sources: Iterable[Source], unread: Iterable[Unread], context: Contex
                     problems.append(_unreadable(source, item))
                 case Stray():
                     if is_skipped(item):
-                        skipped.append(f"{source.name}: {item.kind or 'document'} {item.name} ({item.api_version})")
+                        what = " ".join(filter(None, (item.kind, item.name)))
+                        skipped.append(f"{source.name}: {shorten(what)} ({shorten(item.api_version)})")
                     problems += (_stray(source, item, problem) for problem in item.problems)
                 case LoadedObject():
                     loaded.append((source.name, item))

@@ -30,11 +30,16 @@ def read_inputs(paths: tuple[str, ...]) -> tuple[list[Source], list[Unread]]:
     """Read everything that is named; what cannot be read is told and keeps nothing else from being read."""
     sources: list[Source] = []
     unread: list[Unread] = []
+    seen: set[str] = set()
     for path in paths:
         names, failure = _expand(path)
         if failure is not None:
             unread.append(failure)
         for name in names:
+            # A file that is named twice, or stands in a folder that is named as well, is read once.
+            if (real := name if name == "-" else os.path.realpath(name)) in seen:
+                continue
+            seen.add(real)
             outcome = _read(name)
             if isinstance(outcome, Source):
                 sources.append(outcome)

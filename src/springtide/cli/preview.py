@@ -65,7 +65,7 @@ def command(
         click.echo(_data(forecasts, output), nl=False)
     else:
         _draw([forecast for _, forecast in forecasts], tz, output)
-        _tell(found, forecasts)
+    _tell(found, forecasts)
     raise SystemExit(found.exit_code(strict=False))
 
 
@@ -106,13 +106,14 @@ def _draw(forecasts: list[Forecast], zone: str | None, output: str) -> None:
 
 def _data(forecasts: list[tuple[Manifest, Forecast]], output: str) -> str:
     objects = [
-        {**to_plain(forecast), "problems": msgspec.to_builtins(manifest.problems)} for manifest, forecast in forecasts
+        {**to_plain(forecast), "problems": list(msgspec.to_builtins(manifest.problems))}
+        for manifest, forecast in forecasts
     ]
     return as_data({"objects": objects}, output)
 
 
 def _tell(found: Findings, forecasts: list[tuple[Manifest, Forecast]]) -> None:
-    """Say on standard error what the picture cannot show: what could not be read, and what has no times."""
+    """Say on standard error what the result does not: what could not be read, and what has no times."""
     for problem in found.problems:
         if problem.kind is None:
             show_problem(problem, err=True)

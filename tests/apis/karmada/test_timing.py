@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.almanac.moments import utc
 from tests.apis.judging import judge, shown
@@ -11,7 +12,8 @@ from tests.apis.karmada.objects import FEDERATED, cron, rule
 
 from springtide.almanac import Cron, Dialect, load_zone
 from springtide.apis.fields import Context
-from springtide.apis.karmada.timing import closest_firings
+from springtide.apis.karmada.timing import closest_firings, timing_problems
+from springtide.apis.karmada.types import CronFederatedHPARule
 
 NOW = Context(now=utc("2026-06-01T00:00:00"))
 RULE = "spec.rules[0]"
@@ -126,3 +128,20 @@ def test_rules_meet_by_field() -> None:
     (found,) = judge(against, NOW)
     assert "set min to 1 and 2, first on Mon 2026-06-01 08:30" in found.message
     assert "`b` wins, being listed last" in found.message
+
+
+def test_the_closest_firings_are_found_around_a_change_of_clocks() -> None:
+    """Half an hour back on Lord Howe Island: 01:50 is followed by another 01:30 ten minutes later."""
+    zone = load_zone("Australia/Lord_Howe")
+    first, second = closest_firings(Cron.parse("30,50 * * * *", Dialect.RULE), zone, 1777593600) or (0, 0)
+
+    assert second - first == 600
+
+
+def test_a_rule_that_fires_right_now_is_past() -> None:
+    """What is due at this very moment is not ahead any more."""
+    rule = msgspec.convert({"name": "a", "at": "2026-06-01T00:00:00Z", "targetReplicas": 1}, CronFederatedHPARule)
+
+    (found,) = timing_problems(rule, Context(now=1780272000))
+
+    assert found.severity == "warning"

@@ -151,3 +151,53 @@ def test_calendars_leave_it_open() -> None:
     found = judge(node_pool({"budgets": listed}))
 
     assert [problem for problem in found if "calendars" not in problem.path] == []
+
+
+def messages(budgets: list[dict[str, Any]]) -> list[str]:
+    return [problem.message for problem in judge(node_pool({"budgets": budgets}))]
+
+
+def test_a_rate_is_not_outdone_by_a_smaller_count() -> None:
+    """Removing such a budget would remove its rate."""
+    budgets: list[dict[str, Any]] = [
+        {"nodes": "10"},
+        {"nodes": "20", "cooldown": "10m", "maxPer": {"nodes": 1, "period": "24h"}},
+    ]
+
+    assert messages(budgets) == []
+
+
+def test_a_block_that_ends_is_not_called_one_for_ever() -> None:
+    """However far away its end is."""
+    assert messages([{"nodes": "0", "from": "2026-01-01T00:00:00Z", "until": "2036-01-01T00:00:00Z"}]) == []
+
+
+def test_blocks_of_several_budgets_are_told_of_together() -> None:
+    budgets = [
+        {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 0 * * *", "duration": "12h"},
+        {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 12 * * *", "duration": "12h"},
+    ]
+
+    assert messages(budgets) == [
+        "no node is ever disrupted for Drifted: budget 0 and budget 1 hold it at 0 at all times"
+    ]
+
+
+def test_a_window_that_calendars_cut_is_not_called_always_active() -> None:
+    """A freeze on the days of a calendar is written just so."""
+    freeze = {"nodes": "0", "schedule": "@daily", "duration": "24h", "calendars": [{"name": "c", "mode": "Only"}]}
+
+    assert messages([freeze]) == []
+
+
+def test_a_window_that_first_opens_in_months_is_met() -> None:
+    """Budgets are compared over a whole year."""
+    budgets = [{"nodes": "5"}, {"nodes": "3", "schedule": "0 0 1 4 *", "duration": "1h"}]
+
+    assert messages(budgets) == []
+
+
+def test_a_rate_needs_a_period() -> None:
+    assert messages([{"nodes": "5", "maxPer": {"nodes": 1, "period": "0h"}}]) == [
+        "a rate needs a period that is longer than nothing"
+    ]

@@ -324,3 +324,21 @@ def test_converted_budgets_mean_the_same(listed: list[dict[str, Any]], more: dic
     beta = beta_pool({"budgets": listed, **more})
 
     assert limits(pool_budgets(beta), at, 30) == limits(pool_budgets(to_v1(beta)), at, 30)
+
+
+@pytest.mark.parametrize("metadata", [{"name": "a", "annotations": None}, None])
+def test_nothing_is_lost_where_annotations_are_null(metadata: Any) -> None:
+    """What v1 cannot hold goes into an annotation, also where somebody left the key empty."""
+    pool = {
+        "apiVersion": "karpenter.sh/v1beta1",
+        "kind": "NodePool",
+        "metadata": metadata,
+        "spec": {
+            "template": {"spec": {"kubelet": {"maxPods": 50}}},
+            "disruption": {"budgets": [{"nodes": "5", "schedule": "0 0 * * *"}]},
+        },
+    }
+
+    back = to_v1beta1(to_v1(pool))
+
+    assert back["spec"] == pool["spec"]

@@ -8,8 +8,9 @@ import pytest
 from tests.apis.karpenter.samples import LETTERS, compiled, instant, node_pool
 
 from springtide.apis.karpenter.budgets import BudgetReading, Equation
-from springtide.apis.karpenter.explain import Explanation, explain
+from springtide.apis.karpenter.explain import Explanation, LimitChange, explain
 from springtide.apis.karpenter.pools import pool_budgets
+from springtide.apis.karpenter.reasons import Reason
 
 FLOOR, FALLBACK = BudgetReading.FLOOR, BudgetReading.FALLBACK
 PER_REASON, TOTAL = Equation.PER_REASON, Equation.TOTAL
@@ -215,3 +216,39 @@ def test_next_may_be_the_end_of_a_limit() -> None:
     found = asked("3 [0 10 * * * +1h]", at=10 * 3600)
 
     assert found.document("p")["reasons"]["Empty"]["next"] == {"at": "1970-01-01T11:00:00Z", "limit": "unlimited"}
+
+
+def test_every_closed_window_that_could_open_is_named() -> None:
+    """Two Allow budgets are a union, so neither alone says when it opens."""
+    allow = [
+        {"nodes": "1", "reasons": ["Drifted"], "mode": "Allow", "schedule": f"0 {hour} * * *", "duration": "1h"}
+        for hour in (9, 16)
+    ]
+    pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": allow}}})
+
+    because = explain(pool, at=0, nodes=10).reasons[Reason.DRIFTED].because
+
+    assert "0 9 * * *" in because
+    assert "0 16 * * *" in because
+
+
+def test_a_limit_inside_an_allow_window_is_the_next_change() -> None:
+    """An Allow budget opens what a Limit budget then narrows."""
+    budgets = [
+        {"nodes": "3", "schedule": "0 2 * * *", "duration": "1h"},
+        {"nodes": "5", "mode": "Allow", "schedule": "0 0 * * *", "duration": "6h"},
+    ]
+    pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": budgets}}})
+
+    found = explain(pool, at=3600, nodes=10).reasons[Reason.EMPTY]
+
+    assert (found.limit, found.next) == (5, LimitChange(2 * 3600, 3))
+
+
+def test_pools_are_independent() -> None:
+    """Row 94: what one pool consumes says nothing about another of the same budgets."""
+    pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": [{"nodes": "2"}]}}})
+
+    busy = explain(pool, at=0, nodes=10, disrupting={Reason.EMPTY: 2})
+
+    assert (busy.reasons[Reason.EMPTY].allowed, explain(pool, at=0, nodes=10).reasons[Reason.EMPTY].allowed) == (0, 2)

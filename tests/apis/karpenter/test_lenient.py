@@ -249,3 +249,10 @@ def test_any_tree_is_survived(garbage: Any, where: str) -> None:
         once = read(value)
         assert before == value
         assert once.value == read(once.value).value
+
+
+def test_c15_budgets_under_default() -> None:
+    """`default` is read as `defaults` is: budgets without reasons."""
+    found = loaded(node_pool({"default": {"budgets": [{"nodes": "5"}]}}))
+
+    assert found.value["spec"]["disruption"]["budgets"] == [{"nodes": "5"}]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.apis.crd_server import admit
 from tests.apis.judging import judge
-from tests.apis.scheduled.objects import daily, producer, schedule, scheduled
+from tests.apis.scheduled.objects import producer, schedule, scheduled
 from tests.apis.scheduled.test_autoscaler import autoscaler, metric
 
 from springtide.apis.crds import Flavour
@@ -65,5 +65,8 @@ def test_autoscalers(value: dict[str, Any]) -> None:
 
 def test_stock_crd_takes_what_upstream_takes() -> None:
     """No rule of ours, and none of our fields, where somebody else owns the CRD."""
-    assert admit(scheduled(daily(9, 17)), Flavour.STOCK) == []
-    assert admit(scheduled(daily(9, 17, name="a")), Flavour.STOCK) != []
+    upstream = {"replicas": 3, "start": {"hours": "9"}, "end": {"hours": "17"}}
+    assert admit(scheduled(upstream), Flavour.STOCK) == []
+    assert admit(scheduled({**upstream, "name": "a"}), Flavour.STOCK) != []
+    assert admit(scheduled({**upstream, "start": {"hours": 9}}), Flavour.STOCK) != []
+    assert admit(scheduled({"replicas": 3, "start": {"hours": "9"}}), Flavour.STOCK) != []

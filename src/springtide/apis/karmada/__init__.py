@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from springtide.apis.karmada.federated import FederatedHPA
-from springtide.apis.karmada.outlook import forecast
+from springtide.apis.karmada.outlook import forecast, forecast_sound_rules
 from springtide.apis.karmada.spellings import fixes
 from springtide.apis.karmada.types import CronFederatedHPA
 from springtide.apis.kinds import Column, Kind, Version
@@ -29,6 +29,7 @@ KINDS: tuple[Kind, ...] = (
                 storage=True,
                 columns=(*_TARGET_COLUMNS, _AGE),
                 forecaster=forecast,
+                salvager=forecast_sound_rules,
             ),
         ),
     ),

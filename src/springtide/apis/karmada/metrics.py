@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from springtide.apis.fields import Context, Int32, NonEmpty, PositiveCount, Quantity, View, doc
 from springtide.apis.meta.types import LabelSelector, ScaleTargetReference
-from springtide.apis.problems import Problem, error
+from springtide.apis.problems import Problem, error, warning
 
 _SOURCES = {
     "Resource": "resource",
@@ -17,6 +17,15 @@ _SOURCES = {
     "External": "external",
 }
 _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
+_TYPES = {name: type_ for type_, name in _TARGETS.items()}
+_TAKEN = {
+    "Resource": ("averageUtilization", "averageValue"),
+    "ContainerResource": ("averageUtilization", "averageValue"),
+    "Pods": ("averageValue",),
+    "Object": ("value", "averageValue"),
+    "External": ("value", "averageValue"),
+}
+"""Which numbers a source can be compared with."""
 
 MetricType = Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
 
@@ -39,16 +48,25 @@ class MetricTarget(View, kw_only=True):
     average_value: Annotated[Quantity | None, doc("The target of type AverageValue.")] = None
     average_utilization: Annotated[PositiveCount | None, doc("The percentage of type Utilization.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
-        """Find targets without the number that their type asks for."""
-        given = {
-            "value": self.value,
-            "averageValue": self.average_value,
+    def problems_for(self, source: str) -> Iterator[Problem]:
+        """Find targets that a source of this type cannot take.
+
+        Servers look at the number that is there and not at the type; so a type that says otherwise is a surprise,
+        not an error.
+        """
+        numbers = {
             "averageUtilization": self.average_utilization,
+            "averageValue": self.average_value,
+            "value": self.value,
         }
-        if given[_TARGETS[self.type]] is None:
-            name = _TARGETS[self.type]
-            yield error((name,), f"a target of type {self.type} needs `{name}`", f"write `{name}`")
+        taken = _TAKEN[source]
+        given = [name for name, number in numbers.items() if number is not None and name in taken]
+        if not given:
+            listed = " or ".join(f"`{name}`" for name in taken)
+            yield error((taken[0],), f"the target of a metric of type {source} needs {listed}", f"write {listed}")
+        elif _TARGETS[self.type] not in given:
+            message = f"the type is {self.type}, but the target is given as `{given[0]}`, which counts"
+            yield warning(("type",), message, f"write `type: {_TYPES[given[0]]}`")
 
 
 class ResourceMetricSource(View, kw_only=True):
@@ -111,8 +129,13 @@ class MetricSpec(View, kw_only=True):
         if given[wanted] is None:
             yield error((wanted,), f"a metric of type {self.type} needs `{wanted}`", f"write `{wanted}`")
         for name, source in given.items():
-            if source is not None and name != wanted:
+            if source is None:
+                continue
+            if name != wanted:
                 yield error((name,), f"`{name}` does not go with type {self.type}", f"remove `{name}`")
+            else:
+                for problem in source.target.problems_for(self.type):
+                    yield problem.under(name, "target")
 
 
 class MetricValueStatus(View, kw_only=True):

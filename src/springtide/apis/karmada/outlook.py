@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from springtide.apis.fields import Context, View
 from springtide.apis.forecast import Change, Lane, LaneStyle, Outlook, Question
-from springtide.apis.karmada.actions import action_of
+from springtide.apis.karmada.actions import action_of, action_problems
 from springtide.apis.karmada.conflicts import forecast_collisions
 from springtide.apis.karmada.rules import firings_of, zone_of
 from springtide.apis.karmada.targets import TargetKind
+from springtide.apis.karmada.timing import timing_problems
+from springtide.apis.karmada.types import CronFederatedHPA, CronFederatedHPARule
 from springtide.apis.meta.clock_times import clock_time
-
-if TYPE_CHECKING:
-    from springtide.apis.karmada.types import CronFederatedHPA, CronFederatedHPARule
+from springtide.apis.problems import has_errors
 
 
 def forecast(cron: CronFederatedHPA, question: Question) -> Outlook:
     """Look ahead: a lane for each rule, with a mark for each firing."""
-    kind = cron.spec.scale_target_ref.target_kind
-    rules = cron.spec.rules
+    return _outlook(cron.spec.rules, cron.spec.scale_target_ref.target_kind, question)
+
+
+def forecast_sound_rules(view: View | None, _: object, question: Question) -> Outlook | None:
+    """Look ahead at an object with errors: one bad rule says nothing against its neighbours."""
+    if not isinstance(view, CronFederatedHPA):
+        return None
+    kind = view.spec.scale_target_ref.target_kind
+    context = Context(now=question.start, default_zone=question.default_zone)
+    sound = [
+        rule
+        for rule in view.spec.rules
+        if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind)))
+    ]
+    return _outlook(sound, kind, question)
+
+
+def _outlook(rules: Sequence[CronFederatedHPARule], kind: TargetKind, question: Question) -> Outlook:
     zones = dict.fromkeys(zone_of(rule, question.default_zone).name for rule in rules)
     return Outlook(
         zones=tuple(zones) or (question.default_zone,),

@@ -1,55 +1,98 @@
-"""Cron objects judged together: rules of different objects that set one target at the same instant."""
+"""Cron objects judged together with others: rules that contradict each other, or the bounds of their target."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from springtide.almanac import Rule, load_zone, same_minute
+from springtide.apis.core.autoscalers import HorizontalPodAutoscaler
 from springtide.apis.fields import Context
 from springtide.apis.karmada.actions import action_of
+from springtide.apis.karmada.federated import FederatedHPA
 from springtide.apis.karmada.rules import firings_of
+from springtide.apis.karmada.targets import CronTarget
 from springtide.apis.karmada.types import CronFederatedHPA
 from springtide.apis.meta.clock_times import date_and_time
 from springtide.apis.objects import LoadedObject
 from springtide.apis.problems import Path, Problem, warning
 
 _HORIZON = 60 * 86400
+_MOST_COMPARISONS = 400
 
 
-def cron_collisions(objects: Sequence[LoadedObject], context: Context) -> Iterator[tuple[int, Problem]]:
-    """Find rules of different objects that contradict each other; each problem with the position of its object."""
+def cron_problems(objects: Sequence[LoadedObject], context: Context) -> Iterator[tuple[int, Problem]]:
+    """Find rules that contradict those of other objects, or the bounds of their target; each with its object."""
     by_target: dict[tuple[str | None, str, str, str], list[int]] = {}
     for position, loaded in enumerate(objects):
         if isinstance(loaded.view, CronFederatedHPA) and loaded.sound:
             target = loaded.view.spec.scale_target_ref
             group = (target.api_version or "").rpartition("/")[0]
             by_target.setdefault((loaded.namespace, group, target.kind, target.name), []).append(position)
+            for problem in _bound_problems(loaded.view, _bounds_of(target, loaded.namespace, objects)):
+                yield position, problem
     for positions in by_target.values():
-        if len(positions) > 1:
-            yield from _contradictions(objects, positions, context)
+        yield from _contradictions(objects, positions, context)
 
 
 def _contradictions(
     objects: Sequence[LoadedObject], positions: Sequence[int], context: Context
 ) -> Iterator[tuple[int, Problem]]:
-    rules: list[Rule[int]] = []
-    owners: dict[str, tuple[int, Path]] = {}
-    for position in positions:
-        view = objects[position].view
-        assert isinstance(view, CronFederatedHPA)  # noqa: S101 - chosen by the caller
-        for number, rule in enumerate(view.spec.rules):
-            if rule.suspend or rule.calendars:
-                continue
-            name = f"{objects[position].name}/{rule.name}"
+    """Compare the rules of different objects; within one object its own check does."""
+    named = {position: list(_named_rules(objects[position], context)) for position in positions}
+    pairs = [
+        (one, other, position)
+        for earlier, position in combinations(positions, 2)
+        for one in named[earlier]
+        for other in named[position]
+    ]
+    for (first, _), (second, path), position in pairs[:_MOST_COMPARISONS]:
+        for found in same_minute([first, second], context.now, context.now + _HORIZON, first=1):
+            at = date_and_time(found.instants[0], load_zone(context.default_zone))
+            rivals = f"rules `{found.loser}` and `{found.winner}`"
+            message = f"{rivals} set {found.field} of one target to different values at {at}"
+            yield position, warning(path, message, "which of them wins is not certain; move one by a minute")
+
+
+def _named_rules(loaded: LoadedObject, context: Context) -> Iterator[tuple[Rule[int], Path]]:
+    view = loaded.view
+    assert isinstance(view, CronFederatedHPA)  # noqa: S101 - chosen by the caller
+    for number, rule in enumerate(view.spec.rules):
+        if not rule.suspend and not rule.calendars:
             action = action_of(rule, view.spec.scale_target_ref.target_kind)
-            rules.append(Rule(name, firings_of(rule, context.default_zone, {}), action))
-            owners[name] = (position, ("spec", "rules", number))
-    for found in same_minute(rules, context.now, context.now + _HORIZON):
-        if owners[found.winner][0] == owners[found.loser][0]:
-            continue  # within one object: its own check tells
-        at = date_and_time(found.instants[0], load_zone(context.default_zone))
-        position, path = owners[found.winner]
-        message = (
-            f"rules `{found.loser}` and `{found.winner}` set {found.field} of one target to different values at {at}"
-        )
-        yield position, warning(path, message, "which of them wins is not certain; move one by a minute")
+            firings = firings_of(rule, context.default_zone, {})
+            yield Rule(f"{loaded.name}/{rule.name}", firings, action), ("spec", "rules", number)
+
+
+def _bounds_of(
+    target: CronTarget, namespace: str | None, objects: Sequence[LoadedObject]
+) -> tuple[int | None, int | None]:
+    """Find the bounds of the autoscaler that rules move, if it is among the objects."""
+    for loaded in objects:
+        if (loaded.kind.kind, loaded.name, loaded.namespace) != (target.kind, target.name, namespace):
+            continue
+        match loaded.view:
+            case FederatedHPA() as view:
+                return view.spec.min_replicas, view.spec.max_replicas
+            case HorizontalPodAutoscaler() as view:
+                return view.spec.min_replicas, view.spec.max_replicas
+    return None, None
+
+
+def _bound_problems(view: CronFederatedHPA, bounds: tuple[int | None, int | None]) -> Iterator[Problem]:
+    """Find rules that move one bound past the other, which is refused when they fire."""
+    low, high = bounds
+    name = f"{view.spec.scale_target_ref.kind} `{view.spec.scale_target_ref.name}`"
+    for number, rule in enumerate(view.spec.rules):
+        path: Path = ("spec", "rules", number)
+        least, most = rule.target_min_replicas, rule.target_max_replicas
+        if least is not None and most is None and high is not None and least > high:
+            message = f"targetMinReplicas {least} is greater than the maximum of {name}, {high}"
+            yield warning(
+                (*path, "targetMinReplicas"), message, "set `targetMaxReplicas` as well, or raise the maximum"
+            )
+        elif most is not None and least is None and low is not None and most < low:
+            message = f"targetMaxReplicas {most} is smaller than the minimum of {name}, {low}"
+            yield warning(
+                (*path, "targetMaxReplicas"), message, "set `targetMinReplicas` as well, or lower the minimum"
+            )

@@ -19,6 +19,7 @@ from springtide.apis.fields import (
     doc,
     extension,
     int32,
+    stock_required,
     text_format,
 )
 from springtide.apis.karmada.actions import action_problems
@@ -61,6 +62,7 @@ class CronFederatedHPARule(View, kw_only=True):
     schedule: Annotated[
         Annotated[str, Meta(min_length=1), text_format("cron-rule")] | None,
         doc("When the rule fires: a cron expression of five fields."),
+        stock_required,
     ] = None
     at: Annotated[Time | None, doc("The one instant at which the rule fires, instead of a schedule."), extension] = None
     target_replicas: Annotated[Count | None, doc("Replicas to set, where the target is a workload.")] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from springtide.apis.karpenter import types, v1beta1
 from springtide.apis.karpenter.conversion import to_v1
 from springtide.apis.karpenter.lenient import fixes, read_v1, read_v1beta1
-from springtide.apis.karpenter.outlook import forecast_pool
+from springtide.apis.karpenter.outlook import forecast_broken_pool, forecast_pool
 from springtide.apis.kinds import Column, Kind, Scale, Version
 
 __all__ = ["KINDS", "fixes"]
@@ -52,6 +52,7 @@ KINDS: tuple[Kind, ...] = (
                 columns=_POOL_COLUMNS,
                 lenient=read_v1,
                 forecaster=forecast_pool,
+                salvager=forecast_broken_pool,
             ),
             Version(
                 "v1beta1",
@@ -62,6 +63,7 @@ KINDS: tuple[Kind, ...] = (
                 lenient=read_v1beta1,
                 to_storage=to_v1,
                 forecaster=forecast_pool,
+                salvager=forecast_broken_pool,
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from springtide.apis.fields import Context
@@ -13,6 +13,7 @@ from springtide.apis.karpenter.budgets import (
     claims,
     compile_budget,
     compile_pool,
+    over_time,
 )
 from springtide.apis.karpenter.reasons import REASONS, Reason
 from springtide.apis.meta.instants import parse_instant
@@ -76,7 +77,7 @@ def _recurring_problems(budget: Budget, context: Context) -> Iterator[Problem]:
         else:
             message = "`schedule` has no `duration`: the budget is read as always active"
             yield warning(("schedule",), message, hint)
-    elif budget.schedule is not None:
+    elif budget.schedule is not None and not budget.calendars:
         compiled = compile_budget(budget, 0, default_zone=context.default_zone)
         if not compiled.failure and compiled.open.at(context.now) and compiled.open.next_change(context.now) is None:
             message = f"every window lasts {budget.duration}, until the next one opens: the budget is always active"
@@ -92,8 +93,11 @@ def disruption_problems(disruption: Disruption | v1beta1.Disruption, context: Co
     pool = compile_pool(disruption, default_zone=context.default_zone)
     if pool.forceful_expiry:
         yield from _unheeded(pool)
-    # Which days calendars take away is not known here, and what broken budgets were meant to say not at all.
-    if not any(budget.calendars for budget in disruption.budgets) and not any(made.failure for made in pool.budgets):
+    # What is left out for its errors could outdo the others; which days calendars take away is not known here, and
+    # what broken budgets were meant to say not at all.
+    if "budgets" in context.entries_left or any(budget.calendars for budget in disruption.budgets):
+        return
+    if not any(made.failure for made in pool.budgets):
         yield from _compare(pool, context.now)
 
 
@@ -110,17 +114,26 @@ def _compare(pool: PoolBudgets, now: int) -> Iterator[Problem]:
     if states is None:
         return
     for budget in pool.budgets:
-        if not any(budget.index in state for state in states):
+        # A rate holds nodes back whatever the number is.
+        if budget.rates or not any(budget.index in state for state in states):
             continue
         if (rivals := _always_outdone(pool, budget, states)) is not None:
             yield _idle(budget, rivals)
     for reason in REASONS:
         blocking = [_blocking(claims(pool, reason, state)) for state in states]
-        if not (reason is Reason.EXPIRED and pool.forceful_expiry) and all(blocking):
-            listed = " and ".join(dict.fromkeys(f"budget {claim.budget.index}" for claim in blocking if claim))
-            index = next(claim.budget.index for claim in blocking if claim)
-            message = f"no node is ever disrupted for {reason}: {listed} holds it at 0 at all times"
-            yield warning(("budgets", index), message, "give it a window, or other reasons, unless this is meant")
+        if (reason is Reason.EXPIRED and pool.forceful_expiry) or not all(blocking):
+            continue
+        if over_time(pool, reason, _is_blocked(pool, reason)).next_change(now) is not None:
+            continue  # it ends, only not soon
+        indexes = sorted({claim.budget.index for claim in blocking if claim})
+        listed = " and ".join(f"budget {index}" for index in indexes)
+        held = f"{listed} {'holds' if len(indexes) == 1 else 'hold'} it at 0 at all times"
+        message = f"no node is ever disrupted for {reason}: {held}"
+        yield warning(("budgets", indexes[0]), message, "give it a window, or other reasons, unless this is meant")
+
+
+def _is_blocked(pool: PoolBudgets, reason: Reason) -> Callable[[tuple[int, ...]], bool]:
+    return lambda active: _blocking(claims(pool, reason, active)) is not None
 
 
 def _states_ahead(pool: PoolBudgets, now: int) -> list[tuple[int, ...]] | None:

@@ -263,7 +263,7 @@ def compile_budget(
         allow=budget.mode == "Allow",
         open=opened or always(),
         always_open=opened is None,
-        window=_window_words(budget, default_zone),
+        window=_window_words(budget, default_zone, calendars or {}),
         zone=(budget.time_zone or default_zone) if budget.schedule is not None else None,
         rates=_rate_words(budget),
     )
@@ -294,26 +294,37 @@ def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, Calen
     zone = load_zone(budget.time_zone or default_zone)
     references = budget.calendars or ()
     opened: Timeline[bool] | None = None
+    if (failure := _contradiction(budget)) is not None:
+        raise ValueError(failure)
     if budget.schedule is not None and budget.duration is not None:
         cron = Cron.parse(budget.schedule, Dialect.BUDGET)
         opened = hits_for(cron, parse_window_duration(budget.duration), zone)
-    elif budget.schedule is not None and budget.__lone_schedule__ == "refused":
-        msg = "`schedule` has no `duration`"
-        raise ValueError(msg)
-    elif budget.duration is not None and budget.schedule is None:
-        msg = "`duration` has no `schedule`"
-        raise ValueError(msg)
     elif budget.from_ is not None and budget.until is not None:
         opened = span(parse_instant(budget.from_), parse_instant(budget.until))
-    elif budget.from_ is not None or budget.until is not None:
-        msg = "of `from` and `until` only one is set"
-        raise ValueError(msg)
     if not any(reference.name in calendars for reference in references):
         return opened
     return on_calendars(opened or always(), references, calendars, zone)
 
 
-def _window_words(budget: Budget, default_zone: str) -> str:
+def _contradiction(budget: Budget) -> str | None:
+    """Say why the fields of a window do not make one; none where they do, or where there is no window."""
+    once = budget.from_ is not None or budget.until is not None
+    if once and (budget.schedule is not None or budget.duration is not None):
+        return "its window recurs and happens once"
+    if budget.time_zone is not None and budget.schedule is None:
+        return "`timeZone` has no `schedule`"
+    if budget.duration is not None and budget.schedule is None:
+        return "`duration` has no `schedule`"
+    if budget.schedule is not None and budget.duration is None and budget.__lone_schedule__ == "refused":
+        return "`schedule` has no `duration`"
+    if (budget.from_ is None) is not (budget.until is None):
+        return "of `from` and `until` only one is set"
+    if budget.from_ is not None and budget.until is not None:
+        return None if parse_instant(budget.from_) < parse_instant(budget.until) else "`until` is not after `from`"
+    return None
+
+
+def _window_words(budget: Budget, default_zone: str, calendars: Mapping[str, Calendar]) -> str:
     words = ""
     if budget.schedule is not None and budget.duration is not None:
         words = f"`{budget.schedule}` for {budget.duration}, {budget.time_zone or default_zone}"
@@ -322,6 +333,7 @@ def _window_words(budget: Budget, default_zone: str) -> str:
     if budget.calendars:
         listed = ", ".join(
             f"{'not on' if reference.mode == 'Exclude' else 'only on'} {reference.name}"
+            + ("" if reference.name in calendars else ", which is not known here")
             for reference in budget.calendars
         )
         words = f"{words}, {listed}" if words else listed

@@ -236,11 +236,18 @@ def _canonical(value: Any) -> str:
 def _with_notes(value: Tree, annotation: str, notes: list[_Note]) -> Tree:
     if not notes:
         return value
-    metadata = value.setdefault("metadata", {})
-    annotations = metadata.setdefault("annotations", {}) if isinstance(metadata, dict) else None
+    metadata = _opened(value, "metadata")
+    annotations = _opened(metadata, "annotations") if isinstance(metadata, dict) else None
     if isinstance(annotations, dict):
         annotations[annotation] = _canonical([_written(note) for note in notes])
     return value
+
+
+def _opened(tree: Tree, key: str) -> Any:
+    """Give a part of a tree to write into; one that is absent or null begins empty."""
+    if tree.get(key) is None:
+        tree[key] = {}
+    return tree[key]
 
 
 def _written(note: _Note) -> Tree:

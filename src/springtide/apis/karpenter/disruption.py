@@ -25,7 +25,8 @@ from springtide.apis.fields import (
 )
 from springtide.apis.karpenter import budget_checks
 from springtide.apis.meta.windows import CalendarReference
-from springtide.apis.problems import Problem
+from springtide.apis.problems import Problem, error
+from springtide.quantity import parse_karpenter_duration
 
 NODES_PATTERN = r"^((100|[0-9]{1,2})%|[0-9]+)$"
 SCHEDULE_PATTERN = r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$"
@@ -71,6 +72,13 @@ class MaxPer(View, kw_only=True):
 
     nodes: Annotated[PositiveCount, doc("How many nodes at most.")]
     period: Annotated[Duration, doc("In how much time, such as 1h.")]
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find rates without a period."""
+        if parse_karpenter_duration(self.period) == 0:
+            yield error(
+                ("period",), "a rate needs a period that is longer than nothing", "write 1h, or remove `maxPer`"
+            )
 
 
 class Budget(View, kw_only=True):

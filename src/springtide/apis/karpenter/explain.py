@@ -121,6 +121,9 @@ def because(
 ) -> str:
     """Say which claims bind and why, in words without a full stop; expiry that will not wait is mentioned."""
     made = claims(pool, reason, active, reading)
+    closed = [claim for claim in made if claim.closed]
+    if len(closed) > 1 and all(claim.closed for claim in binding):
+        binding = closed  # each of them will open it
     words = " and ".join(_claim_words(claim, reason, nodes) for claim in binding)
     if not binding:
         words = f"no active budget covers {reason}: no limit"

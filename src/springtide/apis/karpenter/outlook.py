@@ -19,6 +19,7 @@ from springtide.apis.karpenter.budgets import (
     over_time,
 )
 from springtide.apis.karpenter.explain import UNLIMITED, because
+from springtide.apis.karpenter.pools import pool_budgets
 from springtide.apis.karpenter.reasons import REASONS, Reason
 from springtide.apis.meta.lanes import level_lane
 
@@ -41,7 +42,17 @@ class _Look:
 
 def forecast_pool(pool: Any, question: Question) -> Outlook:
     """Look ahead at a NodePool of either version."""
-    compiled = compile_pool(pool.spec.disruption, default_zone=question.default_zone, calendars=question.calendars)
+    return _outlook(
+        compile_pool(pool.spec.disruption, default_zone=question.default_zone, calendars=question.calendars), question
+    )
+
+
+def forecast_broken_pool(_: Any, value: dict[str, Any], question: Question) -> Outlook:
+    """Look ahead at a NodePool with errors: what cannot be evaluated blocks."""
+    return _outlook(pool_budgets(value, default_zone=question.default_zone, calendars=question.calendars), question)
+
+
+def _outlook(compiled: PoolBudgets, question: Question) -> Outlook:
     zones = tuple(dict.fromkeys(budget.zone for budget in compiled.budgets if budget.zone is not None))
     states = [(question.start, compiled.active.at(question.start))]
     states += compiled.active.changes(question.start, question.until)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from springtide.almanac import Calendar
+from springtide.apis.fields import Context, View
 from springtide.apis.karpenter import v1beta1
 from springtide.apis.karpenter.budgets import (
     BudgetReading,
@@ -19,6 +20,9 @@ from springtide.apis.karpenter.budgets import (
     named_reasons,
 )
 from springtide.apis.karpenter.disruption import Budget, Disruption
+from springtide.apis.karpenter.reasons import Reason
+from springtide.apis.problems import format_path
+from springtide.apis.structure import check
 
 
 def pool_budgets(
@@ -32,11 +36,11 @@ def pool_budgets(
     written = disruption if isinstance(disruption, dict) else {}
 
     def compiled(index: int, entry: Any) -> CompiledBudget:
+        given = {key: part for key, part in entry.items() if part is not None} if isinstance(entry, dict) else entry
         try:
-            budget = msgspec.convert(entry, budget_view)
-        except msgspec.ValidationError as failure:
-            reasons = entry.get("reasons") if isinstance(entry, dict) else None
-            return broken_budget(index, named_reasons(reasons if isinstance(reasons, list) else ()), str(failure))
+            budget = msgspec.convert(given, budget_view)
+        except msgspec.ValidationError:
+            return broken_budget(index, _reasons(given), _first_error(given, budget_view))
         return compile_budget(budget, index, default_zone=default_zone, calendars=calendars)
 
     listed = written.get("budgets")
@@ -55,6 +59,17 @@ def pool_budgets(
         forceful_expiry=_chosen(written, "expirationPolicy", ["Forceful", "Graceful"], defaults.expiration_policy)
         == "Forceful",
     )
+
+
+def _reasons(entry: Any) -> tuple[Reason, ...]:
+    reasons = entry.get("reasons") if isinstance(entry, dict) else None
+    return named_reasons(reasons if isinstance(reasons, list) else ())
+
+
+def _first_error(entry: Any, view: type[View]) -> str:
+    """Say in our own words why no budget can be made of an entry."""
+    found = next(problem for problem in check(entry, view, Context(now=0)).problems if problem.severity == "error")
+    return f"{format_path(found.path)} {found.message}".strip()
 
 
 def _chosen(written: dict[str, Any], key: str, legal: list[Any], default: Any) -> str:

@@ -66,7 +66,9 @@ class ScaleTarget(ScaleTargetReference, kw_only=True):
     def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
         """Find references that lead nowhere."""
         meant = intended_version(self.kind, self.api_version)
-        if self.api_version is None or not self.api_version.strip():
+        if not (self.api_version or "").strip():
+            if meant == "v1":
+                return  # no group is the group of the core kinds
             hint = f"write `apiVersion: {meant}`" if meant else f"write the group and version of {self.kind}"
             yield error(("apiVersion",), f"`apiVersion` of the {self.kind} is not set: it would not be found", hint)
         elif meant is not None:

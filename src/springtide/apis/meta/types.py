@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -97,5 +97,4 @@ class Object(View, kw_only=True):
     metadata: Annotated[ObjectMeta, doc("Who the object is.")]
 
 
-Anything = Annotated[Any, doc("Free form.")]
 Generation = Int64

@@ -23,9 +23,11 @@ from springtide.almanac import (
     restrict,
     span,
 )
-from springtide.apis.fields import Context, DnsName, Time, View, doc, extension
+from springtide.apis.fields import Context, DnsName, Time, View, doc, extension, stock, stock_required
 from springtide.apis.meta.instants import parse_instant
 from springtide.apis.problems import Problem, error, warning
+
+Listed = Annotated[str | int, stock(type="string")]
 
 
 class PatternSpec(View, kw_only=True):
@@ -41,12 +43,12 @@ class PatternSpec(View, kw_only=True):
         "dayOfWeek": "write `weekdays`",
     }
 
-    minutes: Annotated[str | int | None, doc("Minutes of the hour, 0 to 59; 0 if not set.")] = None
-    hours: Annotated[str | int | None, doc("Hours of the day, 0 to 23; 0 if not set.")] = None
-    days: Annotated[str | int | None, doc("Days of the month, 1 to 31; every day if not set.")] = None
-    months: Annotated[str | int | None, doc("Months, by name or 1 to 12; every month if not set.")] = None
+    minutes: Annotated[Listed | None, doc("Minutes of the hour, 0 to 59; 0 if not set.")] = None
+    hours: Annotated[Listed | None, doc("Hours of the day, 0 to 23; 0 if not set.")] = None
+    days: Annotated[Listed | None, doc("Days of the month, 1 to 31; every day if not set.")] = None
+    months: Annotated[Listed | None, doc("Months, by name or 1 to 12; every month if not set.")] = None
     weekdays: Annotated[
-        str | int | None, doc("Weekdays, by name or 0 to 7 (0 and 7 are Sunday); every weekday if not set.")
+        Listed | None, doc("Weekdays, by name or 0 to 7 (0 and 7 are Sunday); every weekday if not set.")
     ] = None
 
     def parse(self) -> Pattern:
@@ -84,8 +86,8 @@ class CalendarReference(View, kw_only=True):
 class Window(View, kw_only=True):
     """A stretch of time: one that recurs, from `start` to `end`, or a single one, from `from` to `until`."""
 
-    start: Annotated[PatternSpec | None, doc("Local times at which the window opens.")] = None
-    end: Annotated[PatternSpec | None, doc("Local times at which the window closes.")] = None
+    start: Annotated[PatternSpec | None, doc("Local times at which the window opens."), stock_required] = None
+    end: Annotated[PatternSpec | None, doc("Local times at which the window closes."), stock_required] = None
     from_: Annotated[Time | None, doc("Instant at which a window that happens once opens."), extension] = None
     until: Annotated[Time | None, doc("Instant at which a window that happens once closes."), extension] = None
 

@@ -83,9 +83,10 @@ class ScheduleSpec(View, kw_only=True):
             if behavior.name is None:
                 continue
             if behavior.name in seen:
+                first = context.position("behaviors", seen[behavior.name])
                 yield error(
                     ("behaviors", position, "name"),
-                    f'"{behavior.name}" is the name of behaviors[{seen[behavior.name]}] already',
+                    f'"{behavior.name}" is the name of behaviors[{first}] already',
                     "give each behaviour a name of its own",
                 )
             seen.setdefault(behavior.name, position)

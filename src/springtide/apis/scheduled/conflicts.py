@@ -48,7 +48,7 @@ def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]
     zone = zone_of(spec, context.default_zone)
     policy = MatchPolicy(spec.match_policy)
     sound = [
-        Claim(position, behavior, active_times(behavior, policy, zone, {}))
+        Claim(position, behavior, active_times(behavior, policy, zone, {}), context.position("behaviors", position))
         for position, behavior in enumerate(spec.behaviors)
         if not behavior.suspend and _is_sound(behavior, context)
     ]

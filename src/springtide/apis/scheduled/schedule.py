@@ -25,11 +25,15 @@ class Claim:
     """Its place in the list of behaviours."""
     behavior: ScheduledBehavior
     active: Timeline[bool]
+    written_position: int | None = None
+    """Where its author finds it, if others were left out of the list."""
 
     @property
     def label(self) -> str:
         """How sentences call the behaviour: by its name, else by its place."""
-        return f"behaviour `{self.behavior.name}`" if self.behavior.name else f"`behaviors[{self.position}]`"
+        if self.behavior.name:
+            return f"behaviour `{self.behavior.name}`"
+        return f"`behaviors[{self.position if self.written_position is None else self.written_position}]`"
 
     @property
     def priority(self) -> int:
