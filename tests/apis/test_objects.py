@@ -145,3 +145,21 @@ def test_two_objects_without_a_line_between_them_are_judged_each() -> None:
         (16, "spec.schedule.defaultReplicas"),
     ]
     assert found[0][3] == "write `---` on a line of its own before it"
+
+
+def test_typed_lists_are_lists_too() -> None:
+    member = "\n".join(f"    {line}" for line in PRODUCER.splitlines()).strip()
+    text = f"apiVersion: autoscaling.karpenter.sh/v1alpha1\nkind: MetricsProducerList\nitems:\n  - {member}\n"
+    (loaded,) = load(text, CONTEXT)
+    assert isinstance(loaded, LoadedObject)
+    assert loaded.sound
+
+
+def test_a_comment_that_became_a_part_of_a_value_is_named() -> None:
+    found = problems(PRODUCER.replace("defaultReplicas: 1", "defaultReplicas: 1 // one"))
+    assert (7, 22, "spec.schedule.defaultReplicas", "write `#` instead, or quote the value") in found
+
+
+def test_a_name_of_any_length_is_answered_at_once() -> None:
+    (stray,) = load(f"apiVersion: v1\nkind: {'x' * 2_000_000}\n", CONTEXT)
+    assert isinstance(stray, Stray)

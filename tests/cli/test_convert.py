@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,3 +142,48 @@ spec:
 
 def test_v1beta1_pools_become_v1(run: Run) -> None:
     assert run("convert", "-", "-q", input=BETA_POOL).stdout == POOL
+
+
+def test_what_a_conversion_moves_and_writes_is_told(run: Run) -> None:
+    told = run("convert", "-", input=BETA_POOL).stderr
+    assert "`spec.disruption.expireAfter` was moved to `spec.template.spec.expireAfter`" in told
+    assert "`spec.disruption.budgetDefault: Fallback` was added" in told
+
+
+def test_comments_that_go_are_told(run: Run) -> None:
+    result = run("convert", "-", input=BETA_POOL.replace("expireAfter: 48h", "expireAfter: 48h  # two days"))
+    assert "# two days" not in result.stdout
+    assert "<stdin>:15: the comment `# two days` has gone with what it was about" in result.stderr
+
+
+def test_lists_that_are_respelt_keep_their_form_and_comments(run: Run) -> None:
+    text = BETA_POOL.replace(
+        "    - nodes: 10%   # a tenth\n", "    - nodes: 10%\n      reason: [drift, empty]  # why\n"
+    )
+    assert "      reasons: [Drifted, Empty]  # why\n" in run("convert", "-", "-q", input=text).stdout
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_stays_json(run: Run, indent: int | None) -> None:
+    rule = {"ruleName": "up", "schedule": "0 9 * * *", "targetReplicas": 3}
+    value = {
+        "apiVersion": "autoscaling.karmada.io/v1alpha1",
+        "kind": "CronFederatedHPA",
+        "metadata": {"name": "a"},
+        "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "b"}, "rules": [rule]},
+    }
+    result = run("convert", "-", "-q", input=json.dumps(value, indent=indent) + "\n")
+    rule["name"] = rule.pop("ruleName")
+    assert json.loads(result.stdout) == value
+    assert (len(result.stdout.splitlines()) > 1) is (indent is not None)
+
+
+def test_a_file_that_cannot_be_written_is_told(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    path = write("a.yaml", CRON)
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    result = run("convert", "-w", path)
+    assert result.exit_code == 2
+    assert f"{path}: permission denied" in result.stderr

@@ -6,17 +6,20 @@ is turned into its canonical tree by pure functions, and the text is edited unti
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from springtide.apis import registry
+from springtide.apis.differences import differences
 from springtide.apis.fields import View
 from springtide.apis.kinds import Kind, Reading, Version
 from springtide.apis.objects import head_of, members_of
 from springtide.apis.problems import Path, Problem, format_path, warning
 from springtide.apis.schema import Schema, schema_of
-from springtide.apis.yaml import Document, Unreadable, read, repair, rewrite
+from springtide.apis.yaml import Document, Unreadable, comments, read, repair, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,35 @@ def canonical_text(text: str) -> Rewritten:
         meant, found = _canonical_document(document)
         if meant == document.value:
             continue
-        edited, kept = rewrite(document.text, document.value, meant)
+        edited = _json_text(document.text, meant)
+        if edited is None:
+            edited, _ = rewrite(document.text, document.value, meant)
         end = document.offset + len(document.text)
         repaired = repaired[: document.offset] + edited + repaired[end:]
-        changes += found
-        if not kept:
-            changes.append(Change(document.first_line, "the document was written anew; its comments are lost"))
+        changes += (*found, *_lost_comments(document, edited))
     unreadable = tuple(document for document in documents if isinstance(document, Unreadable))
     return Rewritten(repaired, tuple(sorted(changes, key=lambda change: change.line)), unreadable)
+
+
+def _json_text(text: str, meant: Any) -> str | None:
+    """Write a document as JSON, in the indentation it has, if that is what it is."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        json.loads(text)
+    except ValueError:
+        return None
+    indentation = re.search(r'\n( +|\t+)"', text)
+    indent = None if indentation is None else indentation[1]
+    return json.dumps(meant, indent=indent, ensure_ascii=False) + text[len(text.rstrip()) :]
+
+
+def _lost_comments(document: Document, edited: str) -> Iterator[Change]:
+    """Tell which comments have gone with what they were about."""
+    lines = document.text.splitlines()
+    for comment in (comments(document.text) - comments(edited)).elements():
+        line = next((number for number, line in enumerate(lines) if comment in line), 0)
+        yield Change(document.segment.first_line + line, f"the comment `{comment}` has gone with what it was about")
 
 
 def _canonical_document(document: Document) -> tuple[Any, list[Change]]:
@@ -71,7 +95,8 @@ def _canonical_document(document: Document) -> tuple[Any, list[Change]]:
 
 
 def _message(problem: Problem) -> str:
-    return " ".join(part for part in (format_path(problem.path), problem.message) if part)
+    place = format_path(problem.path)
+    return problem.message if f"`{place}" in problem.message else f"{place} {problem.message}".lstrip()
 
 
 def canonical(value: dict[str, Any]) -> Reading:
@@ -90,8 +115,10 @@ def canonical(value: dict[str, Any]) -> Reading:
             problems += (problem for problem in reading.problems if problem not in problems)
     stored = next(candidate for candidate in kind.versions if candidate.storage)
     if version is not stored:
-        value = _stored(value, kind, version, stored)
-        problems.append(warning(("apiVersion",), f"converted to {kind.api_version(stored)}"))
+        written, value = value, _stored(value, kind, version, stored)
+        problems.append(warning(("apiVersion",), f"was converted to {kind.api_version(stored)}"))
+        moved = differences({**written, "apiVersion": ""}, {**value, "apiVersion": ""})
+        problems += (warning(difference.path, difference.message) for difference in moved)
     return Reading(value, tuple(problems))
 
 

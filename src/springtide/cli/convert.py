@@ -37,14 +37,22 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool) -> None:
         rewritten = canonical_text(source.text)
         failed = failed or bool(rewritten.unreadable)
         _tell(source, rewritten, quiet=quiet)
-        if write and source.name != "<stdin>":
-            if rewritten.text != source.text:
-                Path(source.name).write_text(rewritten.text, encoding="utf-8")
-        else:
+        if not write or source.name == "<stdin>":
             printed.append(rewritten.text)
+        elif rewritten.text != source.text:
+            failed = not _write(source.name, rewritten.text) or failed
     if printed:
         click.echo(_joined(printed), nl=False)
     raise SystemExit(2 if failed else 0)
+
+
+def _write(name: str, text: str) -> bool:
+    try:
+        Path(name).write_bytes(text.encode())
+    except OSError as failure:
+        click.echo(f"{name}: {(failure.strerror or str(failure)).lower()}", err=True)
+        return False
+    return True
 
 
 def _tell(source: Source, rewritten: Rewritten, *, quiet: bool) -> None:

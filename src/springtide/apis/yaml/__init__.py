@@ -5,7 +5,7 @@ from springtide.apis.yaml.dump import dump
 from springtide.apis.yaml.matching import same
 from springtide.apis.yaml.reader import read
 from springtide.apis.yaml.repair import Repair, read_through, repair
-from springtide.apis.yaml.rewrite import rewrite
+from springtide.apis.yaml.rewrite import comments, rewrite
 
 __all__ = [
     "Document",
@@ -13,6 +13,7 @@ __all__ = [
     "Position",
     "Repair",
     "Unreadable",
+    "comments",
     "dump",
     "read",
     "read_through",

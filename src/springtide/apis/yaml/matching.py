@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _EQUAL: Final = 1000
+_RESPELT: Final = 900
 _WRAPPED: Final = 600
 _ALIKE: Final = 500
+_SHORTEST_STEM: Final = 4
 _MAX_COMPARISONS: Final = 10_000
 
 
@@ -49,8 +51,18 @@ def similarity(one: Any, other: Any) -> int:
         return sum(map(similarity, one, other)) // max(len(one), len(other))
     if isinstance(one, list) or isinstance(other, list):
         items, item = (one, other) if isinstance(one, list) else (other, one)
-        return _WRAPPED if any(same(item, candidate) for candidate in items) else 0
-    return 0
+        return max((_WRAPPED * similarity(item, candidate) // _EQUAL for candidate in items), default=0)
+    if isinstance(one, dict) or isinstance(other, dict):
+        return 0
+    return _spelling(str(one).lower(), str(other).lower())
+
+
+def _spelling(one: str, other: str) -> int:
+    """How alike two words are: another case or type hardly matters, an ending a little."""
+    if one == other:
+        return _RESPELT
+    stem = min(len(one), len(other))
+    return _ALIKE if stem >= _SHORTEST_STEM and one[:stem] == other[:stem] else 0
 
 
 def alignment(old: list[Any], new: list[Any]) -> list[tuple[int | None, int | None]]:

@@ -38,6 +38,8 @@ def scalar_text(value: str | int | float | bool | None, *, flow: bool = False, s
         return "'" + value.replace("'", "''") + "'"
     if style != '"' and is_plain(value, flow=flow):
         return value
+    if not style and '"' in value and value.isprintable():
+        return "'" + value.replace("'", "''") + "'"  # JSON, as annotations hold it, stays readable
     return double_quoted(value)
 
 

@@ -131,11 +131,18 @@ def _joints(segment: Segment) -> Iterator[tuple[int, PlacedProblem]]:
         seen: set[str] = set()
         for key, _ in root.entries:
             name = _name(key)
-            if name in seen and name in _OBJECT_KEYS and {"kind", "apiversion"} & seen:
+            if name in seen and name in _OBJECT_KEYS and _begins_another(name, seen):
                 problem = error((), "another object begins here", "write `---` on a line of its own before it")
                 yield key.start, PlacedProblem(problem, segment.position(key.line, key.column))
                 seen = set()
             seen.add(name)
+
+
+def _begins_another(name: str, seen: set[str]) -> bool:
+    """Tell the head of another object from a line of the same head that is there twice."""
+    if name == "apiversion":
+        return "kind" in seen
+    return bool({"metadata", "spec"} & seen and {"apiversion", "kind"} & seen)
 
 
 def _name(key: Node) -> str:

@@ -37,7 +37,7 @@ def rewrite(document_text: str, old_value: Any, new_value: Any) -> tuple[str, bo
         return dump(new_value), False
     text_ended = document_text.endswith("\n")
     text = document_text if text_ended else document_text + "\n"
-    expected = _comments(text)
+    expected = comments(text)
     for _ in range(_MAX_PASSES):
         layout = _layout(text)
         edits = _edits(layout, layout.root, new_value, None) if layout else []
@@ -50,7 +50,7 @@ def rewrite(document_text: str, old_value: Any, new_value: Any) -> tuple[str, bo
     candidates = [text] if text_ended else [text.removesuffix("\n"), text]
     for candidate in candidates:
         if _reads_as(candidate, new_value):
-            return candidate, expected <= _comments(candidate)
+            return candidate, expected <= comments(candidate)
     return dump(new_value), not expected
 
 
@@ -72,7 +72,8 @@ def _layout(text: str) -> Layout | None:
     return Layout(text, roots[0]) if len(roots) == 1 else None
 
 
-def _comments(text: str) -> Counter[str]:
+def comments(text: str) -> Counter[str]:
+    """Count the comments of a document's text."""
     layout = _layout(text)
     return Counter(comment.text for comment in layout.comments) if layout else Counter()
 

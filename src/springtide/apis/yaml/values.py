@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from springtide.apis.problems import error, warning
@@ -20,6 +21,7 @@ Entry: TypeAlias = tuple[Node, Node]
 _STANDARD: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {"int": int, "float": float, "bool": bool, "null": type(None)}
 _MERGE: Final = "<<"
+_SLASHES: Final = re.compile(r"\s//(\s|$)")
 _OBJECT_KEYS: Final = ("apiVersion", "kind", "metadata")
 
 
@@ -109,6 +111,8 @@ class _ValueReader:
             self._report(node, path, f"`{node.text}` is not a number that an object can hold", "write a finite number")
         elif node.text in DISPUTED_WORDS:
             self._warn_of_disputed(node, path)
+        if _SLASHES.search(node.text):
+            self._warn_of_slashes(node, path)
         return resolve(node.text)
 
     def _check_keys(self, node: MappingNode, path: Path) -> None:
@@ -161,6 +165,10 @@ class _ValueReader:
         meant = "true" if node.text.lower() in {"y", "yes", "on"} else "false"
         message = f"`{node.text}` is text here, but kubectl reads it as {meant}"
         self.findings.append((warning(path, message, f'write "{node.text}" or {meant}'), node))
+
+    def _warn_of_slashes(self, node: ScalarNode, path: Path) -> None:
+        message = "`//` does not start a comment in YAML: what follows is a part of the value"
+        self.findings.append((warning(path, message, "write `#` instead, or quote the value"), node))
 
     def _report(self, node: Node, path: Path, message: str, hint: str) -> None:
         self.findings.append((error(path, message, hint), node))
