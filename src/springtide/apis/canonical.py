@@ -16,6 +16,7 @@ from springtide.apis import registry
 from springtide.apis.differences import differences
 from springtide.apis.fields import View
 from springtide.apis.kinds import Kind, Reading, Version
+from springtide.apis.meta.mending import put
 from springtide.apis.objects import head_of, members_of
 from springtide.apis.problems import Path, Problem, format_path, warning
 from springtide.apis.schema import Schema, schema_of
@@ -87,7 +88,7 @@ def _canonical_document(document: Document) -> tuple[Any, list[Change]]:
         if not isinstance(value, dict):
             continue
         reading = canonical(value)
-        meant = _replaced(meant, root, reading.value)
+        meant = put(meant, root, reading.value)
         changes += (
             Change(document.position((*root, *problem.path)).line, _message(problem)) for problem in reading.problems
         )
@@ -177,12 +178,3 @@ def _right_names(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, s
             if right not in value:
                 yield name, right
                 break
-
-
-def _replaced(value: Any, path: Path, part: Any) -> Any:
-    """Give a copy of a tree with another part at a path."""
-    if not path:
-        return part
-    copy: Any = list(value) if isinstance(value, list) else dict(value)
-    copy[path[0]] = _replaced(copy[path[0]], path[1:], part)
-    return copy

@@ -21,6 +21,7 @@ from springtide.apis.karpenter.budgets import (
 from springtide.apis.karpenter.explain import UNLIMITED, because
 from springtide.apis.karpenter.pools import pool_budgets
 from springtide.apis.karpenter.reasons import REASONS, Reason
+from springtide.apis.meta.clock_times import clock_time
 from springtide.apis.meta.lanes import level_lane
 
 Active: TypeAlias = tuple[int, ...]
@@ -117,7 +118,8 @@ def _change_words(look: _Look, reason: Reason, at: int) -> str:
     """Say which windows open and close at an instant, and what holds from then on."""
     before, after = look.edge(at)
     moved = [
-        f"{_edge_words(budget, opens=budget.index in after)} ({_clock(at, budget.zone or look.question.default_zone)})"
+        f"{_edge_words(budget, opens=budget.index in after)}"
+        f" ({clock_time(at, load_zone(budget.zone or look.question.default_zone))})"
         for budget in look.pool.budgets
         if budget.covers(reason) and (budget.index in before) is not (budget.index in after)
     ]
@@ -128,8 +130,3 @@ def _edge_words(budget: CompiledBudget, *, opens: bool) -> str:
     if budget.allow:
         return f"the window of budget {budget.index} {'opens' if opens else 'closes'}"
     return f"budget {budget.index} {'starts' if opens else 'ends'}"
-
-
-def _clock(at: int, zone: str) -> str:
-    hours, seconds = divmod(load_zone(zone).local(at) % 86400, 3600)
-    return f"{hours:02}:{seconds // 60:02} {zone}"

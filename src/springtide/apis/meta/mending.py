@@ -44,12 +44,12 @@ class Mending:
             return
         self._problems.append(warning((*self._written(place), old), message, f"write `{new}`"))
         self._origins[(*place, new)] = (*self._written(place), old)
-        self.value = _put(self.value, place, {new if key == old else key: held for key, held in holder.items()})
+        self.value = put(self.value, place, {new if key == old else key: held for key, held in holder.items()})
 
     def replace(self, path: Path, new: Any, message: str) -> None:
         """Put another value where one stands."""
         self._problems.append(warning(self._written(path), message))
-        self.value = _put(self.value, path, new)
+        self.value = put(self.value, path, new)
 
     def reading(self) -> Reading:
         """Give the repaired object and everything that was done to it."""
@@ -63,10 +63,11 @@ class Mending:
         return path
 
 
-def _put(node: Any, path: Path, new: Any) -> Any:
+def put(tree: Any, path: Path, part: Any) -> Any:
+    """Give a copy of a tree with another part at a path that it has."""
     if not path:
-        return new
+        return part
     head, rest = path[0], path[1:]
-    if isinstance(node, dict):
-        return {key: _put(held, rest, new) if key == head else held for key, held in node.items()}
-    return [_put(held, rest, new) if position == head else held for position, held in enumerate(node)]
+    if isinstance(tree, dict):
+        return {key: put(held, rest, part) if key == head else held for key, held in tree.items()}
+    return [put(held, rest, part) if position == head else held for position, held in enumerate(tree)]

@@ -11,7 +11,8 @@ from typing import Any
 
 from springtide.apis.core.resources import is_known, meant_resource
 from springtide.apis.kinds import Reading
-from springtide.apis.problems import Path, Problem, warning
+from springtide.apis.meta.mending import Mending
+from springtide.apis.problems import Path
 
 _FORMER_FIELDS = (
     (("spec",), "provisioningClass", "provisioningClassName"),
@@ -45,9 +46,9 @@ def fixes(value: dict[str, Any]) -> Reading:
 
 
 def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
-    limits = _at(value, ("spec", "limits"))
+    limits = Mending(value).at(("spec", "limits"))
     slips: list[tuple[Path, str, str]] = []
-    for name in limits or {}:
+    for name in limits if isinstance(limits, dict) else ():
         meant = None if is_known(name) else meant_resource(name)
         if meant in _CERTAIN:
             slips.append((("spec", "limits"), name, meant))
@@ -55,29 +56,7 @@ def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
 
 
 def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> Reading:
-    """Rename fields where they stand; one whose new name is taken stays, and is reported as unknown later."""
-    problems: list[Problem] = []
-    origins: dict[Path, Path] = {}
+    mending = Mending(value)
     for place, old, new in renames:
-        holder = _at(value, place)
-        if holder is None or old not in holder or new in holder:
-            continue
-        renamed = {new if key == old else key: held for key, held in holder.items()}
-        value = _replaced(value, place, renamed)
-        problems.append(warning((*place, old), f"`{old}` {words.format(new=new)}", f"write `{new}`"))
-        origins[(*place, new)] = (*place, old)
-    return Reading(value, tuple(problems), origins)
-
-
-def _at(value: dict[str, Any], place: Path) -> dict[str, Any] | None:
-    found: Any = value
-    for step in place:
-        found = found.get(step) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else None
-
-
-def _replaced(value: dict[str, Any], place: Path, part: dict[str, Any]) -> dict[str, Any]:
-    if not place:
-        return part
-    head, *rest = place
-    return {key: _replaced(held, tuple(rest), part) if key == head else held for key, held in value.items()}
+        mending.rename(place, old, new, f"`{old}` {words.format(new=new)}")
+    return mending.reading()
