@@ -52,7 +52,8 @@ def command(
       springtide preview pool.yaml --nodes 40 -o svg > budgets.svg
       springtide preview rules.yaml --from 2026-10-24 --tz Europe/Berlin
 
-    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --tz (2026-11-27T06:00, 2026-11-27).
+    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of --tz, else of
+    --default-timezone.
     Exit codes are those of `springtide check`.
     """
     begins = parse_moment(start, load_zone(tz or default_timezone), "--from")
@@ -65,7 +66,9 @@ def command(
         click.echo(_data(forecasts, output), nl=False)
     else:
         _draw([forecast for _, forecast in forecasts], tz, output)
-    _tell(found, forecasts)
+    _tell(found)
+    if output == "text":
+        _note(found, forecasts)
     raise SystemExit(found.exit_code(strict=False))
 
 
@@ -112,15 +115,16 @@ def _data(forecasts: list[tuple[Manifest, Forecast]], output: str) -> str:
     return as_data({"objects": objects}, output)
 
 
-def _tell(found: Findings, forecasts: list[tuple[Manifest, Forecast]]) -> None:
-    """Say on standard error what the result does not: what could not be read, and what has no times."""
+def _tell(found: Findings) -> None:
+    """Say on standard error what could not be read, whatever the form of the result."""
     for problem in found.problems:
         if problem.kind is None:
             show_problem(problem, err=True)
+
+
+def _note(found: Findings, forecasts: list[tuple[Manifest, Forecast]]) -> None:
+    """Say which of our objects are not in the picture."""
     shown = {id(manifest) for manifest, _ in forecasts}
     for manifest in found.manifests:
         if id(manifest) not in shown and not manifest.object.kind.builtin:
-            click.echo(
-                f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time",
-                err=True,
-            )
+            click.echo(f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time", err=True)
