@@ -183,4 +183,6 @@ def test_a_calendar_with_errors_is_as_good_as_none() -> None:
     calendar = manifest("springtide.dev/v1alpha1", "Calendar", "holidays", {"dates": ["2026-13-01"]})
     values = [cron("c", rule("a", "0 9 * * *", 3, calendars=CALENDARS)), deployment(), calendar]
     loaded = [item for item in load("---\n".join(dump(v) for v in values), CONTEXT) if isinstance(item, LoadedObject)]
-    assert [problem.message for problem in check_together(loaded, CONTEXT)[0]] == ["Calendar `holidays` has errors"]
+    assert [problem.message for problem in check_together(loaded, CONTEXT)[0]] == [
+        "Calendar `holidays` cannot be evaluated"
+    ]

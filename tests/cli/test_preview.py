@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -165,3 +166,20 @@ def test_problems_break_no_form_of_output(run: Run, output: str) -> None:
     assert result.exit_code == 2
     assert result.stdout
     assert "<stdin>:" in result.stderr, "what cannot be read is told, whatever the form"
+
+
+def test_holidays_that_are_not_at_hand_are_told_and_nothing_else_is_lost(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package of public holidays is an extra."""
+    monkeypatch.setitem(sys.modules, "holidays", None)
+    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda _: None)
+    result = run("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o", "json")
+    assert result.exit_code == 0
+    producer, calendar = json.loads(result.stdout)["objects"]
+    assert producer["lanes"]
+    assert calendar["lanes"] == []
+    assert [problem["message"] for problem in producer["problems"]] == [
+        "Calendar `german-holidays` cannot be evaluated"
+    ]
+    assert "pip install springtide[holidays]" in [problem["hint"] for problem in calendar["problems"]]

@@ -15,6 +15,7 @@ from springtide.apis.core.consumers import CONSUME_ANNOTATION
 from springtide.apis.fields import Context
 from springtide.apis.karmada.together import cron_problems
 from springtide.apis.objects import LoadedObject
+from springtide.apis.outlook import calendars_among
 from springtide.apis.problems import Path, Problem, format_path, warning
 from springtide.apis.xk8s.together import buffer_problems
 
@@ -178,14 +179,14 @@ def _missing(
 ) -> Iterator[tuple[int, Problem]]:
     """Tell which referenced objects are not in the files; kinds that we cannot read are not expected there."""
     present = {identity(loaded) for loaded in objects}
-    broken = {identity(loaded) for loaded in objects if not loaded.sound}
+    usable = calendars_among(objects)
     readable = {(kind.group, kind.kind) for kind in registry.KINDS}
     for position, listed in enumerate(references):
         for reference in listed:
             target = reference.target
-            if reference.role is Role.CALENDAR and target in broken:
-                hint = "its days are not taken into account here; mend the Calendar"
-                yield position, warning(reference.path, f"{target} has errors", hint)
+            if reference.role is Role.CALENDAR and target in present and target.name not in usable:
+                hint = "its days are not taken into account here; see what is said of the Calendar"
+                yield position, warning(reference.path, f"{target} cannot be evaluated", hint)
             if (target.group, target.kind) not in readable or target in present:
                 continue
             if reference.role is Role.CALENDAR:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 
 from springtide import almanac
-from springtide.almanac import Days, Zone, load_zone, public_holidays
+from springtide.almanac import CalendarError, Days, Zone, load_zone, public_holidays
 from springtide.apis.forecast import LaneStyle, Outlook, Question
 from springtide.apis.meta.clock_times import date_and_time
 from springtide.apis.meta.lanes import level_lane
@@ -28,8 +28,11 @@ def compile_calendar(spec: CalendarSpec) -> almanac.Calendar:
 
 
 def forecast_calendar(calendar: Calendar, question: Question) -> Outlook:
-    """Look ahead: which days are in the calendar."""
-    compiled = compile_calendar(calendar.spec)
+    """Look ahead: which days are in the calendar; nothing can be told where its holidays are not at hand."""
+    try:
+        compiled = compile_calendar(calendar.spec)
+    except CalendarError:
+        return Outlook(zones=(calendar.spec.time_zone or question.default_zone,), lanes=())
     zone = compiled.zone or load_zone(question.default_zone)
     timeline = compiled.timeline(zone)
     lane = level_lane(
