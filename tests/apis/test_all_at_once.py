@@ -87,6 +87,40 @@ def manifest(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any
             ],
             id="cron",
         ),
+        pytest.param(
+            manifest(
+                "apps/v1",
+                "Deployment",
+                {
+                    "selector": {"matchLabels": {"app": "web"}},
+                    "template": {"metadata": {"labels": {"app": "other"}}, "spec": {"containers": []}},
+                },
+            ),
+            ["error spec.selector.matchLabels.app", "error spec.template.spec.containers"],
+            id="deployment",
+        ),
+        pytest.param(
+            manifest("springtide.dev/v1alpha1", "Grant", {"namespaces": {}, "urls": ["prom.example.com"]}),
+            ["error spec.namespaces", "error spec.urls[0]"],
+            id="grant",
+        ),
+        pytest.param(
+            manifest(
+                "autoscaling.karmada.io/v1alpha1",
+                "CronFederatedHPA",
+                {
+                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": ["Deployment"], "name": "web"},
+                    "rules": [{"name": "a", "schedule": "0 9 * * *", "targetMinReplicas": 3}],
+                },
+            ),
+            ["error spec.scaleTargetRef.kind"],
+            id="nothing is said that depends on what is not known",
+        ),
+        pytest.param(
+            manifest("springtide.dev/v1alpha1", "Calendar", {"dates": [5]}),
+            ["error spec.dates[0]"],
+            id="a list with a wrong entry is not an empty one",
+        ),
     ],
 )
 def test_every_mistake_is_told(value: dict[str, Any], expected: list[str]) -> None:

@@ -261,8 +261,8 @@ class Choice(View, kw_only=True):
         ),
         pytest.param(
             {"kind": "Lrge", "least": 50, "most": 60, "note": "bad", "parts": [{"name": "a"}]},
-            ["kind"],
-            id="nothing is believed that may depend on a word that was not understood",
+            ["kind", "note"],
+            id="but nothing that depends on a word that was not understood",
         ),
     ],
 )

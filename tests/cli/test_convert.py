@@ -187,3 +187,27 @@ def test_a_file_that_cannot_be_written_is_told(run: Run, write: Write, monkeypat
     result = run("convert", "-w", path)
     assert result.exit_code == 2
     assert f"{path}: permission denied" in result.stderr
+
+
+def test_a_misspelt_head_is_mended_before_anything_is_converted(run: Run) -> None:
+    result = run("convert", "-", input=BETA_POOL.replace("apiVersion: karpenter.sh", "apiVersio: karpenter.sh"))
+    assert result.stdout == POOL
+    assert "<stdin>:1: `apiVersio` is now `apiVersion`" in result.stderr
+
+
+def test_changes_are_told_where_their_author_finds_them(run: Run) -> None:
+    text = """\
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: a}
+spec:
+  scheduleSpec:
+    defaultReplicas: 1
+    behaviors:
+    - replicas: 2
+      start: {weekdays: Mon-Fri}
+      end: {weekdays: Sat}
+"""
+    told = run("convert", "-", input=text).stderr.splitlines()
+    assert [line.split(" ")[0] for line in told] == ["<stdin>:5:", "<stdin>:9:"]
+    assert "spec.scheduleSpec.behaviors[0].start.weekdays" in told[1]

@@ -96,3 +96,30 @@ def test_files_without_a_pool(run: Run) -> None:
     result = run("explain-budget", EXAMPLES / "cron-deployment.yaml", *AT)
     assert result.exit_code == 2
     assert "there is no NodePool in these files" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("Nodes:", "nodes:"),
+        ("budgts:", "budgets:"),
+        ("disuption:", "disruption:"),
+        ("specs:", "spec:"),
+        ("apiversion:", "apiVersion:"),
+    ],
+)
+def test_a_misspelt_name_is_read_as_it_was_meant(run: Run, wrong: str, right: str) -> None:
+    """The numbers agree with what is said about the slip, and are never more permissive than what was meant."""
+    text = BY_REASON.read_text(encoding="utf-8")
+    meant = run("explain-budget", "-", *AT, "-o", "json", input=text)
+    result = run("explain-budget", "-", *AT, "-o", "json", input=text.replace(right, wrong))
+    assert result.exit_code == 1
+    assert result.stdout == meant.stdout
+
+
+@pytest.mark.parametrize("disruption", ["x", "[1]", "5"])
+def test_what_has_no_shape_blocks(run: Run, disruption: str) -> None:
+    text = f"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: a}}\nspec:\n  disruption: {disruption}\n"
+    result = run("explain-budget", "-", *AT, "-o", "json", input=text)
+    (pool,) = json.loads(result.stdout)["pools"]
+    assert {found["limit"] for found in pool["reasons"].values()} == {0}

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from springtide.apis import registry
 from springtide.apis.differences import differences
 from springtide.apis.fields import View
 from springtide.apis.kinds import Kind, Reading, Version
-from springtide.apis.meta.mending import put
-from springtide.apis.objects import head_of, members_of
-from springtide.apis.problems import Path, Problem, format_path, warning
+from springtide.apis.meta.mending import Mending, put
+from springtide.apis.objects import head_of, members_of, slip_of
+from springtide.apis.problems import Path, Problem, earlier_path, format_path, warning
 from springtide.apis.schema import Schema, schema_of
 from springtide.apis.yaml import Document, Unreadable, comments, read, repair, rewrite
 
@@ -102,68 +104,92 @@ def _message(problem: Problem) -> str:
 
 def canonical(value: dict[str, Any]) -> Reading:
     """Turn an object into its canonical form: slips with one meaning, aliases, then the version that is stored."""
-    value, problems = _mended_head(value)
-    found = registry.find(head_of(value, "apiVersion"), head_of(value, "kind"))
+    work = _Rewriting(value)
+    work.take(_mended_head)
+    found = registry.find(head_of(work.value, "apiVersion"), head_of(work.value, "kind"))
     if found is None or found[0].builtin:
-        return Reading(value, tuple(problems))
+        return work.reading()
     kind, version = found
-    value, renamed = _renamed_fields(value, version.view)
-    problems += renamed
+    work.take(lambda tree: _renamed_fields(tree, version.view))
     for step in (registry.FIXES.get(kind.group), version.lenient):
         if step is not None:
-            reading = step(value)
-            value = reading.value
-            problems += (problem for problem in reading.problems if problem not in problems)
+            work.take(step)
     stored = next(candidate for candidate in kind.versions if candidate.storage)
     if version is not stored:
-        written, value = value, _stored(value, kind, version, stored)
-        problems.append(warning(("apiVersion",), f"was converted to {kind.api_version(stored)}"))
-        moved = differences({**written, "apiVersion": ""}, {**value, "apiVersion": ""})
-        problems += (warning(difference.path, difference.message) for difference in moved)
-    return Reading(value, tuple(problems))
+        work.take(lambda tree: _stored(tree, kind, version, stored))
+    return work.reading()
 
 
-def _stored(value: dict[str, Any], kind: Kind, version: Version, stored: Version) -> dict[str, Any]:
-    if version.to_storage is not None:
-        return version.to_storage(value)
-    return {**value, "apiVersion": kind.api_version(stored)}
+class _Rewriting:
+    """An object on its way through several steps, and what they say about it, in terms of what its author wrote."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        self.value = value
+        self._problems: list[Problem] = []
+        self._moves: list[dict[Path, Path]] = []
+
+    def take(self, step: Callable[[dict[str, Any]], Reading]) -> None:
+        """Take one step."""
+        reading = step(self.value)
+        for problem in reading.problems:
+            placed = msgspec.structs.replace(problem, path=self._written(problem.path))
+            if placed not in self._problems:
+                self._problems.append(placed)
+        self.value = reading.value
+        self._moves.append(reading.origins)
+
+    def reading(self) -> Reading:
+        """Give the object as it is now, and all that was said."""
+        return Reading(self.value, tuple(self._problems))
+
+    def _written(self, path: Path) -> Path:
+        for origins in reversed(self._moves):
+            path = earlier_path(path, origins)
+        return path
 
 
-def _mended_head(value: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def _stored(value: dict[str, Any], kind: Kind, version: Version, stored: Version) -> Reading:
+    """Convert an object to the version that is stored, and tell what that moves, adds and removes."""
+    api_version = kind.api_version(stored)
+    made = version.to_storage(value) if version.to_storage is not None else {**value, "apiVersion": api_version}
+    moved = differences({**value, "apiVersion": ""}, {**made, "apiVersion": ""})
+    told = (warning(difference.path, difference.message) for difference in moved)
+    return Reading(made, (warning(("apiVersion",), f"was converted to {api_version}"), *told))
+
+
+def _mended_head(value: dict[str, Any]) -> Reading:
     """Mend the names of the fields that say what an object is."""
-    problems: list[Problem] = []
+    mending = Mending(value)
     for key in ("apiVersion", "kind"):
-        slip = next((name for name in value if name != key and name.lower() == key.lower()), None)
-        if slip is not None and key not in value:
-            value = {key if name == slip else name: part for name, part in value.items()}
-            problems.append(warning((slip,), f"`{slip}` is now `{key}`"))
-    return value, problems
+        slip = slip_of(key, mending.value) if key not in mending.value else None
+        if slip is not None:
+            mending.rename((), slip, key, f"`{slip}` is now `{key}`")
+    return mending.reading()
 
 
-def _renamed_fields(value: dict[str, Any], view: type[View]) -> tuple[dict[str, Any], list[Problem]]:
+def _renamed_fields(value: dict[str, Any], view: type[View]) -> Reading:
     """Rename fields whose name differs from a known one only in case, or whose right name is declared."""
-    problems: list[Problem] = []
-    renamed = _rename(value, schema_of(view), (), problems)
-    assert isinstance(renamed, dict)  # noqa: S101 - an object stays one
-    return renamed, problems
+    mending = Mending(value)
+    _rename(mending, value, schema_of(view), ())
+    return mending.reading()
 
 
-def _rename(value: Any, schema: Schema, path: Path, problems: list[Problem]) -> Any:
+def _rename(mending: Mending, value: Any, schema: Schema, path: Path) -> None:
     match value:
         case dict() if schema.fields:
             names = dict(_right_names(value, schema))
-            problems += (warning((*path, old), f"`{old}` is now `{new}`") for old, new in names.items())
-            renamed: dict[str, Any] = {}
+            for old, new in names.items():
+                mending.rename(path, old, new, f"`{old}` is now `{new}`")
             for name, part in value.items():
                 right = str(names.get(name, name))
-                field = schema.field(right)
-                renamed[right] = part if field is None else _rename(part, field.schema, (*path, name), problems)
-            return renamed
+                if (field := schema.field(right)) is not None:
+                    _rename(mending, part, field.schema, (*path, right))
         case dict() if schema.items is not None:
-            return {name: _rename(part, schema.items, (*path, name), problems) for name, part in value.items()}
+            for name, part in value.items():
+                _rename(mending, part, schema.items, (*path, name))
         case list() if schema.items is not None:
-            return [_rename(part, schema.items, (*path, i), problems) for i, part in enumerate(value)]
-    return value
+            for position, part in enumerate(value):
+                _rename(mending, part, schema.items, (*path, position))
 
 
 def _right_names(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, str]]:

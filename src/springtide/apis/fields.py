@@ -55,6 +55,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     entries_left: dict[str, tuple[int, ...]] = {}
     """For lists of the view of which entries were left out, because they have errors: where the others stood."""
 
+    replaced: frozenset[str] = frozenset()
+    """Fields of the view in which something stands in for a value that could not be used."""
+
     def position(self, name: str, number: int) -> int:
         """Give the position at which the author of the object finds an entry of a list of the view."""
         positions = self.entries_left.get(name)

@@ -12,7 +12,7 @@ from springtide.apis import registry
 from springtide.apis.extensions import ANNOTATION_PATH, merge_extensions
 from springtide.apis.fields import Context, View
 from springtide.apis.kinds import Kind, Version
-from springtide.apis.problems import Path, Problem, error, has_errors, warning
+from springtide.apis.problems import Path, Problem, earlier_path, error, has_errors, warning
 from springtide.apis.structure import check
 from springtide.apis.suggestions import nearest
 from springtide.apis.yaml import Document, Position, Unreadable, read_through
@@ -60,10 +60,7 @@ class LoadedObject:
 
     def written(self, path: Path) -> Path:
         """Turn a canonical path into the one under which the user wrote it."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.origins:
-                return (*self.origins[path[:length]], *path[length:])
-        return path
+        return earlier_path(path, self.origins)
 
     def place(self, problem: Problem) -> Position:
         """Find where a problem stands in the text."""
@@ -163,31 +160,33 @@ def _known(
         meant, origins = reading.value, reading.origins
         problems += reading.problems
     checked = check(meant, version.view, context, foreign=kind.builtin)
-    loaded = LoadedObject(document, root, kind, version, meant, checked.view, (), origins, places)
+    loaded = LoadedObject(document, root, kind, version, checked.value, checked.view, (), origins, places)
     problems += (
         msgspec.structs.replace(problem, path=loaded.written(problem.path))
         for problem in (*checked.problems, *_placement(meant, kind))
     )
-    return replace(loaded, problems=(*places, *problems))
+    misspelt = {right: loaded.written(wrong) for right, wrong in checked.misspelt.items()}
+    return replace(loaded, problems=(*places, *problems), origins={**origins, **misspelt})
 
 
 def head_of(value: dict[str, Any], key: str) -> str:
     """Read `apiVersion` or `kind`, also when its own name is misspelt: the object is then still judged as meant."""
     found = value.get(key)
     if found is None:
-        slip = _slip_of(key, value)
+        slip = slip_of(key, value)
         found = value.get(slip) if slip is not None else None
     return found if isinstance(found, str) else ""
 
 
-def _slip_of(key: str, value: dict[str, Any]) -> str | None:
+def slip_of(key: str, value: dict[str, Any]) -> str | None:
+    """Find the field of an object's head that is a slip of another one."""
     return next((name for name in value if name not in _ROOT_KEYS and nearest(name, [key]) == key), None)
 
 
 def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterator[Problem]:
     for key in ("apiVersion", "kind"):
         if value.get(key) is None:
-            slip = _slip_of(key, value)
+            slip = slip_of(key, value)
             if slip is not None:
                 yield error((slip,), f"unknown field `{slip}`", f"did you mean `{key}`?")
             else:

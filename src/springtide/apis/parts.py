@@ -1,29 +1,23 @@
 """Parts of an object that a view can be made of, whatever is wrong with them.
 
 Validation must not stop at the first mistake, yet a view can only be made of values of the right types. So a value
-that cannot be used is replaced by a stand-in, and the part remembers where: what a view then finds wrong is believed
-only where no stand-in can have led to it.
+that cannot be used is replaced by a stand-in, in two variants that differ as much as they can: what a view finds wrong
+with both of them does not come from the stand-ins.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from springtide.apis.fields import INT32_MAX
 from springtide.apis.problems import Path, Problem
 from springtide.apis.schema import Schema, Shape
 
-
-@dataclass(frozen=True, slots=True)
-class StandIn:
-    """A place whose value was replaced, and by what."""
-
-    path: Path
-    value: Any
-    chooses: bool
-    """Whether it is one of a few words, on which the meaning of the fields beside it may depend."""
+_TEXTS = ("xxxx", "yyyy", "a", "b", "0", "1", "1h", "2h", "10%", "20%", "2000-01-01", "2000-01-02", "01-01", "01-02")
+"""Texts to stand in for others: the first two that have the form that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +32,10 @@ class Part:
     """For objects: what fields were called whose name was misspelt."""
     clean: bool = True
     """Whether every value in it is as it was written, and every text what its format asks for."""
-    replaced: tuple[StandIn, ...] = ()
+    replaced: tuple[Path, ...] = ()
+    """Where stand-ins are."""
+    other: Any = None
+    """For a stand-in: the other variant."""
 
     def written(self, path: Path) -> Path:
         """Turn a path of this part into one of the tree as it was written."""
@@ -73,16 +70,19 @@ class Part:
             if part.positions != tuple(range(len(part.positions)))
         }
 
-    def believes(self, problem: Problem) -> bool:
-        """Tell whether something that a view found wrong cannot come from a stand-in."""
-        words = set(re.findall(r"\w+", f"{problem.message} {problem.hint}"))
-        return not any(
-            (problem.path and problem.path[0] == made.path[0])
-            or made.path[-1] in words
-            or made.value in words
-            or (made.chooses and len(made.path) == 1)
-            for made in self.replaced
-            if made.path
+    def variant(self) -> Any:
+        """Give the value with the other stand-ins."""
+        if self.parts is None:
+            return self.other if self.replaced else self.value
+        if isinstance(self.value, list):
+            return [part.variant() for part in self.parts.values()]
+        return {str(key): part.variant() for key, part in self.parts.items()}
+
+    def concerns(self, problem: Problem) -> bool:
+        """Tell whether a problem is about a place where a stand-in is, or around one; that has been told already."""
+        return any(
+            problem.path[: len(path)] == path or (problem.path and path[: len(problem.path)] == problem.path)
+            for path in self.replaced
         )
 
 
@@ -106,28 +106,47 @@ def list_of(entries: list[tuple[int, Part]]) -> Part:
     )
 
 
-def _replaced(parts: dict[str | int, Part]) -> Iterator[StandIn]:
+def _replaced(parts: dict[str | int, Part]) -> Iterator[Path]:
     for key, part in parts.items():
-        for made in part.replaced:
-            yield replace(made, path=(key, *made.path))
+        for path in part.replaced:
+            yield (key, *path)
 
 
 def stand_in(schema: Schema) -> Part | None:
     """Give a value that a view accepts in the place of one that it does not; none where nothing simple would do."""
-    value: Any
+    variants = _variants(schema)
+    return None if variants is None else Part(variants[0], clean=False, replaced=((),), other=variants[1])
+
+
+def _variants(schema: Schema) -> tuple[Any, Any] | None:
     match schema.shape:
         case Shape.INTEGER | Shape.NUMBER | Shape.INT_OR_STRING:
-            value = max(0, schema.minimum or 0)
+            return max(0, schema.minimum or 0), INT32_MAX if schema.maximum is None else schema.maximum
         case Shape.BOOLEAN:
-            value = False
-        case Shape.STRING if schema.pattern is None:
-            value = schema.enum[0] if schema.enum else "x" * max(4, schema.shortest or 0)
-        case Shape.LIST if not schema.shortest:
-            value = []
+            return False, True
+        case Shape.STRING if schema.enum:
+            return schema.enum[0], schema.enum[-1]
+        case Shape.STRING:
+            fitting = [text for text in _TEXTS if _fits(text, schema)]
+            return (fitting[0], fitting[1]) if len(fitting) > 1 else None
+        case Shape.LIST:
+            entries = _variants(schema.items) if schema.items is not None else None
+            least = schema.shortest or 0
+            if entries is None:
+                return ([], []) if not least else None
+            return [entries[0]] * least, [entries[1]] * max(least, 1)
         case Shape.MAP if not schema.shortest:
-            value = {}
+            return {}, {}
+        case Shape.OBJECT:
+            fields = {field.name: _variants(field.schema) for field in schema.fields if field.required}
+            made = {name: variants for name, variants in fields.items() if variants is not None}
+            if len(made) < len(fields):
+                return None
+            return {name: one for name, (one, _) in made.items()}, {name: other for name, (_, other) in made.items()}
         case _:
             return None
-    return Part(
-        value, clean=False, replaced=(StandIn((), value if isinstance(value, str) else None, bool(schema.enum)),)
-    )
+
+
+def _fits(text: str, schema: Schema) -> bool:
+    long_enough = (schema.shortest or 0) <= len(text) <= (schema.longest or len(text))
+    return long_enough and (schema.pattern is None or re.search(schema.pattern, text) is not None)

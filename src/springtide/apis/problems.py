@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 Severity: TypeAlias = Literal["error", "warning"]
 
@@ -46,6 +46,14 @@ def warning(path: Path, message: str, hint: str = "") -> Problem:
 def has_errors(problems: Iterable[Problem]) -> bool:
     """Tell whether any of these problems keeps the object from working."""
     return any(problem.severity == "error" for problem in problems)
+
+
+def earlier_path(path: Path, origins: Mapping[Path, Path]) -> Path:
+    """Turn a path into the one it had before parts moved; `origins` gives the earlier places of those that did."""
+    for length in range(len(path), 0, -1):
+        if path[:length] in origins:
+            return (*origins[path[:length]], *path[length:])
+    return path
 
 
 def format_path(path: Path) -> str:

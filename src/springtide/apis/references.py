@@ -82,6 +82,7 @@ _FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
     ),
 }
 
+_BOUNDED = ("FederatedHPA", "HorizontalPodAutoscaler", "ScaledObject")
 _WORKLOADS = {
     ("apps", "Deployment"),
     ("apps", "ReplicaSet"),
@@ -214,9 +215,10 @@ def _contested(
             rivals = ", ".join(f"{objects[other].kind.kind} `{objects[other].name}`" for other in others)
             if reference.role is Role.CRON:
                 message = f"{target} is also scaled by {rivals}, which will undo what the rules set"
-                hint = (
-                    f"point {format_path(reference.path[:-1])} at the {objects[others[0]].kind.kind} and set its bounds"
-                )
+                hint = "keep one of them"
+                if objects[others[0]].kind.kind in _BOUNDED:
+                    place = format_path(reference.path[:-1])
+                    hint = f"point {place} at the {objects[others[0]].kind.kind} and set its bounds"
             else:
                 message = f"{target} is also scaled by {rivals}: they will undo each other's work"
                 hint = "keep one of them for each target"

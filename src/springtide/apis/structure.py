@@ -36,10 +36,15 @@ _WORDS = {
 
 
 class Checked(NamedTuple):
-    """The outcome for an object: its view where it could be made, and all problems."""
+    """The outcome for an object: its view where it could be made, all problems, and its tree.
+
+    In the tree, fields whose name is misspelt have the one that was meant; `misspelt` says what they are called.
+    """
 
     view: View | None
     problems: list[Problem]
+    value: Any
+    misspelt: dict[Path, Path]
 
 
 def check(value: Any, view: type[View], context: Context, *, foreign: bool = False) -> Checked:
@@ -48,10 +53,29 @@ def check(value: Any, view: type[View], context: Context, *, foreign: bool = Fal
     ``foreign`` is for kinds that others define: a field that we do not know may simply be newer than we are,
     so it is an error only when it can be told what was meant.
     """
-    walk = _Walk(root=view, context=context, foreign=foreign, problems=[])
+    walk = _Walk(root=view, context=context, foreign=foreign, problems=[], renames={})
     part = walk.visit(value, schema_of(view), ())
     made = walk.judge(part, view, ()) if part is not None else None
-    return Checked(made, walk.problems)
+    misspelt: dict[Path, Path] = {}
+    meant = _with_right_names(value, walk.renames, (), (), misspelt) if walk.renames else value
+    return Checked(made, walk.problems, meant, misspelt)
+
+
+def _with_right_names(
+    value: Any, renames: dict[Path, dict[str, str]], written: Path, meant: Path, origins: dict[Path, Path]
+) -> Any:
+    if isinstance(value, dict):
+        right = {wrong: name for name, wrong in renames.get(written, {}).items()}
+        made: dict[str, Any] = {}
+        for key, part in value.items():
+            name = str(right.get(key, key))
+            if name != key:
+                origins[(*meant, name)] = (*written, key)
+            made[name] = _with_right_names(part, renames, (*written, key), (*meant, name), origins)
+        return made
+    if isinstance(value, list):
+        return [_with_right_names(part, renames, (*written, i), (*meant, i), origins) for i, part in enumerate(value)]
+    return value
 
 
 @dataclass(slots=True)
@@ -60,6 +84,7 @@ class _Walk:
     context: Context
     foreign: bool
     problems: list[Problem]
+    renames: dict[Path, dict[str, str]]
 
     def visit(self, value: Any, schema: Schema, path: Path) -> Part | None:
         """Check one place; nothing is returned where neither the value nor a stand-in could be part of a view."""
@@ -80,8 +105,10 @@ class _Walk:
     def _object(self, value: Any, schema: Schema, path: Path) -> Part | None:
         if not isinstance(value, dict):
             self.problems.append(_wrong_shape(value, schema, path))
-            return None
+            return stand_in(schema)
         misspelt, spoken_of = self._unknown(value, schema, path)
+        if misspelt:
+            self.renames[path] = misspelt
         parts: dict[str | int, Part] = {}
         usable = True
         for field_ in schema.fields:
@@ -111,33 +138,56 @@ class _Walk:
     def judge(self, part: Part, view: type[View], path: Path) -> View | None:
         """Make the view of a part and add what it finds wrong with itself.
 
-        Where something in the part is wrong already, the view is asked twice: without the entries of lists that are
-        not clean, which tells all about the others, and with everything, which may trip but misses nothing on the way.
+        Where something in the part is wrong already, the view is also asked without the entries of lists that are
+        not clean: with them it may trip, without them it tells all about the others.
         """
         cleaned = part.cleaned()
-        made = self._view_of(cleaned, view, path) if cleaned is not None else None
+        made = None
+        if cleaned is not None:
+            try:
+                made = msgspec.convert(cleaned.value, view)
+            except msgspec.ValidationError as mismatch:
+                self.problems.append(error(path, str(mismatch)))
+                return None
+            self._add(cleaned, self._found(made, cleaned, path), path)
         if not part.clean:
-            self._view_of(part, view, path)
+            self._add(part, self._certain(part, view, path), path)
         return made
 
-    def _view_of(self, part: Part, view: type[View], path: Path) -> View | None:
-        try:
-            made = msgspec.convert(part.value, view)
-        except msgspec.ValidationError as mismatch:
-            if part.clean:
-                self.problems.append(error(path, str(mismatch)))
-            return None
-        context = msgspec.structs.replace(self.context, entries_left=part.entries_left())
+    def _certain(self, part: Part, view: type[View], path: Path) -> list[Problem]:
+        """Find what is wrong with a part that is not clean and does not come from its stand-ins."""
+        values = [part.value, part.variant()] if part.replaced else [part.value]
+        found: list[list[Problem]] = []
+        for value in values:
+            try:
+                made = msgspec.convert(value, view)
+            except msgspec.ValidationError:
+                return []
+            found.append(self._found(made, part, path))
+        return [problem for problem in found[0] if problem in found[-1] and not part.concerns(problem)]
+
+    def _found(self, made: View, part: Part, path: Path) -> list[Problem]:
+        context = msgspec.structs.replace(
+            self.context,
+            entries_left=part.entries_left(),
+            replaced=frozenset(str(place[0]) for place in part.replaced if place),
+        )
+        found: list[Problem] = []
         try:
             for problem in made.problems(context):
-                placed = msgspec.structs.replace(problem, path=(*path, *part.written(problem.path)))
-                if part.believes(problem) and placed not in self.problems:
-                    self.problems.append(placed)
+                found.append(problem)  # noqa: PERF402 - what came before a trip is kept
         except ValueError:
             # A view may trip over a part of itself that has been reported already; then there is no more to say.
-            if not has_errors(problem for problem in self.problems if problem.path[: len(path)] == path):
+            known = (*self.problems, *(problem.under(*path) for problem in found))
+            if not has_errors(problem for problem in known if problem.path[: len(path)] == path):
                 raise
-        return made
+        return found
+
+    def _add(self, part: Part, found: list[Problem], path: Path) -> None:
+        for problem in found:
+            placed = msgspec.structs.replace(problem, path=(*path, *part.written(problem.path)))
+            if placed not in self.problems:
+                self.problems.append(placed)
 
     def _unknown(self, value: dict[str, Any], schema: Schema, path: Path) -> tuple[dict[str, str], set[str]]:
         """Report fields that do not exist.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -88,7 +88,7 @@ def examine(sources: Iterable[Source], unread: Iterable[Unread], context: Contex
                     loaded.append((source.name, item))
     together = check_together([item for _, item in loaded], context)
     manifests = [
-        _manifest(file, replace(item, problems=(*item.problems, *added)))
+        _manifest(file, replace(item, problems=(*item.problems, *_as_written(item, added))))
         for (file, item), added in zip(loaded, together, strict=True)
     ]
     problems += (problem for manifest in manifests for problem in manifest.problems)
@@ -114,6 +114,11 @@ def _stray(source: Source, stray: Stray, problem: Problem) -> Finding:
         hint=problem.hint,
         severity=problem.severity,
     )
+
+
+def _as_written(loaded: LoadedObject, problems: Iterable[Problem]) -> Iterator[Problem]:
+    for problem in problems:
+        yield msgspec.structs.replace(problem, path=loaded.written(problem.path))
 
 
 def _manifest(file: str, loaded: LoadedObject) -> Manifest:

@@ -256,3 +256,9 @@ def test_c15_budgets_under_default() -> None:
     found = loaded(node_pool({"default": {"budgets": [{"nodes": "5"}]}}))
 
     assert found.value["spec"]["disruption"]["budgets"] == [{"nodes": "5"}]
+
+
+def test_what_is_no_reason_is_not_called_one_once_more() -> None:
+    found = judge(node_pool({"budgets": [{"nodes": "5", "reasons": ["", ""]}]}))
+
+    assert not [problem for problem in found if "once more" in problem.message]

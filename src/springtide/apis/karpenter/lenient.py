@@ -150,8 +150,9 @@ def _canonical(reader: _Reader, entries: list[tuple[Any, Path]], path: Path) -> 
     """Give the reasons that are meant, each once; what means none is kept for the check of the structure."""
     kept: list[str] = []
     for name, written in entries:
-        canonical = str(reason_named(name) or name)
-        if canonical in kept:
+        meant = reason_named(name)
+        canonical = name if meant is None else meant.value
+        if meant is not None and canonical in kept:
             reader.say(written, f"`{name}` is {canonical} once more", "remove it")
             continue
         if canonical != name:

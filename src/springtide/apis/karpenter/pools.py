@@ -34,6 +34,7 @@ def pool_budgets(
     spec = value.get("spec")
     disruption = spec.get("disruption") if isinstance(spec, dict) else None
     written = disruption if isinstance(disruption, dict) else {}
+    misshapen = not isinstance(spec, dict | None) or not isinstance(disruption, dict | None)
 
     def compiled(index: int, entry: Any) -> CompiledBudget:
         given = {key: part for key, part in entry.items() if part is not None} if isinstance(entry, dict) else entry
@@ -46,7 +47,9 @@ def pool_budgets(
     listed = written.get("budgets")
     if listed is None:
         listed = list(msgspec.to_builtins(defaults.budgets))
-    if isinstance(listed, list):
+    if misshapen:
+        budgets: tuple[CompiledBudget, ...] = (broken_budget(0, (), "`disruption` is not a mapping"),)
+    elif isinstance(listed, list):
         budgets = tuple(compiled(index, entry) for index, entry in enumerate(listed))
     else:
         budgets = (broken_budget(0, (), "`budgets` is not a list"),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from springtide.apis.kinds import Reading
-from springtide.apis.problems import Path, Problem, warning
+from springtide.apis.problems import Path, Problem, earlier_path, warning
 
 
 class Mending:
@@ -57,10 +57,7 @@ class Mending:
 
     def _written(self, path: Path) -> Path:
         """Turn a path of the repaired tree into that of the written one."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self._origins:
-                return (*self._origins[path[:length]], *path[length:])
-        return path
+        return earlier_path(path, self._origins)
 
 
 def put(tree: Any, path: Path, part: Any) -> Any:
