@@ -19,8 +19,9 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool) -> None:
     """Rewrite manifests in their canonical form, comments and layout kept where possible.
 
     Aliases become the names that the API has, NodePool v1beta1 becomes v1, and slips that can mean only one thing
-    are mended (`//` comments that break the YAML, a missing colon, `apiversion`, `ruleName`, Mon-Fri in a list of weekdays). What
-    was changed is told on standard error. Everything else is left as it is: run `springtide check` afterwards.
+    are mended (`//` comments that break the YAML, a missing colon, `apiversion`, `ruleName`, Mon-Fri in a list of
+    weekdays). What was changed is told on standard error. Everything else is left as it is: run `springtide check`
+    afterwards.
 
     \b
       springtide convert old.yaml > new.yaml
