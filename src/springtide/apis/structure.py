@@ -228,7 +228,7 @@ class _Walk:
         if not isinstance(value, dict):
             self.problems.append(_wrong_shape(value, schema, path))
             return stand_in(schema)
-        usable = self._sizes(value, schema, path, "entries")
+        usable = self._sizes(value, schema, path)
         parts: dict[str | int, Part] = {}
         items = schema.items
         assert items is not None  # noqa: S101 - every map has a type of values
@@ -249,7 +249,7 @@ class _Walk:
         if not isinstance(value, list):
             self.problems.append(_wrong_shape(value, schema, path))
             return stand_in(schema)
-        usable = self._sizes(value, schema, path, "entries")
+        usable = self._sizes(value, schema, path)
         items = schema.items
         assert items is not None  # noqa: S101 - every list has a type of entries
         left = [
@@ -262,14 +262,18 @@ class _Walk:
             return stand_in(schema)  # a list whose entries are all wrong is not an empty one
         return list_of(left)
 
-    def _sizes(self, value: Any, schema: Schema, path: Path, noun: str) -> bool:
+    def _sizes(self, value: Any, schema: Schema, path: Path) -> bool:
         if schema.shortest is not None and len(value) < schema.shortest:
-            self.problems.append(error(path, f"must have at least {schema.shortest} {noun}, has {len(value)}"))
+            self.problems.append(error(path, f"must have at least {_entries(schema.shortest)}, has {len(value)}"))
             return False
         if schema.longest is not None and len(value) > schema.longest:
-            self.problems.append(error(path, f"must have at most {schema.longest} {noun}, has {len(value)}"))
+            self.problems.append(error(path, f"must have at most {_entries(schema.longest)}, has {len(value)}"))
             return False
         return True
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _scalar_problems(value: Any, schema: Schema) -> Iterator[Problem]:
