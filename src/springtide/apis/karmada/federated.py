@@ -17,33 +17,23 @@ from springtide.apis.fields import (
     View,
     by_key,
     doc,
-    int32,
 )
 from springtide.apis.karmada.metrics import MetricSpec, MetricStatus
 from springtide.apis.meta.scale_targets import ScaleTarget
+from springtide.apis.meta.scaling import DirectionRules, SpeedLimit
 from springtide.apis.meta.types import Generation, Object
 from springtide.apis.problems import Problem, error
 
 
-class ScalingPolicy(View, kw_only=True):
+class ScalingPolicy(SpeedLimit, kw_only=True):
     """How much may change within a period."""
 
     type: Annotated[Literal["Pods", "Percent"], doc("Whether `value` is a number of pods or a percentage.")]
-    value: Annotated[PositiveCount, doc("How much may change.")]
-    period_seconds: Annotated[Annotated[int, int32(1, 1800)], doc("Within how many seconds.")]
 
 
-class ScalingRules(View, kw_only=True):
+class ScalingRules(DirectionRules, kw_only=True):
     """How replicas may change in one direction."""
 
-    stabilization_window_seconds: Annotated[
-        Annotated[int, int32(0, 3600)] | None,
-        doc("How far back recommendations count; 0 for up and 300 for down if not set."),
-    ] = None
-    select_policy: Annotated[
-        Literal["Max", "Min", "Disabled"] | None,
-        doc("Which of the policies is taken; Disabled never moves this way. Max if not set."),
-    ] = None
     policies: Annotated[
         Annotated[tuple[ScalingPolicy, ...], Meta(min_length=1)] | None, doc("Limits of the speed, at least one.")
     ] = None

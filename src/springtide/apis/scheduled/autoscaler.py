@@ -16,9 +16,9 @@ from springtide.apis.fields import (
     Time,
     View,
     doc,
-    int32,
 )
 from springtide.apis.meta.scale_targets import ScaleTarget
+from springtide.apis.meta.scaling import DirectionRules, SpeedLimit
 from springtide.apis.meta.types import Object
 from springtide.apis.problems import Problem, error, warning
 from springtide.apis.scheduled.conditions import LivingConditions
@@ -103,25 +103,15 @@ class Metric(View, kw_only=True):
             yield error(("prometheus",), "the metric has no source", "set `prometheus`")
 
 
-class ScalingPolicy(View, kw_only=True):
+class ScalingPolicy(SpeedLimit, kw_only=True):
     """How much may change within a period."""
 
     type: Annotated[Literal["Count", "Percent"], doc("Whether `value` is a number of replicas or a percentage.")]
-    value: Annotated[PositiveCount, doc("How much may change.")]
-    period_seconds: Annotated[Annotated[int, int32(1, 1800)], doc("Within how many seconds.")]
 
 
-class ScalingRules(View, kw_only=True):
+class ScalingRules(DirectionRules, kw_only=True):
     """How replicas may change in one direction."""
 
-    stabilization_window_seconds: Annotated[
-        Annotated[int, int32(0, 3600)] | None,
-        doc("How long after a change the next one waits; 0 for up and 300 for down if not set."),
-    ] = None
-    select_policy: Annotated[
-        Literal["Max", "Min", "Disabled"] | None,
-        doc("Which of several recommendations or policies is taken; Disabled never moves this way. Max if not set."),
-    ] = None
     policies: Annotated[tuple[ScalingPolicy, ...] | None, doc("Limits of the speed.")] = None
 
 
