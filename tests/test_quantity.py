@@ -19,6 +19,7 @@ from springtide.quantity import (
     format_duration,
     parse_duration,
     parse_karpenter_duration,
+    parse_span,
     parse_window_duration,
 )
 
@@ -478,3 +479,28 @@ def test_a_float_is_no_count() -> None:
 @given(st.integers(0, 100), st.integers(0, 10**6))
 def test_percentages_round_up_exactly(percent: int, total: int) -> None:
     assert math.ceil(Fraction(percent * total, 100)) == IntOrPercent.parse(f"{percent}%").of(total)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("7d", 604_800, id="days"),
+        pytest.param("36h", 129_600, id="more hours than a day has"),
+        pytest.param("2w", 1_209_600, id="weeks"),
+        pytest.param("1d12h", 129_600, id="two units"),
+        pytest.param("90s", 90, id="seconds"),
+        pytest.param("0s", 0, id="nothing"),
+    ],
+)
+def test_spans(text: str, seconds: int) -> None:
+    """Spans are whole seconds."""
+    assert parse_span(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "1.5h", "-1d", "7 d", "7D", "5 parsecs", "١d"])
+def test_what_is_no_span(text: str) -> None:
+    """Anything else is refused, with a hint."""
+    with pytest.raises(DurationError) as refused:
+        parse_span(text)
+
+    assert refused.value.hint == "write 7d, 36h, 2w or 1d12h"

@@ -235,6 +235,9 @@ _NANO_PER: Final = {
 }
 _DURATION_PART: Final = re.compile(r"(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<unit>[^0-9.]*)")
 _WINDOW_DURATION: Final = re.compile(r"(?:[0-9]+[hm]|[0-9]+h[0-9]+m)(?:0s)?")
+_SPAN: Final = re.compile(r"(?:[0-9]+[wdhms])+")
+_SPAN_PART: Final = re.compile(r"([0-9]+)([wdhms])")
+_SPAN_SECONDS: Final = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 _KARPENTER_DURATION: Final = re.compile(r"(?:[0-9]+[smh])+")
 _DURATION_HINT: Final = "write a number and a unit, such as 90s, 30m or 1h30m"
 
@@ -337,6 +340,13 @@ def parse_karpenter_duration(text: str) -> int | None:
         hint = "write Never" if text.lower() == "never" else f"{_DURATION_HINT}, or Never"
         raise DurationError(f"{_shown(text)} is neither a duration nor Never", hint)
     return parse_duration(text) // _NANO_PER["s"]
+
+
+def parse_span(text: str) -> int:
+    """Read a length of time as people type it on a command line or in a scenario. Whole seconds."""
+    if not _SPAN.fullmatch(text):
+        raise DurationError(f"{_shown(text)} is not a length of time", "write 7d, 36h, 2w or 1d12h")
+    return sum(int(count) * _SPAN_SECONDS[unit] for count, unit in _SPAN_PART.findall(text))
 
 
 # Counts that may be percentages

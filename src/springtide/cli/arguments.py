@@ -12,9 +12,8 @@ import click
 
 from springtide.almanac import UnknownZone, Zone, load_zone
 from springtide.apis.meta.instants import parse_instant
+from springtide.quantity import DurationError, parse_span
 
-_SPAN = re.compile(r"(?:\d+[wdhm])+", re.ASCII)
-_SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60}
 _LONGEST = 3660 * 86400
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _LOCAL_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?", re.ASCII)
@@ -29,9 +28,10 @@ class SpanType(click.ParamType[int]):
         """Read a span, or tell how one is written."""
         if isinstance(value, int):
             return value
-        if not _SPAN.fullmatch(value):
-            self.fail(f"{value!r} is not a length of time; write 7d, 36h, 2w or 1d12h", param, ctx)
-        seconds = sum(int(count) * _SECONDS[unit] for count, unit in re.findall(r"(\d+)([wdhm])", value))
+        try:
+            seconds = parse_span(value)
+        except DurationError as failure:
+            self.fail(f"{value!r} is not a length of time; {failure.hint}", param, ctx)
         if not 0 < seconds <= _LONGEST:
             self.fail(f"{value!r} must be longer than nothing and at most ten years", param, ctx)
         return seconds
