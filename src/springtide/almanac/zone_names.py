@@ -61,7 +61,7 @@ _FIXED = {
 _SIGNED = re.compile(r"(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?", re.IGNORECASE)
 
 
-class UnknownZone(ValueError):  # noqa: N818 (reads as what it says where it is caught)
+class UnknownZone(ValueError):
     """No zone has this name. `hint` says what may have been meant."""
 
     def __init__(self, name: str) -> None:

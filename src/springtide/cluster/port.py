@@ -1,0 +1,198 @@
+"""The cluster port: everything that the rest of Springtide may ask of a cluster, and nothing more.
+
+Two transports implement it: HTTP, for live clusters, and direct calls into the store of the embedded one. Both have
+the semantics of the Kubernetes API for resourceVersions, conflicts, watches and subresources; a suite of tests holds
+them together. Controllers do not use it directly: they hold a `springtide.cluster.client.Client`, which adds
+leadership, modes and read-your-writes.
+
+There is no PUT. Objects are read through views that know only some fields, and whoever writes such an object back as a
+whole deletes the others; so the port has patches only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from springtide.cluster.resources import Key, Object, Resource, Selection
+
+
+class Change(StrEnum):
+    """What a watch tells about an object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    """Nothing else happened up to this version: the object is a dict with a resourceVersion and little else."""
+
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""The annotation of the bookmark that ends the initial events of a WatchList."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a watch; the object is of the type that the selection's view names, but for bookmarks."""
+
+    change: Change
+    object: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list; all pages of one list show the same version."""
+
+    items: Sequence[Any]
+    version: str
+    continue_: str = ""
+    remaining: int | None = None
+
+
+class PatchType(StrEnum):
+    """How the body of a patch is read, by its media type."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A change to one object."""
+
+    type: PatchType
+    body: Any
+    force: bool = False
+    """For apply: take fields over that others own."""
+
+    @classmethod
+    def merge(cls, body: Object) -> Patch:
+        """Merge maps, replace everything else, delete what is null."""
+        return cls(PatchType.MERGE, body)
+
+    @classmethod
+    def json(cls, *operations: Object) -> Patch:
+        """Do these operations in this order, or none of them."""
+        return cls(PatchType.JSON, list(operations))
+
+    @classmethod
+    def apply(cls, body: Object, *, force: bool = False) -> Patch:
+        """Own exactly the fields of this body; what we owned before and is not in it goes."""
+        return cls(PatchType.APPLY, body, force)
+
+
+class Propagation(StrEnum):
+    """What happens to the objects that a deleted one owns."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+def _always() -> None:
+    """Let every write pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What goes with a write besides the object.
+
+    `permit` is called by the transport immediately before the request leaves, with no await in between. It raises
+    `NotSent` to hold the write back; that is how a leader whose lease has run out is stopped.
+    """
+
+    manager: str
+    """The field manager: who writes, for managed fields, traces and audit logs."""
+    because: str = ""
+    """The reason, in words for people; traces show it."""
+    dry_run: bool = False
+    permit: Callable[[], None] = field(default=_always, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What the object must still be for a write to take effect; else the server answers with a conflict."""
+
+    version: str = ""
+    uid: str = ""
+
+
+UNCONDITIONAL = Precondition()
+
+
+class Transport(Protocol):
+    """A connection to one cluster. Every method raises `springtide.cluster.errors.ClusterError` and nothing else."""
+
+    async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
+        """Read one object, or its `scale`."""
+        ...
+
+    async def list(
+        self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
+    ) -> Page:
+        """Read a page of objects, in the order of their keys.
+
+        Without a version the list is the newest there is. With one, it is not older than that, or, if `exact`, just
+        that one; version `0` means any, however old. `Gone` where the version, or that of `continue_`, is compacted.
+        """
+        ...
+
+    def watch(
+        self,
+        selection: Selection,
+        *,
+        version: str = "",
+        initial_events: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Tell what happens after a version, in order, with bookmarks.
+
+        With `initial_events` (WatchList) the objects that exist come first, as ADDED, then a bookmark with the
+        annotation `INITIAL_EVENTS_END`; the version then means "not older than". The stream ends normally after
+        `timeout` seconds or when the server wants it to; it raises `Gone` where the version is compacted. Close it
+        with `contextlib.aclosing`.
+        """
+        ...
+
+    async def create(
+        self,
+        resource: Resource,
+        body: Object,
+        write: Write,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+    ) -> Object:
+        """Create an object; with a name and a subresource, an eviction or a binding of that object."""
+        ...
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        patch: Patch,
+        write: Write,
+        *,
+        subresource: str = "",
+        precondition: Precondition = UNCONDITIONAL,
+    ) -> Object:
+        """Change one object; an apply creates it where it is not there."""
+        ...
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        write: Write,
+        *,
+        precondition: Precondition = UNCONDITIONAL,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Ask an object to go; it stays as long as it has finalizers, or as its grace period lasts."""
+        ...
