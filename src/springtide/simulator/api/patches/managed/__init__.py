@@ -1,0 +1,23 @@
+"""Who owns which field of an object: `metadata.managedFields`, kept as the API server keeps it.
+
+    elements    one step of a path, in the spelling of `fieldsV1`
+    fieldsets   sets of paths: the very trees that `fieldsV1` writes
+    shape       which values are owned in parts, and in which
+    paths       the paths of a value
+    comparison  the paths that differ between two objects
+    merging     an applied configuration laid over an object
+    removal     an object without some of its paths
+    ambiguity   entries that cannot be told apart
+    conflicts   what others own and an apply would change
+    entries     the list in `metadata.managedFields`
+    applying    server-side apply
+    updating    what creates, updates and other patches do to owners
+
+Structure comes from `springtide.simulator.api.structure`; all entries are read by the structure that is in force now,
+whatever version they were written in.
+"""
+
+from springtide.simulator.api.patches.managed.applying import apply
+from springtide.simulator.api.patches.managed.updating import after_update
+
+__all__ = ["after_update", "apply"]

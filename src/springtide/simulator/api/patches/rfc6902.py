@@ -1,0 +1,163 @@
+"""JSON patch (RFC 6902): operations on places that JSON pointers (RFC 6901) name; all of them, or none.
+
+A place is rebuilt together with the containers above it; all others are shared with the target. Where the API server
+departs from the RFC, so do we: negative indexes count from the end of a list, `replace` sets a field that is not there,
+`copy` and `test` read such a field as null, and only `replace` and `test` take the whole document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from springtide.cluster.errors import BadRequest, Invalid
+from springtide.simulator.api.patches.values import equal
+
+MOST_OPERATIONS = 10_000
+"""How many operations the API server takes in one patch."""
+
+_ABSENT: Any = object()
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+_Edit = Callable[[Any, str], Any]
+"""Gives a container as it is after an edit of one of its places."""
+
+
+def json_patch(target: Any, operations: Any) -> Any:
+    """Do the operations in order; `BadRequest` if they make no sense, `Invalid` if they do not fit the target."""
+    if not isinstance(operations, list):
+        raise BadRequest(f"a JSON patch is a list of operations, not {_kind(operations)}")
+    if len(operations) > MOST_OPERATIONS:
+        raise BadRequest(
+            f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",
+            reason="RequestEntityTooLarge",
+        )
+    for operation in operations:
+        target = _perform(target, operation)
+    return target
+
+
+def _perform(document: Any, operation: Any) -> Any:
+    if not isinstance(operation, dict):
+        raise BadRequest(f"an operation of a JSON patch is an object, not {_kind(operation)}")
+    name = operation.get("op")
+    path = _tokens(operation, "path")
+    match name:
+        case "add":
+            return _edit(document, path, _adding(_value(operation)))
+        case "remove":
+            return _edit(document, path, _remove)
+        case "replace":
+            if not path:
+                return _value(operation)
+            return _edit(document, path, _replacing(_value(operation)))
+        case "move":
+            origin = _tokens(operation, "from")
+            moved = _get(document, origin)
+            return _edit(_edit(document, origin, _remove), path, _adding(moved))
+        case "copy":
+            return _edit(document, path, _adding(_get(document, _tokens(operation, "from"), missing=None)))
+        case "test":
+            if not equal(_get(document, path, missing=None), operation.get("value")):
+                raise _unfit()
+            return document
+    raise BadRequest(f"unexpected kind of JSON patch operation: {name!r}")
+
+
+def _value(operation: dict[str, Any]) -> Any:
+    if "value" not in operation:
+        raise BadRequest(f"JSON patch operation {operation['op']!r} needs a value")
+    return operation["value"]
+
+
+def _tokens(operation: dict[str, Any], member: str) -> list[str]:
+    """Split the JSON pointer of an operation; the empty one names the whole document."""
+    pointer = operation.get(member)
+    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
+        raise BadRequest(f"JSON patch operation needs a JSON pointer as {member}, not {pointer!r}")
+    # `~1` first: `~01` is the escape of `~1`, not of `/`.
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _get(document: Any, path: list[str], missing: Any = _ABSENT) -> Any:
+    """Read a place; a field that is not there is `missing`, if given, and an error otherwise."""
+    for depth, token in enumerate(path, start=1):
+        if isinstance(document, dict):
+            document = document.get(token, missing if depth == len(path) else _ABSENT)
+            if document is _ABSENT:
+                raise _unfit()
+        elif isinstance(document, list):
+            document = document[_index(token, len(document))]
+        else:
+            raise _unfit()
+    return document
+
+
+def _edit(document: Any, path: list[str], edit: _Edit) -> Any:
+    """Give the document with an edit at the end of the path, copying only the containers on the way there."""
+    if not path or not isinstance(document, dict | list):
+        raise _unfit()
+    if len(path) == 1:
+        return edit(document.copy(), path[0])
+    token, *rest = path
+    if isinstance(document, dict):
+        if token not in document:
+            raise _unfit()
+        return {**document, token: _edit(document[token], rest, edit)}
+    at = _index(token, len(document))
+    return [*document[:at], _edit(document[at], rest, edit), *document[at + 1 :]]
+
+
+def _adding(value: Any) -> _Edit:
+    def add(container: Any, token: str) -> Any:
+        if isinstance(container, dict):
+            container[token] = value
+        elif token == "-":  # noqa: S105
+            container.append(value)
+        else:
+            container.insert(_index(token, len(container) + 1), value)
+        return container
+
+    return add
+
+
+def _replacing(value: Any) -> _Edit:
+    def replace(container: Any, token: str) -> Any:
+        if isinstance(container, dict):
+            container[token] = value
+        else:
+            container[_index(token, len(container))] = value
+        return container
+
+    return replace
+
+
+def _remove(container: Any, token: str) -> Any:
+    if isinstance(container, list):
+        del container[_index(token, len(container))]
+    elif token in container:
+        del container[token]
+    else:
+        raise _unfit()
+    return container
+
+
+def _index(token: str, places: int) -> int:
+    """Read a token as an index into a list that offers so many places."""
+    if not _INTEGER.fullmatch(token):
+        raise _unfit()
+    index = int(token)
+    if not -places <= index < places:
+        raise _unfit()
+    return index % places
+
+
+def _unfit() -> Invalid:
+    """Word it as the API server does, which does not tell which operation failed, nor why."""
+    return Invalid("the server rejected our request due to an error in our request")
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds.get(type(value), "a number")
