@@ -1,0 +1,46 @@
+"""What new objects of some kinds start with, whatever their author wrote."""
+
+from __future__ import annotations
+
+from springtide.cluster.resources import Object
+from springtide.simulator.api.kinds import ServedKind
+
+NAMESPACE_FINALIZER = "kubernetes"
+"""Holds a namespace until its contents are gone."""
+DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+"""Holds a CRD until the objects of its kind are gone."""
+
+_NO_DISRUPTIONS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+
+
+def without_status(kind: ServedKind, item: Object) -> Object:
+    """Take from a new object the status that its author is not asked for."""
+    # A kubelet registers its node with its capacity in one request.
+    if "status" in kind.subresources and kind.resource.kind != "Node":
+        item.pop("status", None)
+    return item
+
+
+def begun(kind: ServedKind, item: Object) -> Object:
+    """Give a new object its beginnings; may change what it is given, which is well formed."""
+    match kind.resource.group, kind.resource.kind:
+        case "", "Pod":
+            item["status"] = {"phase": "Pending"}
+        case "", "Namespace":
+            item["spec"] = _with_finalizer(item.get("spec") or {}, NAMESPACE_FINALIZER)
+            item["status"] = {"phase": "Active"}
+        case "", ("PersistentVolume" | "PersistentVolumeClaim"):
+            item["status"] = {"phase": "Pending"}
+        case "policy", "PodDisruptionBudget":
+            item["status"] = dict(_NO_DISRUPTIONS)
+        case "apiextensions.k8s.io", "CustomResourceDefinition":
+            item["metadata"] = _with_finalizer(item["metadata"], DEFINITION_FINALIZER)
+        case _:
+            if kind.strategic and "status" in kind.subresources:
+                item.setdefault("status", {})
+    return item
+
+
+def _with_finalizer(holder: Object, finalizer: str) -> Object:
+    present = holder.get("finalizers") or []
+    return holder if finalizer in present else {**holder, "finalizers": [*present, finalizer]}

@@ -1,0 +1,91 @@
+"""The built-in kinds, put together for the API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from springtide.cluster.errors import Cause
+from springtide.cluster.resources import Object, Resource
+from springtide.simulator.api.builtin.completing import Completer, completers
+from springtide.simulator.api.builtin.data import KindData, load
+from springtide.simulator.api.builtin.judging import misfits
+from springtide.simulator.api.builtin.rules import RULES, Rule
+from springtide.simulator.api.builtin.tree import Forest, TypeNode
+from springtide.simulator.api.kinds import ScalePaths, ServedKind
+
+_WITHOUT_GENERATION = (
+    "APIService",
+    "CSINode",
+    "ConfigMap",
+    "ControllerRevision",
+    "Event",
+    "HorizontalPodAutoscaler",
+    "Lease",
+    "LimitRange",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ResourceQuota",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+    "StorageClass",
+    "VolumeAttachment",
+)
+"""Kinds whose objects have no `metadata.generation`: the server does not count their changes."""
+
+_SCALE = {
+    "Deployment": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
+    "ReplicaSet": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
+    "ReplicationController": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
+    "StatefulSet": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
+}
+"""Selectors are those of the spec: label selectors as objects, a plain map for replication controllers."""
+
+_STORED_VERSION = {"HorizontalPodAutoscaler": "v2"}
+
+
+@cache
+def kinds() -> tuple[ServedKind, ...]:
+    """Give all built-in kinds, ordered by group, plural and version."""
+    data = load()
+    forest = Forest(data.types)
+    complete = completers(data.types)
+    return tuple(_served(kind, forest.type(kind.type), complete(kind.type)) for kind in data.kinds)
+
+
+def kubernetes_version() -> str:
+    """Name the version of Kubernetes that the kinds were taken from."""
+    return load().kubernetes
+
+
+def _served(kind: KindData, structure: TypeNode, complete: Completer) -> ServedKind:
+    return ServedKind(
+        resource=Resource(kind.group, kind.version, kind.plural, kind.kind, kind.namespaced),
+        structure=structure,
+        singular=kind.singular,
+        list_kind=f"{kind.kind}List",
+        short_names=kind.short_names,
+        categories=kind.categories,
+        verbs=kind.verbs,
+        subresources=kind.subresources,
+        scale=_SCALE.get(kind.kind),
+        generation=kind.kind not in _WITHOUT_GENERATION,
+        complete=complete,
+        judge=_judge(structure, RULES.get(kind.kind, ())),
+        stored_version=_STORED_VERSION.get(kind.kind, ""),
+    )
+
+
+def _judge(structure: TypeNode, rules: tuple[Rule, ...]) -> Callable[[Object, Object | None], tuple[Cause, ...]]:
+    """Check what is declared; where that is in order, the rules between fields, which may then rely on the types."""
+
+    def judge(value: Object, old: Object | None) -> tuple[Cause, ...]:
+        found = misfits(value, old, structure)
+        if any(cause.reason != "FieldValueRequired" for cause in found):
+            return found
+        return found + tuple(cause for rule in rules for cause in rule(value, old))
+
+    return judge

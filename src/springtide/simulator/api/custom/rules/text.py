@@ -1,0 +1,138 @@
+"""What can be read off the text of a rule: which variables it mentions, and which fields it follows from them.
+
+The engine knows the variables of a rule as maps without types. The server knows the type of every field, and from it
+that a field does not exist, or that a string with a format is a timestamp. Both are visible in the paths that a rule
+writes out, such as `self.window.start`, so they are read from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from springtide.simulator.api.custom.places import Place
+from springtide.simulator.api.custom.rules.names import unescape
+
+_TOKEN: Final = re.compile(
+    r"""(?P<raw>(?:[rR][bB]?|[bB][rR])(?:'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\"|'[^'\n]*'|"[^"\n]*"))
+    |(?P<string>[bB]?(?:'''(?:.|\n)*?'''|\"\"\"(?:.|\n)*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"))
+    |(?P<comment>//[^\n]*)|(?P<space>\s+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>[0-9][0-9A-Za-z.]*)|(?P<sign>\.\?|.)
+    """,
+    re.VERBOSE,
+)
+_CONVERSIONS: Final = {
+    "duration": "duration({})",
+    "date": "timestamp({} + 'T00:00:00Z')",
+    "date-time": "timestamp({})",
+    "byte": "base64.decode({})",
+}
+"""How a string of a format becomes what rules see of it."""
+
+_METADATA: Final = ("name", "generateName")
+_TEXT: Final = Place(type="string")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A path that a rule writes out: a variable, and the fields that it follows from there."""
+
+    start: int
+    end: int
+    root: str
+    names: tuple[str, ...]
+    tested: bool
+    """Whether the path stands in `has(…)`, which looks for it instead of reading it."""
+
+
+def mentions(rule: str, name: str) -> bool:
+    """Tell whether a rule reads a variable."""
+    return any(chain.root == name for chain in chains(rule, (name,)))
+
+
+def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[Chain]:
+    """Find the paths that start at one of the variables."""
+    tokens = [match for match in _TOKEN.finditer(rule) if match.lastgroup not in ("space", "comment")]
+    texts = [match.group() for match in tokens] + [""] * 3
+    for index, token in enumerate(tokens):
+        if token.group() not in roots or token.lastgroup != "name" or (index and texts[index - 1] in (".", ".?")):
+            continue
+        last, names = index, []
+        while texts[last + 1] == "." and texts[last + 3] != "(" and last + 2 < len(tokens):
+            names.append(texts[last + 2])
+            last += 2
+        tested = index > 1 and texts[index - 2 : index] == ["has", "("] and texts[last + 1] == ")"
+        yield Chain(token.start(), tokens[last].end(), token.group(), tuple(names), tested)
+
+
+def undefined_field(rule: str, place: Place, *, root: bool) -> str:
+    """Find the first field that a rule follows and the schema does not have, and say so; empty if there is none."""
+    for chain in chains(rule):
+        here: Place | None = place
+        for depth, name in enumerate(chain.names):
+            if root and depth < 2 and chain.names[0] in ("apiVersion", "kind", "metadata"):
+                here = _metadata_field(chain.names[: depth + 1])
+            else:
+                here = _field(here, name)
+            if here is None:
+                looked_for = chain.tested and depth == len(chain.names) - 1
+                column = chain.start + (-1 if looked_for else len(".".join((chain.root, *chain.names[:depth]))))
+                return _pointing(rule, column, f"undefined field '{name}'")
+    return ""
+
+
+def undeclared(rule: str, name: str) -> str:
+    """Find where a rule reads a variable that only our engine has, and say so; empty if it does not."""
+    found = next(chains(rule, (name,)), None)
+    return "" if found is None else _pointing(rule, found.start, f"undeclared reference to '{name}' (in container '')")
+
+
+def _pointing(rule: str, column: int, words: str) -> str:
+    return f"ERROR: <input>:1:{column + 1}: {words}\n | {rule}\n | {'.' * column}^"
+
+
+def typed(rule: str, place: Place, *, root: bool) -> str:
+    """Write a rule so that strings of certain formats are read as what they mean."""
+    written = rule
+    for chain in reversed([*chains(rule)]):
+        here: Place | None = place
+        for name in chain.names:
+            here = None if root and here is place and name == "metadata" else _field(here, name)
+        if here is None or here.type != "string" or chain.tested:
+            continue
+        conversion = _CONVERSIONS.get(here.format)
+        if conversion:
+            written = written[: chain.start] + conversion.format(rule[chain.start : chain.end]) + written[chain.end :]
+    return written
+
+
+def _metadata_field(names: tuple[str, ...]) -> Place | None:
+    match names:
+        case ("metadata",):
+            return Place(type="object", values=_TEXT)
+        case ("apiVersion" | "kind",):
+            return _TEXT
+        case ("metadata", name) if name in _METADATA:
+            return _TEXT
+    return None
+
+
+def _field(place: Place | None, name: str) -> Place | None:
+    if place is None:
+        return None
+    if place.int_or_string or place.values is not None:
+        return place.values or Place()
+    if not place.type:
+        return Place()
+    found = place.properties.get(unescape(name))
+    return found if found is not None and is_visible(found) else None
+
+
+def is_visible(place: Place) -> bool:
+    """Tell whether rules can see values of this place: those without a type they cannot."""
+    if place.int_or_string:
+        return True
+    if place.type == "array":
+        return place.items is not None and is_visible(place.items)
+    return place.type != "" and (place.values is None or is_visible(place.values))

@@ -1,0 +1,110 @@
+"""CRDs at work: kinds are served, changed and withdrawn as their definitions are written.
+
+A definition is accepted, or refused, in the write that brings it; there is no time in which it exists and is not
+served. One that is deleted takes the objects of its kind with it, and stays until the last of them is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from springtide.cluster.errors import MethodNotAllowed
+from springtide.cluster.port import Write
+from springtide.cluster.resources import Key, Object, Selection
+from springtide.simulator.api import custom
+from springtide.simulator.api.beginnings import DEFINITION_FINALIZER
+from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.lifecycle import Part
+from springtide.simulator.api.storage import CollectionId
+from springtide.simulator.api.values import with_metadata
+
+if TYPE_CHECKING:
+    from springtide.simulator.api.server import ApiServer
+
+DEFINITIONS = CollectionId("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+class Definitions:
+    """Keeps what is served in step with the CRDs that exist."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    def admit(self, kind: ServedKind) -> None:
+        """Refuse a new object of a kind that is going."""
+        if kind.strategic:
+            return
+        definition = self._server.find(DEFINITIONS, _definition_key(kind))
+        if definition is not None and "deletionTimestamp" in definition["metadata"]:
+            raise MethodNotAllowed("create not allowed while custom resource definition is terminating")
+
+    def completed(self, kind: ServedKind, item: Object) -> Object:
+        """Give a CRD with the status that tells it is served; other objects as they are."""
+        if not _defines(kind):
+            return item
+        custom.serve(item)
+        accepted: Object = custom.accepted(item)
+        return accepted
+
+    def after(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
+        """Do what a write to a CRD, or the last object of a kind that is going, calls for."""
+        if _defines(kind):
+            self._after_definition(kind, key, new, write)
+        elif new is None and not kind.strategic:
+            name = _definition_key(kind)
+            definition = self._server.find(DEFINITIONS, name)
+            if definition is not None and "deletionTimestamp" in definition["metadata"]:
+                self._release(name, definition, write)
+
+    def _after_definition(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
+        if new is None:
+            plural, _, group = key.name.partition(".")
+            identity = CollectionId(group, plural)
+            self._server.catalogue.withdraw(identity)
+            for subscription in list(self._server.storage.collection(identity).subscriptions):
+                subscription.end()
+        elif "deletionTimestamp" not in new["metadata"]:
+            self._server.catalogue.serve(_identity(new), custom.serve(new), _selectable(new))
+        elif DEFINITION_FINALIZER in new["metadata"].get("finalizers", ()):
+            for served in custom.serve(new)[:1]:
+                self._server.deletecollection(Selection(served.resource), write)
+            self._release(key, new, write, kind)
+
+    def _release(self, key: Key, definition: Object, write: Write, kind: ServedKind | None = None) -> None:
+        """Let a CRD go when no object of its kind is left."""
+        if self._server.storage.collection(_identity(definition)).live:
+            return
+        kind = kind or self._server.catalogue.of_kind(definition["apiVersion"], definition["kind"])
+        held = self._server.find(DEFINITIONS, key)
+        if kind is None or held is None or DEFINITION_FINALIZER not in held["metadata"].get("finalizers", ()):
+            return
+
+        def released(old: Object) -> Object:
+            finalizers = [each for each in old["metadata"]["finalizers"] if each != DEFINITION_FINALIZER]
+            return with_metadata(old, finalizers=finalizers or None)
+
+        self._server.modify(kind, key, released, write, "update", part=Part.MAIN)
+
+
+def _defines(kind: ServedKind) -> bool:
+    return kind.resource.plural == DEFINITIONS.plural and kind.resource.group == DEFINITIONS.group
+
+
+def _definition_key(kind: ServedKind) -> Key:
+    return Key("", f"{kind.resource.plural}.{kind.resource.group}")
+
+
+def _identity(definition: Object) -> CollectionId:
+    spec = definition["spec"]
+    return CollectionId(spec["group"], spec["names"]["plural"])
+
+
+def _selectable(definition: Object) -> tuple[str, ...]:
+    """Give the fields that any version lets lists select by."""
+    paths = [
+        field["jsonPath"].removeprefix(".")
+        for version in definition["spec"]["versions"]
+        for field in version.get("selectableFields") or ()
+        if field is not None
+    ]
+    return tuple(dict.fromkeys(paths))

@@ -1,0 +1,176 @@
+"""From what a request asks to what will be stored: new objects, and changes of objects.
+
+Pure functions of the kind and of what was before. They refuse with the errors that the request is answered with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from springtide.cluster.errors import BadRequest, Cause
+from springtide.cluster.port import Precondition
+from springtide.cluster.resources import Key, Object
+from springtide.simulator.api import metadata
+from springtide.simulator.api.answers import conflict, invalid
+from springtide.simulator.api.beginnings import without_status
+from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.names import generated_name
+from springtide.simulator.api.values import copied, found, shared
+
+
+class Part(Enum):
+    """Which part of an object a write is about; the others stay as they were."""
+
+    MAIN = "main"
+    """All but the status, where the kind has a subresource for that."""
+    STATUS = "status"
+    WHOLE = "whole"
+    """Everything: only the server itself writes so, and `generation` does not count it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What the server gives to a new object."""
+
+    uid: str
+    created: str
+    suffix: Callable[[], str]
+    """What makes a name of `generateName`."""
+
+
+def newborn(kind: ServedKind, body: Any, namespace: str, birth: Birth) -> Object:
+    """Give a new object as far as its author and its kind determine it; it belongs to the caller alone."""
+    item = _of_kind(kind, copied(body))
+    resource = kind.resource
+    tidy = metadata.tidied(item.get("metadata"))
+    if tidy.get("resourceVersion"):
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    namespace = _namespace(kind, tidy.pop("namespace", ""), namespace)
+    name = tidy.get("name") or (generated_name(tidy["generateName"], birth.suffix()) if "generateName" in tidy else "")
+    if not name:
+        missing = Cause("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")
+        raise invalid(resource, "", (missing,))
+    item["metadata"] = metadata.of_new(
+        tidy,
+        namespace=namespace,
+        name=name,
+        uid=birth.uid,
+        created=birth.created,
+        generation=1 if kind.generation else None,
+    )
+    item = kind.complete(without_status(kind, item))
+    check(kind, item, None)
+    return item
+
+
+def changed(kind: ServedKind, body: Any, old: Object, part: Part) -> Object:
+    """Give an object after a write, as far as writer and kind determine it; the old one where nothing changes."""
+    item = _of_kind(kind, copied(body))
+    before = old["metadata"]
+    tidy = metadata.tidied(item.get("metadata"))
+    if not kind.resource.namespaced:
+        tidy.pop("namespace", None)
+    version = tidy.get("resourceVersion", "")
+    if version and version != before["resourceVersion"]:
+        raise conflict(kind.resource, before["name"])
+    for field in ("name", "namespace"):
+        present = before.get(field, "")
+        wanted = tidy.get(field, present)
+        if wanted != present:
+            raise BadRequest(f"the {field} of the object ({wanted}) does not match the {field} on the URL ({present})")
+        if present:
+            tidy[field] = present
+    if tidy.get("uid", before["uid"]) != before["uid"]:
+        why = f"Precondition failed: UID in precondition: {tidy['uid']}, UID in object meta: {before['uid']}"
+        raise conflict(kind.resource, before["name"], why)
+    item = _divided(kind, item, old, part)
+    item["metadata"] = metadata.of_changed(tidy, before, status_only=part is Part.STATUS)
+    item = kind.complete(item)
+    if kind.generation and part is Part.MAIN and _counts(kind, item, old):
+        item["metadata"]["generation"] = before.get("generation", 0) + 1
+    check(kind, item, old)
+    item["metadata"]["resourceVersion"] = before["resourceVersion"]
+    unchanged: Object = shared(item, old)
+    return unchanged
+
+
+def check_precondition(kind: ServedKind, item: Object, precondition: Precondition) -> None:
+    """Refuse to change an object that is not the one that was meant."""
+    present = item["metadata"]
+    if precondition.uid and precondition.uid != present["uid"]:
+        why = f"Precondition failed: UID in precondition: {precondition.uid}, UID in object meta: {present['uid']}"
+        raise conflict(kind.resource, present["name"], why)
+    if precondition.version and precondition.version != present["resourceVersion"]:
+        raise conflict(kind.resource, present["name"])
+
+
+def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
+    """Refuse to replace a custom object by one that does not say which version it was made from."""
+    version = found(body, ("metadata", "resourceVersion"))
+    if not kind.strategic and not version:
+        cause = Cause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
+        raise invalid(kind.resource, key.name, (cause,))
+
+
+def check(kind: ServedKind, item: Object, old: Object | None) -> None:
+    """Refuse an object that breaks the rules; all its problems are told at once."""
+    resource = kind.resource
+    fields = metadata.problems(item["metadata"], old and old["metadata"], resource.group, resource.kind)
+    causes = (*fields, *kind.judge(item, old))
+    if causes:
+        raise invalid(resource, item["metadata"]["name"], causes)
+
+
+def _of_kind(kind: ServedKind, item: Any) -> Object:
+    """Refuse what is not an object of the kind; what it does not say of itself is filled in."""
+    if not isinstance(item, dict):
+        raise BadRequest(f"the body of the request is {type(item).__name__}, expected an object")
+    resource = kind.resource
+    version, name = item.get("apiVersion"), item.get("kind")
+    if version and version != resource.api_version:
+        raise BadRequest(
+            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+        )
+    if name and name != resource.kind:
+        raise BadRequest(f"the kind in the data ({name}) does not match the expected kind ({resource.kind})")
+    return {"apiVersion": resource.api_version, "kind": resource.kind} | item
+
+
+def _namespace(kind: ServedKind, own: str, asked: str) -> str:
+    """Tell in which namespace a new object is: the one that it says, the one that the request says, or none."""
+    if not kind.resource.namespaced:
+        return ""
+    if not own and not asked:
+        raise BadRequest("an empty namespace may not be set during creation")
+    if own and asked and own != asked:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    return own or asked
+
+
+def _divided(kind: ServedKind, item: Object, old: Object, part: Part) -> Object:
+    """Keep from the old object what this write may not touch."""
+    if part is Part.WHOLE:
+        return item
+    if part is Part.STATUS:
+        whole = {name: copied(value) for name, value in old.items() if name not in ("metadata", "status")}
+        return whole | ({"status": item["status"]} if "status" in item else {})
+    if "status" in kind.subresources:
+        item.pop("status", None)
+        if "status" in old:
+            item["status"] = copied(old["status"])
+    if "finalize" in kind.subresources:
+        spec = item.get("spec")
+        finalizers = (old.get("spec") or {}).get("finalizers")
+        item["spec"] = (spec if isinstance(spec, dict) else {}) | ({"finalizers": finalizers} if finalizers else {})
+    return item
+
+
+def _counts(kind: ServedKind, item: Object, old: Object) -> bool:
+    """Tell whether a change is one of those that `generation` counts."""
+    apart = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
+    return {name: value for name, value in item.items() if name not in apart} != {
+        name: value for name, value in old.items() if name not in apart
+    }

@@ -1,0 +1,121 @@
+"""The shapes of names and labels, and the words for those that do not have them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from random import Random
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_QUALIFIED})?"
+
+_MATCHES_LABEL = re.compile(_LABEL).fullmatch
+_MATCHES_SUBDOMAIN = re.compile(_SUBDOMAIN).fullmatch
+_MATCHES_LABEL_1035 = re.compile(_LABEL_1035).fullmatch
+_MATCHES_QUALIFIED = re.compile(_QUALIFIED).fullmatch
+_MATCHES_VALUE = re.compile(_VALUE).fullmatch
+
+_LABEL_LENGTH = 63
+_SUBDOMAIN_LENGTH = 253
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""No vowels, and nothing that is easily taken for another letter."""
+_SUFFIX_LENGTH = 5
+_GENERATED_BASE = _LABEL_LENGTH - _SUFFIX_LENGTH
+
+
+def name_suffix(random: Random) -> str:
+    """Draw what makes a name of a `generateName`."""
+    return "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
+
+
+def generated_name(base: str, suffix: str) -> str:
+    """Make a name that starts like this one, as far as names may be long."""
+    return base[:_GENERATED_BASE] + suffix
+
+
+def _too_long(length: int) -> str:
+    return f"must be no more than {length} characters"
+
+
+@lru_cache(maxsize=4096)
+def label_problem(text: str) -> str:
+    """Tell what is wrong with a DNS label, such as the name of a namespace."""
+    if len(text) > _LABEL_LENGTH:
+        return _too_long(_LABEL_LENGTH)
+    if _MATCHES_LABEL(text):
+        return ""
+    return (
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+        f"with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+    )
+
+
+@lru_cache(maxsize=4096)
+def service_name_problem(text: str) -> str:
+    """Tell what is wrong with the name of a service, which may not start with a digit."""
+    if len(text) > _LABEL_LENGTH:
+        return _too_long(_LABEL_LENGTH)
+    if _MATCHES_LABEL_1035(text):
+        return ""
+    return (
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+        "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation "
+        f"is '{_LABEL_1035}')"
+    )
+
+
+def subdomain_problem(text: str) -> str:
+    """Tell what is wrong with a DNS subdomain, such as the names of most objects."""
+    if len(text) > _SUBDOMAIN_LENGTH:
+        return _too_long(_SUBDOMAIN_LENGTH)
+    if _MATCHES_SUBDOMAIN(text):
+        return ""
+    return (
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+        "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+        f"'{_SUBDOMAIN}')"
+    )
+
+
+@lru_cache(maxsize=4096)
+def qualified_name_problem(text: str) -> str:
+    """Tell what is wrong with a qualified name: the key of a label or an annotation, or a finalizer."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and (not prefix or "/" in prefix):
+        problem = "prefix part must be non-empty" if not prefix else ""
+        return problem or (
+            "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+            f"an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            f"'{_QUALIFIED}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        )
+    if slash and (problem := subdomain_problem(prefix)):
+        return f"prefix part {problem}"
+    if not name:
+        return "name part must be non-empty"
+    if len(name) > _LABEL_LENGTH:
+        return f"name part {_too_long(_LABEL_LENGTH)}"
+    if _MATCHES_QUALIFIED(name):
+        return ""
+    return (
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+        f"alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+        f"'{_QUALIFIED}')"
+    )
+
+
+@lru_cache(maxsize=4096)
+def label_value_problem(text: str) -> str:
+    """Tell what is wrong with the value of a label."""
+    if len(text) > _LABEL_LENGTH:
+        return _too_long(_LABEL_LENGTH)
+    if _MATCHES_VALUE(text):
+        return ""
+    return (
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+        "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+        "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    )

@@ -1,0 +1,63 @@
+"""The scale subresource: an object seen as a number of replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from springtide.cluster.errors import Cause, NotFound
+from springtide.cluster.resources import Object, Resource
+from springtide.simulator.api.answers import conflict, invalid
+from springtide.simulator.api.bodies import body_of, leaf, part
+from springtide.simulator.api.kinds import ScalePaths, ServedKind
+from springtide.simulator.api.selectors import selector_of
+from springtide.simulator.api.values import found, replaced, steps
+
+_SCALE = Resource("autoscaling", "v1", "scales", "Scale")
+_COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(kind: ServedKind, item: Object) -> Object:
+    """Give the scale of an object."""
+    paths = _paths(kind)
+    replicas = found(item, steps(paths.spec))
+    if replicas is None:
+        raise NotFound(f'the spec replicas field "{paths.spec}" does not exist')
+    metadata = item["metadata"]
+    status: Object = {"replicas": found(item, steps(paths.status)) or 0}
+    if paths.selector and (selector := _selector_text(found(item, steps(paths.selector)))):
+        status["selector"] = selector
+    return {
+        "apiVersion": _SCALE.api_version,
+        "kind": _SCALE.kind,
+        "metadata": {name: metadata[name] for name in _COPIED if name in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def scaled(kind: ServedKind, item: Object, scale: Any) -> Object:
+    """Give an object with the number of replicas that a scale asks for."""
+    metadata = item["metadata"]
+    body = body_of(_SCALE.kind, scale, metadata["name"])
+    wanted = part(body, "metadata")
+    if leaf(wanted, "resourceVersion", str, "") not in ("", metadata["resourceVersion"]):
+        raise conflict(kind.resource, metadata["name"])
+    if leaf(wanted, "uid", str, "") not in ("", metadata["uid"]):
+        why = f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {metadata['uid']}"
+        raise conflict(kind.resource, metadata["name"], why)
+    replicas = part(body, "spec").get("replicas", 0)
+    if type(replicas) is not int or replicas < 0:
+        message = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        raise invalid(_SCALE, metadata["name"], (Cause("spec.replicas", message),))
+    return replaced(item, steps(_paths(kind).spec), replicas)
+
+
+def _paths(kind: ServedKind) -> ScalePaths:
+    if kind.scale is None:
+        raise NotFound(f"{kind.resource} has no scale")
+    return kind.scale
+
+
+def _selector_text(value: Any) -> str:
+    """Write the selector of an object: kept as text in custom kinds, as an object in the built-in ones."""
+    return value if isinstance(value, str) else str(selector_of(value)) if isinstance(value, dict) else ""

@@ -1,0 +1,394 @@
+"""The API server: every verb of the Kubernetes API as a plain, atomic method.
+
+It knows no network, no event loop and no clock but the one it is given: transports are thin shells around it. A verb
+either takes effect as a whole, and then everybody who watches has been told when it returns, or it raises and nothing
+has happened. Objects that go out are the stored ones: read them, and copy them before you change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from springtide.cluster.port import UNCONDITIONAL, Page, Patch, PatchType, Precondition, Propagation, Write
+from springtide.cluster.resources import Key, Object, Resource, Selection, key_of
+from springtide.simulator.api import builtin, reading
+from springtide.simulator.api.admission import Admission
+from springtide.simulator.api.answers import (
+    already_exists,
+    conflict,
+    method_not_allowed,
+    no_such_resource,
+    not_found,
+)
+from springtide.simulator.api.beginnings import begun
+from springtide.simulator.api.bootstrap import bootstrap
+from springtide.simulator.api.catalogue import Catalogue, identity_of
+from springtide.simulator.api.definitions import Definitions
+from springtide.simulator.api.deletion import after_delete, check_delete, held
+from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.lifecycle import Birth, Part, changed, check_precondition, check_replacement, newborn
+from springtide.simulator.api.names import name_suffix
+from springtide.simulator.api.patches import managed
+from springtide.simulator.api.patching import applied, patched
+from springtide.simulator.api.scale import scale_of
+from springtide.simulator.api.storage import Collection, CollectionId, Storage
+from springtide.simulator.api.subresources import Subresources
+from springtide.simulator.api.subscriptions import Subscription
+from springtide.simulator.api.timestamps import timestamp
+from springtide.simulator.api.values import shared
+
+_NAME_ATTEMPTS = 8
+"""How often a generated name is drawn again because it is taken."""
+
+DEFAULT_HISTORY = 100_000
+"""How many changes are kept, unless said otherwise; older versions are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One write that took effect."""
+
+    at: int
+    revision: int
+    write: Write
+    verb: str
+    """create, update, patch or delete, with the subresource after a slash."""
+    resource: Resource
+    key: Key
+    old: Object | None
+    new: Object | None
+
+
+class ApiServer:
+    """The Kubernetes API, in memory."""
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], int],
+        random: Random,
+        kinds: Iterable[ServedKind] | None = None,
+        history: int = DEFAULT_HISTORY,
+        converter: Callable[[Object, str], Object] | None = None,
+    ) -> None:
+        self.storage = Storage(history=history)
+        self.catalogue = Catalogue(builtin.kinds() if kinds is None else kinds)
+        self.observers: list[Callable[[Written], None]] = []
+        """Are told of every write that took effect, in order, before the verb returns."""
+        self._now = now
+        self._random = random
+        self._converter = converter
+        self._admission = Admission(self)
+        self._definitions = Definitions(self)
+        self._subresources = Subresources(self)
+        bootstrap(self)
+
+    @property
+    def revision(self) -> int:
+        """The version of the newest change."""
+        return self.storage.revision
+
+    def now(self) -> int:
+        """Give the instant that timestamps are taken from."""
+        return self._now()
+
+    # Reading
+
+    def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
+        """Read one object, or a subresource of it."""
+        if subresource not in ("", "scale", "status"):
+            raise method_not_allowed(resource, "get")
+        kind = self._kind(resource, "get", subresource)
+        item = self._served(kind, self._live(kind, key))
+        return scale_of(kind, item) if subresource == "scale" else item
+
+    def list(
+        self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
+    ) -> Page:
+        """Read a page of objects, in the order of their keys; `Transport.list` tells what versions mean."""
+        kind = self._kind(selection.resource, "list")
+        matches = reading.matcher(selection, self.catalogue.selectable(kind))
+        return reading.page(
+            self.storage,
+            self._collection(kind),
+            selection,
+            matches,
+            self._serving(kind),
+            limit=limit,
+            continue_=continue_,
+            version=version,
+            exact=exact,
+        )
+
+    def watch(self, selection: Selection, *, version: str = "", initial_events: bool = False) -> Subscription:
+        """Open a watch; `Transport.watch` tells what versions mean."""
+        kind = self._kind(selection.resource, "watch")
+        matches = reading.matcher(selection, self.catalogue.selectable(kind))
+        return reading.subscription(
+            self.storage,
+            self._collection(kind),
+            selection,
+            matches,
+            self._serving(kind),
+            version=version,
+            initial_events=initial_events,
+        )
+
+    def at(self, resource: Resource, key: Key, revision: int) -> Object | None:
+        """Give an object as it was at a version; None where it did not exist."""
+        kind = self.catalogue.find(resource)
+        item = self.storage.at(self._collection(kind), key, revision)
+        return None if item is None else self._served(kind, item)
+
+    def objects(self, identity: CollectionId, namespace: str = "") -> Iterator[tuple[Key, Object]]:
+        """Give the objects of a kind as they are stored, in the order of their keys."""
+        return self.storage.listed(self.storage.collection(identity), self.revision, namespace=namespace)
+
+    def find(self, identity: CollectionId, key: Key) -> Object | None:
+        """Give one object as it is stored, or None."""
+        return self.storage.collection(identity).live.get(key)
+
+    # Writing
+
+    def create(
+        self, resource: Resource, body: Any, write: Write, *, namespace: str = "", name: str = "", subresource: str = ""
+    ) -> Object:
+        """Create an object; with a name and a subresource, an eviction or a binding of that object."""
+        kind = self._kind(resource, "create", subresource)
+        if subresource:
+            return self._subresources.create(kind, Key(namespace, name), body, write, subresource)
+        live = self._collection(kind).live
+        for _ in range(_NAME_ATTEMPTS):
+            born = newborn(kind, body, namespace, self._birth())
+            if "generateName" not in born["metadata"] or key_of(born) not in live:
+                break
+        return self._create(kind, born, write, "create", owned=False)
+
+    def update(
+        self,
+        resource: Resource,
+        key: Key,
+        body: Any,
+        write: Write,
+        *,
+        subresource: str = "",
+        precondition: Precondition = UNCONDITIONAL,
+    ) -> Object:
+        """Replace one object."""
+        kind = self._kind(resource, "update", subresource)
+        check_replacement(kind, key, body)
+        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, precondition)
+
+    def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        patch: Patch,
+        write: Write,
+        *,
+        subresource: str = "",
+        precondition: Precondition = UNCONDITIONAL,
+    ) -> Object:
+        """Change one object; an apply creates it where it is not there."""
+        kind = self._kind(resource, "patch", subresource)
+        if patch.type is PatchType.APPLY and subresource in ("", "status"):
+            return self._apply(kind, key, patch, write, subresource, precondition)
+        structure = self._subresources.structure(kind, subresource)
+        return self._subresources.change(
+            kind, key, lambda old: patched(kind, old, patch, structure), write, "patch", subresource, precondition
+        )
+
+    def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        write: Write,
+        *,
+        precondition: Precondition = UNCONDITIONAL,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> Object:
+        """Ask an object to go; gives it as it stands now, or as it last was."""
+        kind = self._kind(resource, "delete")
+        old = self._live(kind, key)
+        check_delete(old, precondition, kind.resource)
+        self._admission.admit_delete(kind, key)
+        new = after_delete(old, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
+        if new is old:
+            return self._served(kind, old)
+        return self._served(kind, self._commit(kind, key, old, new, write, "delete"))
+
+    def deletecollection(
+        self,
+        selection: Selection,
+        write: Write,
+        *,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> Sequence[Object]:
+        """Ask all objects of a selection to go, one after the other."""
+        self._kind(selection.resource, "deletecollection")
+        return [
+            self.delete(selection.resource, key_of(item), write, propagation=propagation, grace_seconds=grace_seconds)
+            for item in self.list(selection).items
+        ]
+
+    def modify(
+        self,
+        kind: ServedKind,
+        key: Key,
+        change: Callable[[Object], Any],
+        write: Write,
+        verb: str,
+        *,
+        part: Part = Part.MAIN,
+        precondition: Precondition = UNCONDITIONAL,
+        owned: bool = False,
+    ) -> Object:
+        """Change an object that exists: `change` makes the new one from the old, which it leaves as it is.
+
+        `owned` tells that the change has brought the managed fields up to date already.
+        """
+        stored = self._live(kind, key)
+        old = self._served(kind, stored)
+        check_precondition(kind, old, precondition)
+        new = changed(kind, change(old), old, part)
+        if new is old:
+            return old
+        if not owned:
+            new = self._owned(kind, old, new, write, verb)
+        final: Object = shared(self._definitions.completed(kind, new), old)
+        if final is old:
+            return old
+        # An object whose last finalizer goes is not written once more: it goes as it was.
+        gone = "deletionTimestamp" in final["metadata"] and not held(final)
+        kept = None if gone else self._stored(kind, final)
+        return self._served(kind, self._commit(kind, key, stored, kept, write, verb))
+
+    # Versions and watches
+
+    def bookmark(self) -> None:
+        """Tell every watch up to which version it has seen everything."""
+        for _, collection in self.storage.collections():
+            for subscription in collection.subscriptions:
+                subscription.bookmark(self.revision)
+
+    def compact(self, to: int | None = None) -> None:
+        """Forget what was before a version, or before now."""
+        self.storage.compact(self.revision if to is None else to)
+
+    # Within
+
+    def _kind(self, resource: Resource, verb: str, subresource: str = "") -> ServedKind:
+        kind = self.catalogue.find(resource)
+        if subresource:
+            if subresource not in kind.subresources:
+                raise no_such_resource()
+        elif verb not in kind.verbs:
+            raise method_not_allowed(kind.resource, verb)
+        return kind
+
+    def _collection(self, kind: ServedKind) -> Collection:
+        return self.storage.collection(identity_of(kind.resource))
+
+    def _live(self, kind: ServedKind, key: Key) -> Object:
+        item = self._collection(kind).live.get(key)
+        if item is None:
+            raise not_found(kind.resource, key.name)
+        return item
+
+    def _create(self, kind: ServedKind, born: Object, write: Write, verb: str, *, owned: bool) -> Object:
+        key = key_of(born)
+        self._definitions.admit(kind)
+        self._admission.admit_namespace(kind, key)
+        item = self._admission.completed(kind, born)
+        if not owned:
+            item = self._owned(kind, None, item, write, verb)
+        item = self._definitions.completed(kind, begun(kind, item))
+        self._admission.admit_quota(kind, item)
+        if key in self._collection(kind).live:
+            raise already_exists(kind.resource, key.name)
+        return self._served(kind, self._commit(kind, key, None, self._stored(kind, item), write, verb))
+
+    def _apply(
+        self, kind: ServedKind, key: Key, patch: Patch, write: Write, subresource: str, precondition: Precondition
+    ) -> Object:
+        now = timestamp(self._now())
+        verb = f"patch/{subresource}" if subresource else "patch"
+
+        def apply(live: Object | None) -> Object:
+            return applied(kind, key, live, patch, manager=write.manager, now=now, subresource=subresource)
+
+        if key in self._collection(kind).live:
+            part = Part.STATUS if subresource else Part.MAIN
+            return self.modify(kind, key, apply, write, verb, part=part, precondition=precondition, owned=True)
+        body = apply(None)
+        wanted = body["metadata"]
+        if subresource or precondition != UNCONDITIONAL or wanted.get("resourceVersion"):
+            raise not_found(kind.resource, key.name)
+        if uid := wanted.get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(kind.resource, key.name, why)
+        born = newborn(kind, body, key.namespace, self._birth())
+        return self._create(kind, born, write, verb, owned=True)
+
+    def _owned(self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str) -> Object:
+        return managed.after_update(
+            old,
+            new,
+            manager=write.manager,
+            node=kind.structure,
+            now=timestamp(self._now()),
+            subresource=verb.partition("/")[2],
+        )
+
+    def _commit(
+        self, kind: ServedKind, key: Key, old: Object | None, new: Object | None, write: Write, verb: str
+    ) -> Object:
+        """Let a write take effect, and tell everybody; gives the object as it now is, or as it last was."""
+        if write.dry_run:
+            return new or old or {}
+        collection = self._collection(kind)
+        change = self.storage.write(collection, key, new)
+        for subscription in collection.subscriptions:
+            subscription.deliver(change)
+        if self.observers:
+            written = Written(self._now(), change.revision, write, verb, kind.resource, key, old, change.new)
+            for observer in tuple(self.observers):
+                observer(written)
+        self._definitions.after(kind, key, change.new, write)
+        item: Object = change.event.object
+        return item
+
+    def _birth(self) -> Birth:
+        return Birth(_uid(self._random), timestamp(self._now()), lambda: name_suffix(self._random))
+
+    def _served(self, kind: ServedKind, item: Object) -> Object:
+        """Give a stored object in the version of a kind."""
+        version = kind.resource.api_version
+        if item["apiVersion"] == version:
+            return item
+        return {**item, "apiVersion": version} if self._converter is None else self._converter(item, version)
+
+    def _serving(self, kind: ServedKind) -> Callable[[Object], Object] | None:
+        """Give what makes objects of this version, where not all of them are stored in it."""
+        if kind.stored_version in ("", kind.resource.version) and kind.strategic:
+            return None
+        return lambda item: self._served(kind, item)
+
+    def _stored(self, kind: ServedKind, item: Object) -> Object:
+        """Give an object in the version that its kind is stored in."""
+        if kind.stored_version in ("", kind.resource.version):
+            return item
+        group = kind.resource.group
+        version = f"{group}/{kind.stored_version}" if group else kind.stored_version
+        return {**item, "apiVersion": version} if self._converter is None else self._converter(item, version)
+
+
+def _uid(random: Random) -> str:
+    digits = f"{random.getrandbits(128):032x}"
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -1,0 +1,179 @@
+"""Where the objects are: the present state, and what it was at every version since the last compaction.
+
+One number counts all changes of all collections; it is the resourceVersion. Nothing stored is ever changed in place:
+the history, lists of older versions and everybody who watches hold the same objects as the present state.
+
+A list of an older version is the present state with the changes since then undone: what costs is only how much has
+changed in between. Keys of objects that are gone stay in the order of their collection for as long as a version that
+shows them can be asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from springtide.cluster.port import Change, Event
+from springtide.cluster.resources import Key, Object
+from springtide.simulator.api.answers import too_old_version
+
+if TYPE_CHECKING:
+    from springtide.simulator.api.subscriptions import Subscription
+
+_LEAST_TRIM = 1024
+"""History is trimmed when it has doubled since the last time, and never below this many changes."""
+
+
+class CollectionId(NamedTuple):
+    """Where the objects of a kind are stored, whichever of its versions they are read in."""
+
+    group: str
+    plural: str
+
+
+@dataclass(slots=True, eq=False)
+class Stored:
+    """One change of one object: what it was, what it is, and how watches tell it."""
+
+    revision: int
+    key: Key
+    old: Object | None
+    new: Object | None
+    event: Event
+
+
+_REVISION = attrgetter("revision")
+
+
+class Collection:
+    """The objects of one kind."""
+
+    __slots__ = ("_fresh", "_known", "_order", "_trim_at", "changes", "live", "subscriptions")
+
+    def __init__(self) -> None:
+        self.live: dict[Key, Object] = {}
+        self.changes: list[Stored] = []
+        self.subscriptions: list[Subscription] = []
+        self._order: list[Key] = []
+        self._fresh: list[Key] = []
+        self._known: set[Key] = set()
+        self._trim_at = _LEAST_TRIM
+
+    def record(self, change: Stored, compacted: int) -> None:
+        """Make a change the present state."""
+        key = change.key
+        if change.new is None:
+            del self.live[key]
+        else:
+            self.live[key] = change.new
+            if key not in self._known:
+                self._known.add(key)
+                self._fresh.append(key)
+        self.changes.append(change)
+        if len(self.changes) >= self._trim_at:
+            self.trim(compacted)
+
+    def trim(self, compacted: int) -> None:
+        """Forget the changes that nobody may ask for any more, and the keys that only they knew."""
+        del self.changes[: bisect_right(self.changes, compacted, key=_REVISION)]
+        self._trim_at = max(_LEAST_TRIM, 2 * len(self.changes))
+        gone = {change.key: None for change in self.changes if change.key not in self.live}
+        self._order, self._fresh = sorted([*self.live, *gone]), []
+        self._known = set(self._order)
+
+    def since(self, revision: int) -> list[Stored]:
+        """Give the changes after a version, in order."""
+        return self.changes[bisect_right(self.changes, revision, key=_REVISION) :]
+
+    def keys(self, namespace: str, after: Key | None) -> Iterator[Key]:
+        """Give keys in order, of one namespace or all, those of objects that are gone among them."""
+        if self._fresh:
+            self._order.extend(self._fresh)
+            self._order.sort()
+            self._fresh.clear()
+        start = bisect_right(self._order, after) if after else 0
+        if namespace:
+            start = max(start, bisect_left(self._order, Key(namespace, "")))
+        for position in range(start, len(self._order)):
+            key = self._order[position]
+            if namespace and key.namespace != namespace:
+                return
+            yield key
+
+
+class Storage:
+    """All collections, under one count of versions."""
+
+    def __init__(self, *, history: int) -> None:
+        self.revision = 0
+        self.compacted = 0
+        """The oldest version that can still be listed, or watched from."""
+        self._history = history
+        self._collections: dict[CollectionId, Collection] = {}
+
+    def collection(self, identity: CollectionId) -> Collection:
+        """Give a collection, empty when it is new."""
+        found = self._collections.get(identity)
+        if found is None:
+            found = self._collections[identity] = Collection()
+        return found
+
+    def collections(self) -> Iterator[tuple[CollectionId, Collection]]:
+        """Give all collections, in the order in which they first came up."""
+        return iter(list(self._collections.items()))
+
+    def write(self, collection: Collection, key: Key, new: Object | None) -> Stored:
+        """Store an object under the next version, or remove it."""
+        self.revision += 1
+        old = collection.live.get(key)
+        if new is not None:
+            new = at_version(new, self.revision)
+            event = Event(Change.ADDED if old is None else Change.MODIFIED, new)
+        else:
+            event = Event(Change.DELETED, at_version(collection.live[key], self.revision))
+        change = Stored(self.revision, key, old, new, event)
+        if self.revision - self.compacted > self._history:
+            self.compacted = self.revision - self._history
+        collection.record(change, self.compacted)
+        return change
+
+    def compact(self, to: int) -> None:
+        """Forget what was before a version."""
+        self.compacted = max(self.compacted, min(to, self.revision))
+        for _, collection in self.collections():
+            collection.trim(self.compacted)
+
+    def check(self, revision: int) -> None:
+        """Refuse a version that is compacted."""
+        if revision < self.compacted:
+            raise too_old_version(revision, self.compacted)
+
+    def at(self, collection: Collection, key: Key, revision: int) -> Object | None:
+        """Give an object as it was at a version; None where it did not exist."""
+        self.check(revision)
+        for change in collection.since(revision):
+            if change.key == key:
+                return change.old
+        return collection.live.get(key)
+
+    def listed(
+        self, collection: Collection, revision: int, *, namespace: str = "", after: Key | None = None
+    ) -> Iterator[tuple[Key, Object]]:
+        """Give the objects as they were at a version, in the order of their keys."""
+        self.check(revision)
+        undone: dict[Key, Object | None] = {}
+        for change in collection.since(revision):
+            undone.setdefault(change.key, change.old)
+        live = collection.live
+        for key in collection.keys(namespace, after):
+            item = undone[key] if key in undone else live.get(key)
+            if item is not None:
+                yield key, item
+
+
+def at_version(item: Object, revision: int) -> Object:
+    """Give an object under another version."""
+    return {**item, "metadata": {**item["metadata"], "resourceVersion": str(revision)}}

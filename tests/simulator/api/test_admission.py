@@ -1,0 +1,175 @@
+"""What the cluster adds to new objects, and what does not fit into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.simulator.api.samples import (
+    CONFIG_MAPS,
+    LIMIT_RANGES,
+    PODS,
+    PRIORITY_CLASSES,
+    QUOTAS,
+    WRITE,
+    a_server,
+    config_map,
+    key,
+    pod,
+)
+
+from springtide.cluster.errors import Forbidden
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Object
+from springtide.simulator.api.server import ApiServer
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    return a_server()
+
+
+def _quota(server: ApiServer, **spec: Any) -> None:
+    server.create(QUOTAS, {"metadata": {"name": "q"}, "spec": spec}, WRITE, namespace="default")
+
+
+def _add(server: ApiServer, body: Object) -> Object:
+    return server.create(PODS, body, WRITE, namespace="default")
+
+
+_TOO_MUCH = [
+    pytest.param(
+        {"pods": "1"}, None, "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1", id="count"
+    ),
+    pytest.param({"count/pods": "1"}, None, "requested: count/pods=1, used: count/pods=1, limited", id="count by name"),
+    pytest.param(
+        {"requests.cpu": "1500m", "pods": "9"},
+        {"cpu": "1"},
+        "requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1500m",
+        id="requests",
+    ),
+    pytest.param({"memory": "3Gi"}, {"memory": "2Gi"}, "memory=2Gi, used: memory=2Gi, limited: memory=3Gi", id="short"),
+    pytest.param(
+        {"requests.cpu": "1", "requests.memory": "1Gi"},
+        {"cpu": "1", "memory": "1Gi"},
+        "requested: requests.cpu=1,requests.memory=1Gi, used: requests.cpu=1,requests.memory=1Gi",
+        id="all that is exceeded",
+    ),
+]
+
+
+@pytest.mark.parametrize(("hard", "requests", "told"), _TOO_MUCH)
+def test_the_second_pod_is_too_much(
+    server: ApiServer, hard: Object, requests: dict[str, str] | None, told: str
+) -> None:
+    _quota(server, hard=hard)
+    _add(server, pod("first", requests=requests))
+    with pytest.raises(Forbidden) as caught:
+        _add(server, pod("second", requests=requests))
+    assert caught.value.message.startswith('pods "second" is forbidden: exceeded quota: q, ')
+    assert told in caught.value.message
+
+
+def test_finished_pods_use_nothing_but_their_place(server: ApiServer) -> None:
+    _quota(server, hard={"pods": "1", "count/pods": "2"})
+    _add(server, pod("first"))
+    server.patch(PODS, key("first"), Patch.merge({"status": {"phase": "Succeeded"}}), WRITE, subresource="status")
+    _add(server, pod("second"))
+    with pytest.raises(Forbidden, match=r"requested: count/pods=1,pods=1, used: count/pods=2,pods=1"):
+        _add(server, pod("third"))
+
+
+def test_who_is_limited_must_say_how_much(server: ApiServer) -> None:
+    _quota(server, hard={"requests.cpu": "1", "limits.memory": "1Gi"})
+    told = "failed quota: q: must specify limits.memory for: main; requests.cpu for: main"
+    with pytest.raises(Forbidden, match=told):
+        _add(server, pod())
+
+
+_SCOPES = [
+    pytest.param({"scopes": ["BestEffort"]}, {}, True, id="best effort"),
+    pytest.param({"scopes": ["NotBestEffort"]}, {}, False, id="not best effort"),
+    pytest.param({"scopes": ["Terminating"]}, {"spec": {"activeDeadlineSeconds": 5}}, True, id="with a deadline"),
+    pytest.param(
+        {"scopes": ["NotTerminating"]}, {"spec": {"activeDeadlineSeconds": 5}}, False, id="without a deadline"
+    ),
+    pytest.param({"scopes": ["BestEffort", "Terminating"]}, {}, False, id="all scopes have to hold"),
+    pytest.param(
+        {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
+        {"spec": {"priorityClassName": "high"}},
+        True,
+        id="of a priority",
+    ),
+    pytest.param(
+        {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
+        {},
+        False,
+        id="of another priority",
+    ),
+]
+
+
+@pytest.mark.parametrize(("scope", "state", "covered"), _SCOPES)
+def test_quotas_count_what_is_in_their_scope(
+    server: ApiServer, scope: Object, state: dict[str, Any], covered: bool
+) -> None:
+    server.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 10}, WRITE)
+    _quota(server, hard={"pods": "0"}, **scope)
+    if covered:
+        with pytest.raises(Forbidden, match="exceeded quota"):
+            _add(server, pod(**state))
+    else:
+        _add(server, pod(**state))
+
+
+def test_other_kinds_are_counted_too(server: ApiServer) -> None:
+    _quota(server, hard={"configmaps": "1"})
+    server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
+    server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="kube-system")
+    with pytest.raises(Forbidden, match='configmaps "b" is forbidden: exceeded quota: q, requested: configmaps=1'):
+        server.create(CONFIG_MAPS, config_map("b"), WRITE, namespace="default")
+
+
+def test_limit_ranges_fill_what_containers_leave_open(server: ApiServer) -> None:
+    limit = {"type": "Container", "default": {"cpu": "2", "memory": "1Gi"}, "defaultRequest": {"cpu": "500m"}}
+    body = {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "9"}}, limit]}}
+    server.create(LIMIT_RANGES, body, WRITE, namespace="default")
+    made = _add(server, pod(requests={"cpu": "100m"}))
+    resources = made["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == {"cpu": "2", "memory": "1Gi"}
+    assert resources["requests"]["cpu"] == "100m"
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, (5, "usual"), id="the default class"),
+        pytest.param(
+            {"priorityClassName": "system-node-critical"}, (2_000_001_000, "system-node-critical"), id="named"
+        ),
+        pytest.param({"priority": 5}, (5, "usual"), id="the right number"),
+    ],
+)
+def test_priority_is_the_number_of_its_class(server: ApiServer, spec: Object, expected: tuple[int, str]) -> None:
+    server.create(PRIORITY_CLASSES, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True}, WRITE)
+    made = _add(server, pod(spec=spec))["spec"]
+    assert (made["priority"], made["priorityClassName"]) == expected
+
+
+def test_without_classes_priority_is_zero(server: ApiServer) -> None:
+    made = _add(server, pod())["spec"]
+    assert (made["priority"], "priorityClassName" in made) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        pytest.param(
+            {"priorityClassName": "none"}, 'pods "p" is forbidden: no PriorityClass with name none', id="none"
+        ),
+        pytest.param({"priority": 7}, r"the integer value of priority \(7\) must not be provided", id="by number"),
+    ],
+)
+def test_refuses_priorities(server: ApiServer, spec: Object, told: str) -> None:
+    with pytest.raises(Forbidden, match=told):
+        _add(server, pod(spec=spec))

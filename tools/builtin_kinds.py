@@ -1,0 +1,281 @@
+"""Write the data file of built-in kinds from the OpenAPI v3 documents that a kube-apiserver publishes.
+
+    python tools/builtin_kinds.py FOLDER [--kubernetes VERSION] [--output FILE]
+
+FOLDER holds one document per group and version, named as in the sources of Kubernetes (`apis__apps__v1_openapi.json`,
+`api__v1_openapi.json`). What merging, defaulting and validating need is kept; all prose is left behind. The same
+documents give the same bytes.
+
+A type is `{"fields": {NAME: PLACE}, "required": [...], "atomic": true}`. A place is the name of a scalar (`string`,
+`integer`, `number`, `boolean`, `any`, `int-or-string`, `quantity`), `@TYPE`, or an object that says more:
+
+    type      a scalar, `@TYPE`, `list` or `map`
+    of        the place of each entry of a list, or of each value of a map
+    present   true: the field is a plain struct, which is there even when nobody writes it
+    list      `map` or `set`; atomic if not given           keys      what tells the entries of such a map apart
+    merge     true: strategic patches merge the list        key       what they tell entries apart by
+    retain    true: strategic patches of it may say `$retainKeys`
+    atomic    whether an object is owned and replaced as a whole, where that differs from its type
+    default   the value that stands for none                nullable  true: null is a value
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+OUTPUT = Path(__file__).parent.parent / "src" / "springtide" / "simulator" / "api" / "builtin" / "kinds.json"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A kind to take over, with what people call it: OpenAPI does not tell that."""
+
+    kind: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+_ALL = ("all",)
+
+WANTED: dict[str, tuple[Wanted, ...]] = {
+    "v1": (
+        Wanted("ConfigMap", ("cm",)),
+        Wanted("Event", ("ev",)),
+        Wanted("LimitRange", ("limits",)),
+        Wanted("Namespace", ("ns",)),
+        Wanted("Node", ("no",)),
+        Wanted("PersistentVolume", ("pv",)),
+        Wanted("PersistentVolumeClaim", ("pvc",)),
+        Wanted("Pod", ("po",), _ALL),
+        Wanted("PodTemplate"),
+        Wanted("ReplicationController", ("rc",), _ALL),
+        Wanted("ResourceQuota", ("quota",)),
+        Wanted("Secret"),
+        Wanted("Service", ("svc",), _ALL),
+        Wanted("ServiceAccount", ("sa",)),
+    ),
+    "admissionregistration.k8s.io/v1": (
+        Wanted("MutatingWebhookConfiguration", (), ("api-extensions",)),
+        Wanted("ValidatingWebhookConfiguration", (), ("api-extensions",)),
+    ),
+    "apiextensions.k8s.io/v1": (Wanted("CustomResourceDefinition", ("crd", "crds"), ("api-extensions",)),),
+    "apiregistration.k8s.io/v1": (Wanted("APIService", (), ("api-extensions",)),),
+    "apps/v1": (
+        Wanted("ControllerRevision"),
+        Wanted("DaemonSet", ("ds",), _ALL),
+        Wanted("Deployment", ("deploy",), _ALL),
+        Wanted("ReplicaSet", ("rs",), _ALL),
+        Wanted("StatefulSet", ("sts",), _ALL),
+    ),
+    "autoscaling/v1": (Wanted("HorizontalPodAutoscaler", ("hpa",), _ALL),),
+    "autoscaling/v2": (Wanted("HorizontalPodAutoscaler", ("hpa",), _ALL),),
+    "batch/v1": (
+        Wanted("CronJob", ("cj",), _ALL),
+        Wanted("Job", (), _ALL),
+    ),
+    "coordination.k8s.io/v1": (Wanted("Lease"),),
+    "policy/v1": (Wanted("PodDisruptionBudget", ("pdb",)),),
+    "scheduling.k8s.io/v1": (Wanted("PriorityClass", ("pc",)),),
+    "storage.k8s.io/v1": (
+        Wanted("CSINode"),
+        Wanted("StorageClass", ("sc",)),
+        Wanted("VolumeAttachment"),
+    ),
+}
+
+_SUBRESOURCES = ("binding", "eviction", "finalize", "scale", "status")
+_VERBS = {
+    "delete": "delete",
+    "deletecollection": "deletecollection",
+    "get": "get",
+    "list": "list",
+    "patch": "patch",
+    "post": "create",
+    "put": "update",
+    "watch": "watch",
+    "watchlist": "watch",
+}
+_METHODS = ("delete", "get", "patch", "post", "put")
+_SCALARS = ("boolean", "integer", "number", "string")
+_NO_DEFAULT: tuple[Any, ...] = ("", {}, 0, False, [])
+"""What the documents give as a default where Go's zero value is meant: nothing that a server would fill in."""
+
+
+def generate(folder: Path, kubernetes: str = "", wanted: dict[str, tuple[Wanted, ...]] = WANTED) -> dict[str, Any]:
+    """Make the content of the data file."""
+    kinds: list[dict[str, Any]] = []
+    types: dict[str, Any] = {}
+    version = kubernetes
+    for api_version, names in sorted(wanted.items()):
+        path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
+        document = json.loads((folder / f"{path.replace('/', '__')}_openapi.json").read_text("utf-8"))
+        version = version or document["info"]["version"]
+        schemas = document["components"]["schemas"]
+        for name in names:
+            kinds.append(_kind(document, f"/{path}/", api_version, name))
+            _collect(_schema_of(schemas, api_version, name.kind), schemas, types)
+    kinds.sort(key=lambda kind: (kind["group"], kind["plural"], kind["version"]))
+    return {"kubernetes": version, "kinds": kinds, "types": dict(sorted(types.items()))}
+
+
+def render(data: dict[str, Any]) -> str:
+    """Write the content as text: one kind and one type to a line, so that differences between versions can be read."""
+    kinds = ",\n".join(_compact(kind) for kind in data["kinds"])
+    types = ",\n".join(f"{_compact(name)}:{_compact(type_)}" for name, type_ in data["types"].items())
+    return f'{{"kubernetes":{_compact(data["kubernetes"])},\n"kinds":[\n{kinds}\n],\n"types":{{\n{types}\n}}}}\n'
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+
+
+def _kind(document: dict[str, Any], prefix: str, api_version: str, wanted: Wanted) -> dict[str, Any]:
+    """Gather from the paths what can be done with a kind."""
+    group, _, version = api_version.rpartition("/")
+    meant = {"group": group, "version": version, "kind": wanted.kind}
+    plural = ""
+    verbs: set[str] = set()
+    for path, action, kind in _operations(document):
+        if kind == meant and path.endswith("/{name}"):
+            verbs.add(_VERBS[action])
+            plural = path.split("/")[-2]
+    if not plural:
+        raise SystemExit(f"the document of {api_version} has no paths of {wanted.kind}")
+
+    namespaced = False
+    subresources: set[str] = set()
+    for path, action, kind in _operations(document):
+        rest = path.removeprefix(prefix).removeprefix("watch/")
+        scoped = rest.removeprefix("namespaces/{namespace}/")
+        parts = scoped.split("/")
+        if parts[0] != plural:
+            continue
+        namespaced |= scoped != rest
+        if len(parts) == 3 and parts[2] in _SUBRESOURCES:
+            subresources.add(parts[2])
+        elif kind == meant and len(parts) < 3:
+            verbs.add(_VERBS[action])
+    return {
+        "group": group,
+        "version": version,
+        "kind": wanted.kind,
+        "plural": plural,
+        "singular": wanted.kind.lower(),
+        "namespaced": namespaced,
+        "verbs": sorted(verbs),
+        "subresources": sorted(subresources),
+        "shortNames": list(wanted.short_names),
+        "categories": list(wanted.categories),
+        "type": _type_name(_schema_of(document["components"]["schemas"], api_version, wanted.kind)),
+    }
+
+
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, str] | None]]:
+    for path, methods in document["paths"].items():
+        for method in _METHODS:
+            operation = methods.get(method)
+            if operation and operation.get("x-kubernetes-action") in _VERBS:
+                yield path, operation["x-kubernetes-action"], operation.get("x-kubernetes-group-version-kind")
+
+
+def _schema_of(schemas: dict[str, Any], api_version: str, kind: str) -> str:
+    group, _, version = api_version.rpartition("/")
+    meant = {"group": group, "version": version, "kind": kind}
+    return next(name for name, schema in schemas.items() if schema.get("x-kubernetes-group-version-kind") == [meant])
+
+
+def _type_name(schema: str) -> str:
+    """Shorten `io.k8s.api.core.v1.Pod` to `core.v1.Pod`: group, version and name tell all types apart."""
+    return ".".join(schema.split(".")[-3:])
+
+
+def _collect(start: str, schemas: dict[str, Any], types: dict[str, Any]) -> None:
+    """Add a type, and those that its fields refer to."""
+    waiting = [start]
+    while waiting:
+        schema = waiting.pop()
+        name = _type_name(schema)
+        if name in types:
+            continue
+        described = schemas[schema]
+        made: dict[str, Any] = {"fields": {}}
+        types[name] = made
+        for field, content in described.get("properties", {}).items():
+            made["fields"][field] = _place(content, schemas, waiting)
+        if described.get("required"):
+            made["required"] = described["required"]
+        if described.get("x-kubernetes-map-type") == "atomic":
+            made["atomic"] = True
+
+
+def _place(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str]) -> Any:
+    """Describe one field, entry or value."""
+    place: dict[str, Any] = {}
+    reference = content.get("$ref") or next((part["$ref"] for part in content.get("allOf", ())), "")
+    if reference:
+        schema = reference.rpartition("/")[2]
+        place["type"] = _referred(schema, schemas[schema])
+        if place["type"].startswith("@"):
+            waiting.append(schema)
+            if content.get("default") == {}:
+                place["present"] = True
+    elif content.get("type") == "array":
+        place |= {"type": "list", "of": _entry(content["items"], schemas, waiting)}
+    elif content.get("type") == "object" and "additionalProperties" in content:
+        place |= {"type": "map", "of": _entry(content["additionalProperties"], schemas, waiting)}
+    else:
+        place["type"] = content["type"] if content.get("type") in _SCALARS else "any"
+
+    if content.get("x-kubernetes-list-type", "atomic") != "atomic":
+        place["list"] = content["x-kubernetes-list-type"]
+    if keys := content.get("x-kubernetes-list-map-keys"):
+        place["keys"] = keys
+    strategies = content.get("x-kubernetes-patch-strategy", "").split(",")
+    if "merge" in strategies:
+        place["merge"] = True
+    if "retainKeys" in strategies:
+        place["retain"] = True
+    if key := content.get("x-kubernetes-patch-merge-key"):
+        place["key"] = key
+    if map_type := content.get("x-kubernetes-map-type"):
+        place["atomic"] = map_type == "atomic"
+    if content.get("default") is not None and content["default"] not in _NO_DEFAULT:
+        place["default"] = content["default"]
+    if content.get("nullable"):
+        place["nullable"] = True
+    return place["type"] if len(place) == 1 else place
+
+
+def _entry(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str]) -> Any:
+    """Describe what a list or a map holds; entries have no defaults, for they are there only when they are written."""
+    return _place({name: value for name, value in content.items() if name != "default"}, schemas, waiting)
+
+
+def _referred(schema: str, described: dict[str, Any]) -> str:
+    """Name what a reference leads to: a type with fields, or a scalar under another name."""
+    if schema.endswith(".Quantity"):
+        return "quantity"
+    if described.get("format") == "int-or-string":
+        return "int-or-string"
+    if described.get("properties"):
+        return f"@{_type_name(schema)}"
+    return described["type"] if described.get("type") in _SCALARS else "any"
+
+
+def main() -> None:
+    """Read the documents, write the file."""
+    parser = argparse.ArgumentParser(description="Write the data file of built-in kinds from OpenAPI v3 documents.")
+    parser.add_argument("folder", type=Path, help="where the documents are")
+    parser.add_argument("--kubernetes", default="", help="the version, where the documents do not name it")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="the file to write")
+    given = parser.parse_args()
+    given.output.write_text(render(generate(given.folder, given.kubernetes)), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
