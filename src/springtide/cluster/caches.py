@@ -1,0 +1,92 @@
+"""The caches of a process: one store for everything that is watched, however many controllers watch it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from springtide.cluster.clock import Clock
+from springtide.cluster.controller import Cached
+from springtide.cluster.port import Transport
+from springtide.cluster.reflector import Reflector, ReflectorSettings
+from springtide.cluster.store import Store
+
+RESTART = 30.0
+"""Seconds after which a cache begins anew that a bug has stopped."""
+
+log = logging.getLogger(__name__)
+
+
+def plain_store(cached: Cached) -> Store[Any]:
+    """Make the store of something that is watched."""
+    return Store(cached.record, cached.indexes)
+
+
+class Caches:
+    """Stores by what they hold, and the reflectors that fill them."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        cached: Sequence[Cached],
+        *,
+        random: Random,
+        settings: ReflectorSettings,
+        make_store: Callable[[Cached], Store[Any]],
+    ) -> None:
+        """Make a store of everything that is named, once."""
+        self._clock = clock
+        self.stores: dict[Cached, Store[Any]] = {}
+        self._reflectors: list[Reflector] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        for one in cached:
+            if one not in self.stores:
+                indexes = _indexes(other for other in cached if other == one)
+                store = self.stores[one] = make_store(replace(one, indexes=indexes))
+                dice = Random(random.getrandbits(64))  # noqa: S311 - spreads requests, hides nothing
+                self._reflectors.append(
+                    Reflector(transport, one.selection, store, clock=clock, random=dice, settings=settings)
+                )
+
+    def start(self) -> None:
+        """Begin to fill the stores."""
+        self._tasks = [asyncio.ensure_future(self._reflect(reflector)) for reflector in self._reflectors]
+
+    async def wait_synced(self) -> None:
+        """Wait until every store has held everything once."""
+        for store in self.stores.values():
+            await store.wait_synced()
+
+    def missing(self) -> list[str]:
+        """Name what has not come yet."""
+        return [str(cached.selection) for cached, store in self.stores.items() if not store.synced]
+
+    def stop(self) -> None:
+        """Follow the cluster no more."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _reflect(self, reflector: Reflector) -> None:
+        while True:
+            try:
+                await reflector.run()
+            except Exception:
+                # A record that cannot be made of one object must not stop those who watch something else.
+                log.exception("the cache of %s is broken, and begins anew in %d s", reflector.selection, RESTART)
+                await self._clock.sleep(RESTART)
+
+
+def _indexes(alike: Iterable[Cached]) -> dict[str, Callable[[Any], Iterable[Hashable]]]:
+    """Join the look-ups of all who share a cache."""
+    joined: dict[str, Callable[[Any], Iterable[Hashable]]] = {}
+    for cached in alike:
+        for name, values in cached.indexes.items():
+            if joined.setdefault(name, values) is not values:
+                msg = f"the cache of {cached.selection} has two different indexes named {name!r}, expected one"
+                raise ValueError(msg)
+    return joined

@@ -1,0 +1,240 @@
+"""What a controller holds to read and write a cluster.
+
+A `Client` is the cluster port as one controller may use it. Whatever the controller writes
+
+* goes under its own field manager, with a reason in words;
+* is conditional: a change names the object that it was computed from, and takes effect only if the server still has
+  that version of it (`exact=False`: that object, whatever its version). Creates have deterministic names instead, so
+  that the second of two is refused. So a late write is refused or changes nothing, server-side apply included: an
+  apply without a version would let an ex-leader overwrite its successor, whose field manager is the same;
+* passes the permit (leadership, the big pause) immediately before it leaves;
+* is held back in observe mode: it is logged and counted, and the caller gets what would have been sent;
+* is remembered by the barrier, so that the next decision sees it.
+
+Reading here asks the server itself. Controllers read their stores; this is for what they do not keep.
+"""
+
+from __future__ import annotations
+
+import builtins
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.cluster.barrier import Barrier
+from springtide.cluster.conditions import Condition, ConditionList, status_patch
+from springtide.cluster.errors import ClusterError
+from springtide.cluster.modes import Mode
+from springtide.cluster.origins import Origin
+from springtide.cluster.port import Patch, Propagation, Transport, Write
+from springtide.cluster.resources import Key, Object, Resource, Selection, version_of
+
+PODS = Resource("", "v1", "pods", "Pod")
+_PAGE = 500
+
+
+@dataclass(slots=True)
+class Traffic:
+    """How many writes a controller has made, or would have made."""
+
+    sent: int = 0
+    held_back: int = 0
+
+
+class Client:
+    """The cluster, as one controller may use it."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        manager: str,
+        barrier: Barrier,
+        permit: Callable[[], None],
+        mode: Mode = Mode.ACT,
+        log: logging.Logger,
+        traffic: Traffic | None = None,
+    ) -> None:
+        self.manager = manager
+        self.mode = mode
+        self.traffic = traffic or Traffic()
+        self._transport = transport
+        self._barrier = barrier
+        self._permit = permit
+        self._log = log
+
+    async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
+        """Read one object, or its `scale`, from the server."""
+        return await self._transport.get(resource, key, subresource=subresource)
+
+    async def list(self, selection: Selection) -> builtins.list[Any]:
+        """Read all objects of a selection from the server, as of one version."""
+        page = await self._transport.list(selection, limit=_PAGE)
+        items = [*page.items]
+        while page.continue_:
+            page = await self._transport.list(selection, limit=_PAGE, continue_=page.continue_)
+            items += page.items
+        return items
+
+    async def create(self, resource: Resource, body: Object, *, because: str) -> Object:
+        """Create an object under the name that it says; the name must follow from what it is for."""
+        metadata = body["metadata"]
+        key = Key(metadata.get("namespace", ""), metadata["name"])
+        return await self._send(
+            "create",
+            resource,
+            key,
+            because,
+            body,
+            lambda write: self._transport.create(resource, body, write, namespace=key.namespace),
+        )
+
+    async def patch(
+        self,
+        resource: Resource,
+        patch: Patch,
+        *,
+        of: Any,
+        because: str,
+        subresource: str = "",
+        exact: bool = True,
+    ) -> Object:
+        """Change the object `of`, from which the patch was computed; `Conflict` where it has changed meanwhile."""
+        origin = Origin.of(of)
+        precondition = origin.precondition(exact=exact)
+        return await self._send(
+            "patch",
+            resource,
+            origin.key,
+            because,
+            patch.body if isinstance(patch.body, dict) else {},
+            lambda write: self._transport.patch(
+                resource, origin.key, patch, write, subresource=subresource, precondition=precondition
+            ),
+        )
+
+    async def apply_status(
+        self,
+        resource: Resource,
+        fields: Mapping[str, Any],
+        conditions: Sequence[Condition],
+        *,
+        of: Object,
+        now: int,
+        because: str,
+        listed: ConditionList = ConditionList.MAP,
+        observes_generation: bool = True,
+    ) -> bool:
+        """Bring the status of an object to what it should be, and tell whether there was anything to write.
+
+        `fields` are all status fields of this controller (None: must not be there), `conditions` all its conditions.
+        """
+        patch = status_patch(
+            resource, of, fields, conditions, now=now, listed=listed, observes_generation=observes_generation
+        )
+        if patch is None:
+            return False
+        await self.patch(resource, patch, of=of, because=because, subresource="status")
+        return True
+
+    async def scale(self, resource: Resource, replicas: int, *, of: Object, because: str) -> Object:
+        """Set the number of replicas; `of` is the object itself, or its `scale` as `get` reads it."""
+        patch = Patch.merge({"spec": {"replicas": replicas}})
+        return await self.patch(resource, patch, of=of, because=because, subresource="scale")
+
+    async def delete(
+        self,
+        resource: Resource,
+        *,
+        of: Any,
+        because: str,
+        exact: bool = True,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Ask an object to go, as long as it is the one that was read."""
+        origin = Origin.of(of)
+        precondition = origin.precondition(exact=exact)
+
+        async def send(write: Write) -> Object:
+            await self._transport.delete(
+                resource,
+                origin.key,
+                write,
+                precondition=precondition,
+                propagation=propagation,
+                grace_seconds=grace_seconds,
+            )
+            return {}
+
+        await self._send("delete", resource, origin.key, because, {}, send)
+
+    async def evict(self, *, of: Any, because: str, grace_seconds: int | None = None) -> None:
+        """Ask a pod to go if its disruption budgets allow it; `TooManyRequests` where they do not.
+
+        Only the uid is demanded: the server judges the budgets itself, and the status of a pod changes all the time.
+        """
+        origin = Origin.of(of)
+        options: Object = {"preconditions": {"uid": origin.precondition(exact=False).uid}}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": origin.key.name, "namespace": origin.key.namespace},
+            "deleteOptions": options,
+        }
+        await self._create_below("evict", origin.key, "eviction", body, because)
+
+    async def bind(self, node: str, *, of: Any, because: str) -> None:
+        """Put a pod on a node; `Conflict` where the pod is on one already, or is not the one that was read."""
+        origin = Origin.of(of)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {
+                "name": origin.key.name,
+                "namespace": origin.key.namespace,
+                "uid": origin.precondition(exact=False).uid,
+            },
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self._create_below("bind", origin.key, "binding", body, because)
+
+    async def _create_below(self, verb: str, key: Key, subresource: str, body: Object, because: str) -> None:
+        async def send(write: Write) -> Object:
+            await self._transport.create(
+                PODS, body, write, namespace=key.namespace, name=key.name, subresource=subresource
+            )
+            return {}
+
+        await self._send(verb, PODS, key, because, body, send)
+
+    async def _send(
+        self,
+        verb: str,
+        resource: Resource,
+        key: Key,
+        because: str,
+        sent: Object,
+        send: Callable[[Write], Awaitable[Object]],
+    ) -> Object:
+        """Let one write pass, or hold it back, and remember what it did; an empty answer tells no version."""
+        if self.mode is Mode.OBSERVE:
+            self.traffic.held_back += 1
+            self._log.info("would %s %s %s: %s", verb, resource.kind, key, because)
+            return sent
+        try:
+            answer = await send(Write(self.manager, because, permit=self._permit))
+        except ClusterError as failure:
+            if failure.uncertain:
+                self._barrier.unsure(resource, key)
+            raise
+        self.traffic.sent += 1
+        version = version_of(answer) if answer else 0
+        if version:
+            self._barrier.wrote(resource, key, version)
+        else:
+            self._barrier.unsure(resource, key)
+        return answer

@@ -1,0 +1,246 @@
+"""Runs the controllers of a process: caches, leadership, queues, modes, pauses, and an orderly end.
+
+    run ──► fill caches ──► wait for leadership ──► work ──► stop: no new keys, finish, flush events, give the lease up
+                                   ▲                  │
+                                   └──────────────────┘ the lease is lost: stop at once, send nothing more
+
+The caches are kept while standing by, so that a takeover is quick. Controllers are made anew for every term: what they
+kept in memory may be wrong by now, and what matters is in the API. Everything they look after is queued once then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from types import MappingProxyType
+from typing import Any
+
+from springtide.cluster.backoff import Backoff
+from springtide.cluster.caches import Caches, plain_store
+from springtide.cluster.clock import Clock
+from springtide.cluster.compute import Compute, InlineCompute
+from springtide.cluster.controller import Cached, Controller
+from springtide.cluster.events import EventSink, Recorder, normal
+from springtide.cluster.health import Health
+from springtide.cluster.lease import Election, Term, Unopposed
+from springtide.cluster.modes import Mode
+from springtide.cluster.origins import Origin
+from springtide.cluster.pausing import CONFIG_MAPS, PauseMarks, PauseSwitch
+from springtide.cluster.port import Transport
+from springtide.cluster.post import Post, Workplace
+from springtide.cluster.reflector import ReflectorSettings
+from springtide.cluster.store import Store
+from springtide.cluster.waiting import first_of
+
+NAMESPACE = "springtide-system"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """How a manager treats its controllers."""
+
+    patience: float = 30.0
+    """Seconds to wait for all caches before leadership is sought. A cache that never comes (its kind is not installed)
+    holds back only the controllers that need it."""
+    grace: float = 20.0
+    """Seconds that a stop leaves to reconciles that are under way; what is not done then is cancelled."""
+    flush: float = 5.0
+    """Seconds that a stop leaves to events that wait to be sent."""
+    pausable: bool = True
+    """Whether people can pause it; off for what stands for a part of Kubernetes itself."""
+    field_manager_prefix: str = "springtide-"
+    """What the field managers of controllers begin with."""
+    backoff: Backoff = field(default_factory=Backoff)
+    """Delays of a key that keeps failing."""
+    reflector: ReflectorSettings = field(default_factory=ReflectorSettings)
+
+
+_DEFAULTS = ManagerSettings()
+_NO_MODES: Mapping[str, Mode] = MappingProxyType({})
+
+
+class Manager:
+    """The controllers of one process."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        controllers: Sequence[type[Controller]],
+        *,
+        random: Random,
+        leadership: Election | None = None,
+        mode: Mode = Mode.ACT,
+        modes: Mapping[str, Mode] = _NO_MODES,
+        compute: Compute | None = None,
+        namespace: str = NAMESPACE,
+        settings: ManagerSettings = _DEFAULTS,
+        make_store: Callable[[Cached], Store[Any]] = plain_store,
+    ) -> None:
+        """Put the controllers together.
+
+        Without `leadership` the process has no rival. `modes` are those of single controllers, by name. `make_store`
+        is for those who want to look on: it must make a store that behaves as any other.
+        """
+        _check_names(controllers, modes)
+        self._transport = transport
+        self._clock = clock
+        self._settings = settings
+        self._election = leadership or Unopposed(clock)
+        self._switch = PauseSwitch(namespace)
+        watched = [watch.cached for kind in controllers for watch in kind.watches]
+        if settings.pausable:
+            watched.append(self._switch.cached)
+            self._marks = {kind.watches[0].cached: PauseMarks() for kind in controllers}
+        else:
+            self._marks = {}
+        self._caches = Caches(
+            transport,
+            clock,
+            watched,
+            random=random,
+            settings=settings.reflector,
+            make_store=lambda cached: make_store(self._marked(cached)),
+        )
+        workplace = Workplace(
+            transport,
+            clock,
+            compute or InlineCompute(clock),
+            self._switch,
+            settings.backoff,
+            settings.field_manager_prefix,
+        )
+        self._posts = [
+            Post(
+                kind,
+                workplace,
+                mode=modes.get(kind.name, mode),
+                stores=self._caches.stores,
+                marks=self._marks.get(kind.watches[0].cached) or PauseMarks(),
+            )
+            for kind in controllers
+        ]
+        for cached, marks in self._marks.items():
+            marks.attach(self._caches.stores[cached])
+        if settings.pausable:
+            self._switch.attach(self._caches.stores[self._switch.cached], self._switched)
+        self._recorder: Recorder | None = None
+        self._stopping = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._running = False
+
+    async def run(self) -> None:
+        """Run until `stop` is called. Cancelling it is a crash: nothing is finished, and the lease runs out."""
+        self._running = True
+        self._caches.start()
+        try:
+            await self._sync()
+            while not self._stopping.is_set():
+                acquired = await self._unless_stopped(self._election.acquire())
+                if acquired is not None:
+                    await self._lead(acquired)
+        finally:
+            self._caches.stop()
+            self._running = False
+            self._stopped.set()
+
+    async def stop(self) -> None:
+        """Come to an orderly end, and return when it is reached."""
+        self._stopping.set()
+        if self._running:
+            await self._stopped.wait()
+
+    def health(self) -> tuple[Health, ...]:
+        """Tell how the controllers are doing, in their order."""
+        return tuple(post.measure() for post in self._posts)
+
+    async def _sync(self) -> None:
+        """Wait until the caches are complete, within reason."""
+        await first_of(self._caches.wait_synced(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
+        missing = self._caches.missing()
+        if missing and not self._stopping.is_set():
+            log.warning("going on without %s: those who need it wait", ", ".join(missing))
+
+    async def _unless_stopped(self, acquiring: Coroutine[Any, Any, Term]) -> Term | None:
+        task = asyncio.ensure_future(acquiring)
+        await first_of(task, self._stopping.wait())
+        return task.result() if task.done() and not task.cancelled() else None
+
+    async def _lead(self, term: Term) -> None:
+        """Let all controllers work until the lease is lost or the manager is stopped."""
+        sink = EventSink(self._transport, self._clock, permit=term.permit)
+        self._recorder = Recorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
+        holding = asyncio.ensure_future(self._hold())
+        sending = asyncio.ensure_future(sink.run())
+        serving = [asyncio.ensure_future(self._serve(post, term, sink)) for post in self._posts]
+        try:
+            await first_of(asyncio.shield(holding), self._stopping.wait())
+            if not holding.done():
+                await self._wind_down(holding, serving, sink)
+        finally:
+            for task in (*serving, sending, holding):
+                task.cancel()
+            self._recorder = None
+        await asyncio.gather(*serving, sending, holding, return_exceptions=True)
+        if self._stopping.is_set():
+            await self._election.release()
+
+    async def _wind_down(
+        self, holding: asyncio.Future[None], serving: Sequence[asyncio.Future[None]], sink: EventSink
+    ) -> None:
+        for post in self._posts:
+            post.finish()
+        for task, post in zip(serving, self._posts, strict=True):
+            if not post.working:
+                task.cancel()
+        done = asyncio.gather(*serving, return_exceptions=True)
+        await first_of(done, asyncio.shield(holding), self._clock.sleep(self._settings.grace))
+        await first_of(sink.flushed(), asyncio.shield(holding), self._clock.sleep(self._settings.flush))
+
+    async def _hold(self) -> None:
+        try:
+            await self._election.hold()
+        except Exception:
+            log.exception("holding the lease failed; the term is over")
+
+    async def _serve(self, post: Post, term: Term, sink: EventSink) -> None:
+        try:
+            if self._settings.pausable:
+                # Whoever cannot tell whether everything is paused must not act.
+                await self._caches.stores[self._switch.cached].wait_synced()
+            await post.serve(term, sink)
+        except Exception:
+            log.exception("the controller %s has stopped; others go on without it", post.health.name)
+
+    def _marked(self, cached: Cached) -> Cached:
+        """Let the records of objects that can be paused be made with an eye on their annotations."""
+        marks = self._marks.get(cached)
+        return replace(cached, record=marks.marking(cached.record)) if marks is not None else cached
+
+    def _switched(self, origin: Origin) -> None:
+        on = self._switch.on
+        words = "everything is paused" if on else "everything goes on"
+        log.warning("%s: by the ConfigMap %s", words, self._switch.key)
+        if self._recorder is not None:
+            notice = normal("Paused" if on else "Resumed", f"{words} that these controllers look after")
+            self._recorder.record(CONFIG_MAPS, origin, notice)
+        if not on:
+            for post in self._posts:
+                post.enqueue_everything()
+
+
+def _check_names(controllers: Sequence[type[Controller]], modes: Mapping[str, Mode]) -> None:
+    names = [kind.name for kind in controllers]
+    for name in names:
+        if names.count(name) > 1:
+            msg = f"there are two controllers named {name!r}, expected different names"
+            raise ValueError(msg)
+    for name in modes:
+        if name not in names:
+            msg = f"there is no controller named {name!r} to give a mode to, expected one of {', '.join(names)}"
+            raise ValueError(msg)

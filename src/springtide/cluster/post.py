@@ -1,0 +1,160 @@
+"""The place of one controller in a process: it stays, while the controller is made anew for every term of leading."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.cluster.backoff import Backoff
+from springtide.cluster.barrier import Barrier
+from springtide.cluster.client import Client
+from springtide.cluster.clock import Clock
+from springtide.cluster.compute import Compute
+from springtide.cluster.controller import Cached, Controller, Watch
+from springtide.cluster.events import EventSink, Recorder
+from springtide.cluster.health import Health, State
+from springtide.cluster.lease import Term
+from springtide.cluster.modes import Mode
+from springtide.cluster.pausing import PauseMarks, PauseSwitch
+from springtide.cluster.port import Transport
+from springtide.cluster.resources import Key
+from springtide.cluster.store import Store
+from springtide.cluster.tools import Tools
+from springtide.cluster.worker import Worker
+from springtide.cluster.workqueue import WorkQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What all controllers of a process share."""
+
+    transport: Transport
+    clock: Clock
+    compute: Compute
+    switch: PauseSwitch
+    backoff: Backoff
+    field_manager_prefix: str
+
+
+class Post:
+    """One controller of a process, at work or not."""
+
+    def __init__(
+        self,
+        kind: type[Controller],
+        workplace: Workplace,
+        *,
+        mode: Mode,
+        stores: Mapping[Cached, Store[Any]],
+        marks: PauseMarks,
+    ) -> None:
+        self.health = Health(kind.name)
+        self._kind = kind
+        self._workplace = workplace
+        self._mode = mode
+        self._stores = {watch.cached: stores[watch.cached] for watch in kind.watches}
+        self._marks = marks
+        self._worker: Worker | None = None
+        self._log = logging.getLogger(f"springtide.{kind.name}")
+        marks.listen(self._resumed)
+        for watch in kind.watches:
+            self._listen(watch)
+
+    async def serve(self, term: Term, sink: EventSink) -> None:
+        """Let the controller work for one term, as soon as all that it knows is complete."""
+        self.health.state = State.SYNCING
+        tools = self._equip(term, sink)
+        try:
+            for store in self._stores.values():
+                await store.wait_synced()
+            self._worker = self._employ(tools)
+            if self._worker is not None:
+                self.health.state = State.RUNNING
+                self._worker.enqueue_everything()
+                await self._worker.run()
+        finally:
+            self._worker = None
+            tools.release()
+            if self.health.state is not State.FAILED:
+                self.health.state = State.STANDING_BY
+
+    @property
+    def working(self) -> bool:
+        """Whether the controller is there: it is not while its caches are incomplete."""
+        return self._worker is not None
+
+    def enqueue_everything(self) -> None:
+        """Look at everything again."""
+        if self._worker is not None:
+            self._worker.enqueue_everything()
+
+    def finish(self) -> None:
+        """Take no more keys; `serve` returns when those are done that are being worked on."""
+        if self._worker is not None:
+            self._worker.queue.shut_down(drain=False)
+
+    def measure(self) -> Health:
+        """Bring the depth of the queue up to date."""
+        queue = self._worker.queue if self._worker is not None else None
+        self.health.queued = len(queue) if queue is not None else 0
+        self.health.delayed = queue.delayed if queue is not None else 0
+        return self.health
+
+    def _equip(self, term: Term, sink: EventSink) -> Tools:
+        place = self._workplace
+        name = f"{place.field_manager_prefix}{self._kind.name}"
+
+        def permit() -> None:
+            term.permit()
+            place.switch.permit()
+
+        barrier = Barrier(place.transport, [(cached.selection, store) for cached, store in self._stores.items()])
+        client = Client(
+            place.transport,
+            manager=name,
+            barrier=barrier,
+            permit=permit,
+            mode=self._mode,
+            log=self._log,
+            traffic=self.health.traffic,
+        )
+        return Tools(
+            client=client,
+            events=Recorder(name, sink, place.clock),
+            clock=place.clock,
+            compute=place.compute,
+            log=self._log,
+            stores=self._stores,
+            barrier=barrier,
+        )
+
+    def _employ(self, tools: Tools) -> Worker | None:
+        place = self._workplace
+        try:
+            controller = self._kind(tools)
+        except Exception as failure:
+            self.health.errors += 1
+            self.health.state = State.FAILED
+            self.health.last_error = str(failure)
+            self._log.exception("the controller cannot be made; others go on without it")
+            return None
+        return Worker(
+            controller,
+            WorkQueue(place.clock, backoff=place.backoff),
+            tools=tools,
+            health=self.health,
+            clock=place.clock,
+            marks=self._marks,
+            switch=place.switch,
+        )
+
+    def _listen(self, watch: Watch) -> None:
+        self._stores[watch.cached].listen(
+            lambda delta: self._worker.changed(watch, delta) if self._worker is not None else None
+        )
+
+    def _resumed(self, key: Key) -> None:
+        if self._worker is not None:
+            self._worker.queue.add(key)

@@ -1,0 +1,209 @@
+"""Keeps a store equal to a cluster: reads everything once, then follows what happens.
+
+    read everything ──► follow a watch ──► its stream ends: watch again from the store's version
+          ▲                   │
+          └───────────────────┘ the version is compacted (`Gone`): read everything again, tell the difference
+
+Everything is read as a WatchList, or in pages where the server knows no WatchList. What fails is tried again, with
+growing pauses; whoever reads the store notices nothing but that it is older for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from springtide.cluster.backoff import Backoff
+from springtide.cluster.clock import Clock
+from springtide.cluster.errors import (
+    ApiError,
+    BadRequest,
+    ClusterError,
+    ConnectionLost,
+    Gone,
+    Invalid,
+    MethodNotAllowed,
+    ServerError,
+)
+from springtide.cluster.port import INITIAL_EVENTS_END, Change, Event, Transport
+from springtide.cluster.resources import Key, Selection, key_of, version_of
+from springtide.cluster.store import Store
+
+log = logging.getLogger(__name__)
+
+_RETRIES = Backoff(first=0.8, longest=30.0, jitter=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectorSettings:
+    """How a reflector talks to its server. The defaults are those of Kubernetes' own clients."""
+
+    page_size: int = 500
+    """Objects in one answer, where everything is read in pages. More are quicker, and keep the loop busy for longer."""
+    shortest_watch: int = 300
+    """Seconds after which a watch may be begun anew, so that clients spread over the servers there are."""
+    longest_watch: int = 600
+    """Seconds after which a watch is begun anew at the latest; each watch draws its own time."""
+    retries: Backoff = _RETRIES
+    """Pauses after failures in a row. An event of a watch, or its orderly end, is a success."""
+    hasty: float = 1.0
+    """A watch that ends within so many seconds, before anything came, counts as a failure: it would begin anew at once,
+    over and over."""
+
+
+_DEFAULTS = ReflectorSettings()
+
+
+class Reflector:
+    """Fills one store from one selection, for as long as it runs."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        selection: Selection,
+        store: Store[Any],
+        *,
+        clock: Clock,
+        random: Random,
+        settings: ReflectorSettings = _DEFAULTS,
+    ) -> None:
+        self.selection = selection
+        self.store = store
+        self.last_contact: float | None = None
+        """When the server last told us anything, by the monotonic clock."""
+        self.last_error: ClusterError | None = None
+        """What went wrong last; None when the server has told us something since."""
+        self.relists = 0
+        """How often everything was read again, after the first time."""
+        self._transport = transport
+        self._clock = clock
+        self._random = random
+        self._settings = settings
+        self._failures = 0
+        self._complete = False
+        """Whether the store is what the server held at the store's version, so that a watch can go on from there."""
+        self._knows_watch_list = True
+        self._ask_for_newest = False
+
+    async def run(self) -> None:
+        """Keep the store up to date until cancelled. Nothing but a bug raises."""
+        while True:
+            try:
+                await self._follow()
+            except ClusterError as error:
+                pause = self._pause_after(error)
+            else:
+                self._failures = 0
+                continue
+            if pause:
+                await self._clock.sleep(pause)
+
+    async def _follow(self) -> None:
+        """Follow one watch to its end, reading everything first where that is needed."""
+        if not self._complete and not self._knows_watch_list:
+            await self._list()
+        initial: dict[Key, Any] | None = None if self._complete else {}
+        began, heard = self._clock.monotonic(), False
+        async with aclosing(self._watch(initial_events=initial is not None)) as events:
+            async for event in events:
+                heard = True
+                self._contact()
+                if initial is None:
+                    self._failures = 0
+                    self.store.apply(event)
+                elif event.change is not Change.BOOKMARK:
+                    self._collect(initial, event)
+                elif _ends_initial_events(event):
+                    self._replace(initial, version_of(event.object))
+                    initial = None
+        if initial is not None:
+            msg = f"the watch of {self.selection} ended before all objects had come"
+            raise ConnectionLost(msg)
+        if not heard and self._clock.monotonic() - began < self._settings.hasty:
+            msg = f"the watch of {self.selection} ended as soon as it began"
+            raise ConnectionLost(msg)
+
+    def _watch(self, *, initial_events: bool) -> AsyncGenerator[Event, None]:
+        return self._transport.watch(
+            self.selection,
+            version=self._not_older_than() if initial_events else str(self.store.version),
+            initial_events=initial_events,
+            timeout=self._random.randint(self._settings.shortest_watch, self._settings.longest_watch),
+        )
+
+    def _collect(self, initial: dict[Key, Any], event: Event) -> None:
+        # Records are made at once: the objects themselves would take many times the memory until the last has come.
+        key = key_of(event.object)
+        if event.change is Change.DELETED:
+            initial.pop(key, None)
+        else:
+            initial[key] = self.store.record(event.object)
+
+    async def _list(self) -> None:
+        """Read everything in pages."""
+        limit = self._settings.page_size
+        records: dict[Key, Any] = {}
+        page = await self._transport.list(self.selection, limit=limit, version=self._not_older_than())
+        while True:
+            self._contact()
+            for item in page.items:
+                records[key_of(item)] = self.store.record(item)
+            if not page.continue_:
+                break
+            page = await self._transport.list(self.selection, limit=limit, continue_=page.continue_)
+        self._replace(records, int(page.version))
+
+    def _not_older_than(self) -> str:
+        """Give the version that a full reading must reach: what we have seen, or the newest there is.
+
+        Never `0`, which may take us back in time. Where a server cannot serve what we have seen, because it lags behind
+        or has compacted it, the newest is what it can always serve.
+        """
+        seen = self.store.version
+        return str(seen) if seen and not self._ask_for_newest else ""
+
+    def _replace(self, records: dict[Key, Any], version: int) -> None:
+        seen = self.store.version
+        if version < seen:
+            msg = f"the server lists {self.selection} at version {version}, although it showed {seen} before"
+            raise ServerError(msg)
+        if self.store.synced:
+            self.relists += 1
+        self._complete = True
+        self._ask_for_newest = False
+        self.store.replace_records(records, version)
+
+    def _contact(self) -> None:
+        self.last_contact = self._clock.monotonic()
+        self.last_error = None
+
+    def _pause_after(self, error: ClusterError) -> float:
+        """Take note of a failure; tell how many seconds to wait before going on."""
+        if not self._complete and self._knows_watch_list and isinstance(error, BadRequest | Invalid | MethodNotAllowed):
+            log.info("no WatchList of %s, it is listed in pages: %s", self.selection, error)
+            self._knows_watch_list = False
+            return 0.0
+        self.last_error = error
+        self._failures += 1
+        if not self._complete:
+            self._ask_for_newest = True
+        if not error.retriable:
+            self._complete = False
+        if isinstance(error, Gone) and self._failures == 1:
+            log.info("%s is read again: %s", self.selection, error)
+            return 0.0
+        pause = self._settings.retries.after(self._failures, luck=self._random.random())
+        if isinstance(error, ApiError) and error.retry_after is not None:
+            pause = max(pause, error.retry_after)
+        level = logging.INFO if error.retriable else logging.WARNING
+        log.log(level, "watching %s failed, next try in %.1f s: %s", self.selection, pause, error)
+        return pause
+
+
+def _ends_initial_events(bookmark: Event) -> bool:
+    annotations = bookmark.object["metadata"].get("annotations") or {}
+    return annotations.get(INITIAL_EVENTS_END) == "true"

@@ -1,0 +1,198 @@
+"""What a controller knows of a cluster: a record of every object of a selection, with look-ups.
+
+A store always equals what the server held at one version, and that version only grows. A replay after a reconnect, or a
+list from a server that lags behind, therefore changes nothing: whatever is not newer than the store's version is in it
+already, or was deleted since.
+
+A reflector writes; everybody else reads. Records are shared and not to be changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from sys import intern
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from springtide.cluster.port import Change, Event
+from springtide.cluster.resources import Key, key_of, version_of
+from springtide.cluster.store_index import Index
+
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+
+class Delta(NamedTuple, Generic[R]):
+    """One record that changed: it appeared where there is no old one, and went where there is no new one."""
+
+    key: Key
+    old: R | None
+    new: R | None
+
+
+def whole(item: Any) -> Any:
+    """Keep an item as it is."""
+    return item
+
+
+_NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
+
+
+class Store(Generic[R]):
+    """Records by key, and by the values of named indexes.
+
+    `record` makes a record of an item, and an index gives the values that a record is found under; both are pure. A
+    change of an object that leaves its record equal is nobody's business, and no delta tells of it.
+    """
+
+    def __init__(
+        self,
+        record: Callable[[Any], R] = whole,
+        indexes: Mapping[str, Callable[[R], Iterable[Hashable]]] = _NO_INDEXES,
+    ) -> None:
+        self.record = record
+        self.version = 0
+        """The highest version that the contents reflect."""
+        self.synced = False
+        """Whether everything has been there once."""
+        self._records: dict[Key, R] = {}
+        self._indexes = {name: Index(values) for name, values in indexes.items()}
+        self._order: list[Key] | None = None
+        self._listeners: list[Callable[[Delta[R]], None]] = []
+        self._sync: list[asyncio.Future[None]] = []
+        self._barriers: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._barriers_made = 0
+
+    def get(self, key: Key) -> R | None:
+        """Give a record, if there is one."""
+        return self._records.get(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def keys(self) -> list[Key]:
+        """List all keys, in their order."""
+        return self._ordered().copy()
+
+    def values(self) -> list[R]:
+        """List all records, in the order of their keys."""
+        records = self._records
+        return [records[key] for key in self._ordered()]
+
+    def keys_by(self, index: str, value: Hashable) -> list[Key]:
+        """List the keys that an index has under a value, in their order."""
+        return self._indexes[index].keys(value)
+
+    def by(self, index: str, value: Hashable) -> list[R]:
+        """List the records that an index has under a value, in the order of their keys."""
+        records = self._records
+        return [records[key] for key in self._indexes[index].keys(value)]
+
+    def listen(self, listener: Callable[[Delta[R]], None]) -> Callable[[], None]:
+        """Tell somebody of every change from now on, when the contents and the version show it; gives what ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def wait_synced(self) -> None:
+        """Wait until everything has been there once."""
+        if not self.synced:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._sync.append(waiting)
+            await waiting
+
+    async def reached(self, version: int) -> None:
+        """Wait until the contents reflect at least this version."""
+        if version > self.version:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._barriers_made += 1
+            heapq.heappush(self._barriers, (version, self._barriers_made, waiting))
+            await waiting
+
+    def replace(self, items: Iterable[Any], version: int) -> None:
+        """Hold exactly these items, which are all that there was at a version."""
+        self.replace_records({key_of(item): self.record(item) for item in items}, version)
+
+    def replace_records(self, records: Mapping[Key, R], version: int) -> None:
+        """Hold exactly these records, which are of all that there was at a version; deltas tell the difference."""
+        if version < self.version:
+            return
+        held = self._records
+        deltas = [Delta(key, old, None) for key, old in held.items() if key not in records]
+        for key, new in records.items():
+            old = held.get(key)
+            if old is None or old != new:
+                deltas.append(Delta(key, old, new))
+        for delta in deltas:
+            self._put(delta)
+        self.synced = True
+        _release(self._sync)
+        self.advance(version)
+        self._tell(deltas)
+
+    def apply(self, event: Event) -> None:
+        """Take one event of a watch."""
+        version = version_of(event.object)
+        if version <= self.version:
+            return
+        if event.change is Change.BOOKMARK:
+            self.advance(version)
+            return
+        key = key_of(event.object)
+        old = self._records.get(key)
+        new = None if event.change is Change.DELETED else self.record(event.object)
+        if old == new:
+            self.advance(version)
+            return
+        delta = Delta(key, old, new)
+        self._put(delta)
+        self.advance(version)
+        self._tell((delta,))
+
+    def advance(self, version: int) -> None:
+        """Take note that the contents are what they were at a version."""
+        if version > self.version:
+            self.version = version
+            while self._barriers and self._barriers[0][0] <= version:
+                _release([heapq.heappop(self._barriers)[2]])
+
+    def _put(self, delta: Delta[R]) -> None:
+        key, old, new = delta
+        if old is None:
+            # A key stays as long as its record does: let it not hold one more copy of the namespace.
+            key = Key(intern(key.namespace), key.name)
+        for index in self._indexes.values():
+            index.move(key, old, new)
+        if new is None:
+            del self._records[key]
+            self._order = None
+        else:
+            self._records[key] = new
+            if old is None:
+                self._order = None
+
+    def _ordered(self) -> list[Key]:
+        if self._order is None:
+            self._order = sorted(self._records)
+        return self._order
+
+    def _tell(self, deltas: Iterable[Delta[R]]) -> None:
+        for delta in deltas:
+            for listener in self._listeners:
+                try:
+                    listener(delta)
+                except Exception:
+                    log.exception("a listener failed on the change of %s; others go on", delta.key)
+
+
+def _release(waiting: list[asyncio.Future[None]]) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_result(None)
+    waiting.clear()

@@ -1,0 +1,165 @@
+"""Runs one controller: takes keys from its queue, reconciles them, and tries again what failed.
+
+Whatever a controller raises stays here: it is logged, counted and tried again later, and nobody else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from springtide.cluster.clock import Clock
+from springtide.cluster.controller import Controller, Watch
+from springtide.cluster.errors import ApiError, ClusterError, Conflict, NotLeader, NotSent
+from springtide.cluster.events import normal
+from springtide.cluster.health import Health
+from springtide.cluster.origins import Origin
+from springtide.cluster.pausing import ANNOTATION, PauseMarks, PauseSwitch
+from springtide.cluster.resources import Key
+from springtide.cluster.store import Delta
+from springtide.cluster.tools import Tools
+from springtide.cluster.workqueue import Stopped, WorkQueue
+
+
+class Worker:
+    """One controller at work, from the time its caches are complete until it is stopped."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        queue: WorkQueue[Key],
+        *,
+        tools: Tools,
+        health: Health,
+        clock: Clock,
+        marks: PauseMarks,
+        switch: PauseSwitch,
+    ) -> None:
+        self.queue = queue
+        self._controller = controller
+        self._watches: Sequence[Watch] = controller.watches
+        self._primary = tools.store(controller.watches[0].cached)
+        self._resource = controller.watches[0].cached.selection.resource
+        self._tools = tools
+        self._health = health
+        self._clock = clock
+        self._marks = marks
+        self._switch = switch
+        self._told: dict[Key, Origin] = {}
+        """Paused objects of which people were told."""
+        self._log: logging.Logger = tools.log
+
+    def enqueue_everything(self) -> None:
+        """Queue all that the controller looks after, also what is gone and only others still speak of."""
+        for watch in self._watches:
+            store = self._tools.store(watch.cached)
+            keys = store.keys()
+            for key in keys:
+                self._enqueue(watch, key, (store.get(key),))
+
+    def changed(self, watch: Watch, delta: Delta[Any]) -> None:
+        """Queue those whom a change concerns."""
+        self._enqueue(watch, delta.key, (delta.old, delta.new))
+
+    async def run(self) -> None:
+        """Work until cancelled, or until the queue is shut down and empty."""
+        workers = [asyncio.ensure_future(self._work()) for _ in range(self._controller.workers)]
+        try:
+            await asyncio.wait(workers)
+        finally:
+            # A reconcile may ignore that it is cancelled: let it find nothing more to do when it comes back.
+            self.queue.shut_down(drain=False)
+            for worker in workers:
+                worker.cancel()
+        for worker in workers:
+            worker.result()
+
+    def _enqueue(self, watch: Watch, key: Key, records: Iterable[Any]) -> None:
+        for record in records:
+            if record is None:
+                continue
+            try:
+                if watch.keys is not None:
+                    concerned: Iterable[Key] = tuple(watch.keys(key, record))
+                else:
+                    concerned = (key,) if watch is not self._watches[0] or self._controller.owns(record) else ()
+            except Exception as failure:
+                self._failed(f"the keys that a change of {watch.cached.selection.resource} {key} concerns", failure)
+                continue
+            for one in concerned:
+                self.queue.add(one)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except Stopped:
+                return
+            try:
+                await self._handle(key)
+            finally:
+                self.queue.done(key)
+
+    async def _handle(self, key: Key) -> None:
+        try:
+            if self._is_paused(key) or not self._is_ours(key):
+                self.queue.forget(key)
+                return
+            await self._tools.barrier.caught_up()
+            self._health.reconciles += 1
+            again = await self._controller.reconcile(key, self._clock.now())
+        except NotLeader as failure:
+            # The end of the term stops us in a moment; if it was renewed at the last moment, the key is still there.
+            self._log.info("%s: %s", key, failure)
+            self.queue.add_failed(key)
+        except NotSent as failure:
+            # Everything is paused; the end of the pause brings the key again.
+            self._log.info("%s: %s", key, failure)
+            self.queue.forget(key)
+        except Conflict as failure:
+            self._health.conflicts += 1
+            self._log.info("%s: %s", key, failure)
+            self.queue.add_failed(key)
+        except Exception as failure:
+            self._failed(str(key), failure)
+            if isinstance(failure, ApiError) and failure.retry_after:
+                self.queue.add_after(key, failure.retry_after)
+            else:
+                self.queue.add_failed(key)
+        else:
+            self.queue.forget(key)
+            if again is not None and again.at is not None:
+                self.queue.add_at(key, again.at)
+            if again is not None and again.after is not None:
+                self.queue.add_after(key, again.after)
+
+    def _is_ours(self, key: Key) -> bool:
+        """Tell whether an object is ours; one that is gone was, or is somebody's whom a change of another concerns."""
+        record = self._primary.get(key)
+        return record is None or self._controller.owns(record)
+
+    def _is_paused(self, key: Key) -> bool:
+        if self._switch.on:
+            return True
+        paused = key in self._marks
+        if paused and key not in self._told:
+            origin = self._told[key] = self._marks.origin(key)
+            self._log.info("%s is paused by its annotation %s", key, ANNOTATION)
+            message = f"left alone as long as the annotation {ANNOTATION} is there"
+            self._tools.events.record(self._resource, origin, normal("Paused", message))
+        elif not paused and key in self._told:
+            origin = self._told.pop(key)
+            if key in self._primary:
+                self._log.info("%s is not paused any more", key)
+                message = f"looked after again: the annotation {ANNOTATION} is gone"
+                self._tools.events.record(self._resource, origin, normal("Resumed", message))
+        return paused
+
+    def _failed(self, what: str, failure: Exception) -> None:
+        self._health.errors += 1
+        self._health.last_error = f"{what}: {failure}"
+        # What a cluster answers needs no stack: the words say it all.
+        stack = None if isinstance(failure, ClusterError) else failure
+        self._log.error("%s failed: %s", what, failure, exc_info=stack)

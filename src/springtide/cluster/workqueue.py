@@ -1,0 +1,158 @@
+"""The queue between what changes and who looks after it, with the semantics that controllers know from client-go.
+
+A key is in the queue once, however often it is added. It is handed to one worker at a time: added while it is being
+worked on, it comes again when that is done. Keys come in the order in which they were added, so that none starves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Hashable
+from typing import Generic, TypeVar
+
+from springtide.cluster.backoff import Backoff, Bucket, Rate
+from springtide.cluster.clock import Clock
+from springtide.cluster.delays import Delays
+
+K = TypeVar("K", bound=Hashable)
+
+_RETRIES = Backoff()
+_RETRY_RATE = Rate()
+
+
+class Stopped(Exception):
+    """The queue is shut down: there is nothing more to do."""
+
+
+class WorkQueue(Generic[K]):
+    """Keys to work on.
+
+    A worker takes a key with `get`, works, and gives it back with `done`, whatever came of it; before that it says
+    `forget` where all went well, and `add_failed` where the key shall come again.
+    """
+
+    def __init__(self, clock: Clock, *, backoff: Backoff = _RETRIES, rate: Rate = _RETRY_RATE) -> None:
+        self._clock = clock
+        self._backoff = backoff
+        self._bucket = Bucket(rate)
+        self._queue: deque[K] = deque()
+        self._wanted: set[K] = set()
+        """What is queued, or will be when its worker is done."""
+        self._processing: set[K] = set()
+        self._failures: dict[K, int] = {}
+        # Two kinds of waiting, because somebody may set the clock: durations do not notice, instants must.
+        self._after: Delays[K] = Delays(clock.monotonic, self._sleep_until, self.add)
+        self._at: Delays[K] = Delays(clock.now, self._sleep_until_instant, self.add)
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._stopped = False
+
+    def __len__(self) -> int:
+        """Count the keys that a worker could take now."""
+        return len(self._queue)
+
+    @property
+    def delayed(self) -> int:
+        """Count the keys that wait for their time."""
+        return len(self._after) + len(self._at)
+
+    def add(self, key: K) -> None:
+        """Queue a key; delays of the same key go on, and bring it again."""
+        if self._stopped or key in self._wanted:
+            return
+        self._wanted.add(key)
+        if key not in self._processing:
+            self._offer(key)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Queue a key when a duration has passed; of several durations, the one that ends first counts."""
+        if seconds <= 0:
+            self.add(key)
+        elif not self._stopped:
+            self._after.add(key, self._clock.monotonic() + seconds)
+
+    def add_at(self, key: K, instant: int) -> None:
+        """Queue a key when the clock shows an instant, also if it is set meanwhile; of several, the earliest counts."""
+        if instant <= self._clock.now():
+            self.add(key)
+        elif not self._stopped:
+            self._at.add(key, instant)
+
+    def add_failed(self, key: K) -> None:
+        """Queue a key again after a failure: later with each one in a row, and not too many keys at once."""
+        failures = self._failures[key] = self.failures(key) + 1
+        seconds = max(self._backoff.after(failures), self._bucket.reserve(self._clock.monotonic()))
+        self.add_after(key, seconds)
+
+    def forget(self, key: K) -> None:
+        """Count the failures of a key from zero again."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        """Count the failures of a key in a row."""
+        return self._failures.get(key, 0)
+
+    async def get(self) -> K:
+        """Wait for the next key and take it. Raises `Stopped` when no more will come."""
+        while not self._queue:
+            if self._stopped and not self._wanted:
+                raise Stopped
+            await self._wait()
+        key = self._queue.popleft()
+        self._wanted.discard(key)
+        self._processing.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        """Give back a key; if it was added meanwhile, it is queued now."""
+        if key not in self._processing:
+            msg = f"key {key!r} is given back, but no worker has it"
+            raise ValueError(msg)
+        self._processing.discard(key)
+        if key in self._wanted:
+            self._offer(key)
+        elif self._stopped and not self._wanted:
+            self._wake_all()
+
+    def shut_down(self, *, drain: bool) -> None:
+        """Take no more keys. With `drain`, those that are queued are still handed out; those that wait are dropped."""
+        self._stopped = True
+        self._after.clear()
+        self._at.clear()
+        if not drain:
+            self._queue.clear()
+            self._wanted.clear()
+        if not self._wanted:
+            self._wake_all()
+
+    def _offer(self, key: K) -> None:
+        self._queue.append(key)
+        self._wake_one()
+
+    async def _wait(self) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._idle.append(woken)
+        try:
+            await woken
+        except asyncio.CancelledError:
+            if woken.done() and not woken.cancelled():
+                # The key that this worker was woken for is still there: somebody else must take it.
+                self._wake_one()
+            raise
+
+    def _wake_one(self) -> None:
+        while self._idle:
+            woken = self._idle.popleft()
+            if not woken.done():
+                woken.set_result(None)
+                return
+
+    def _wake_all(self) -> None:
+        while self._idle:
+            self._wake_one()
+
+    def _sleep_until(self, when: float) -> Awaitable[None]:
+        return self._clock.sleep(when - self._clock.monotonic())
+
+    def _sleep_until_instant(self, when: float) -> Awaitable[None]:
+        return self._clock.sleep_until(int(when))

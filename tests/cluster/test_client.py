@@ -1,0 +1,385 @@
+"""What a controller may do to a cluster, and what it sees of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+import pytest
+from tests.cluster.small_world import CONFIG_MAPS, SECRETS, START, USER, SmallWorld
+
+from springtide.cluster.barrier import Barrier
+from springtide.cluster.client import PODS, Client
+from springtide.cluster.conditions import Condition, Truth
+from springtide.cluster.errors import Conflict, NotFound, NotSent, RequestTimeout
+from springtide.cluster.modes import Mode
+from springtide.cluster.origins import Origin
+from springtide.cluster.port import Patch
+from springtide.cluster.reflector import Reflector
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.store import Store
+from springtide.simulator.time import VirtualClock, run
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
+LABEL = Patch.merge({"metadata": {"labels": {"seen": "yes"}}})
+
+
+class Desk:
+    """A client at work, with a store of ConfigMaps that follows the server."""
+
+    def __init__(self, clock: VirtualClock, mode: Mode = Mode.ACT) -> None:
+        self.clock = clock
+        self.world = SmallWorld(clock)
+        self.line = self.world.line()
+        self.store: Store[Any] = Store()
+        selection = Selection(CONFIG_MAPS)
+        reflector = Reflector(self.line, selection, self.store, clock=clock, random=Random(1))
+        self.following = asyncio.ensure_future(reflector.run())
+        self.barrier = Barrier(self.line, [(selection, self.store)])
+        self.paused = False
+        self.client = Client(
+            self.line,
+            manager="springtide-test",
+            barrier=self.barrier,
+            permit=self._permit,
+            mode=mode,
+            log=logging.getLogger("test"),
+        )
+
+    def _permit(self) -> None:
+        if self.paused:
+            raise NotSent("not now")
+
+
+def play(story: Callable[[Desk], Awaitable[None]], mode: Mode = Mode.ACT) -> None:
+    """Play a story in virtual time."""
+
+    async def main(clock: VirtualClock) -> None:
+        desk = Desk(clock, mode)
+        await desk.store.wait_synced()
+        await story(desk)
+        desk.following.cancel()
+
+    run(main, start=START)
+
+
+def test_writes_carry_who_and_why() -> None:
+    """The field manager is the controller's, and the reason comes along."""
+
+    async def story(desk: Desk) -> None:
+        body = {"metadata": {"name": "made", "namespace": "work"}}
+        made = await desk.client.create(CONFIG_MAPS, body, because="it is needed")
+        await desk.client.patch(CONFIG_MAPS, LABEL, of=made, because="it was seen")
+
+        assert [(one.write.manager, one.verb, one.write.because) for one in desk.world.writes] == [
+            ("springtide-test", "create", "it is needed"),
+            ("springtide-test", "patch", "it was seen"),
+        ]
+        assert desk.client.traffic.sent == 2
+
+    play(story)
+
+
+def test_a_change_of_something_else_than_was_read_is_refused() -> None:
+    """The patch was computed from an older version: it must be computed again."""
+
+    async def story(desk: Desk) -> None:
+        old = desk.world.config_map("a")
+        desk.world.change("a", data={"x": "1"})
+
+        with pytest.raises(Conflict):
+            await desk.client.patch(CONFIG_MAPS, LABEL, of=old, because="?")
+        with pytest.raises(Conflict):
+            await desk.client.delete(CONFIG_MAPS, of=old, because="?")
+        assert desk.world.written() == []
+
+    play(story)
+
+
+def test_a_looser_change_still_demands_the_same_object() -> None:
+    """Without `exact` the version may differ, but another object of the same name is refused."""
+
+    async def story(desk: Desk) -> None:
+        old = desk.world.config_map("a")
+        desk.world.change("a", data={"x": "1"})
+        await desk.client.patch(CONFIG_MAPS, LABEL, of=old, because="?", exact=False)
+        desk.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
+        desk.world.config_map("a")
+
+        with pytest.raises(Conflict):
+            await desk.client.patch(CONFIG_MAPS, LABEL, of=old, because="?", exact=False)
+        with pytest.raises(Conflict):
+            await desk.client.delete(CONFIG_MAPS, of=old, because="?", exact=False)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("of", "exact"),
+    [
+        pytest.param({"metadata": {"name": "a", "namespace": "work"}}, True, id="never-read"),
+        pytest.param({"metadata": {"name": "a", "uid": "1"}}, True, id="no-version"),
+        pytest.param(Origin(Key("work", "a"), "", "1"), False, id="no-uid"),
+    ],
+)
+def test_unconditional_changes_are_not_sent(of: Any, exact: bool) -> None:
+    """There is no way to write over something that was not read."""
+
+    async def story(desk: Desk) -> None:
+        asked = len(desk.line.asked)
+        with pytest.raises(ValueError, match="was never read from a cluster"):
+            await desk.client.patch(CONFIG_MAPS, LABEL, of=of, because="?", exact=exact)
+        with pytest.raises(ValueError, match="was never read from a cluster"):
+            await desk.client.delete(CONFIG_MAPS, of=of, because="?", exact=exact)
+        assert len(desk.line.asked) == asked
+
+    play(story)
+
+
+def test_a_write_that_is_not_permitted_is_not_sent() -> None:
+    """The permit is asked by the transport, as the request leaves."""
+
+    async def story(desk: Desk) -> None:
+        item = desk.world.config_map("a")
+        desk.paused = True
+        with pytest.raises(NotSent):
+            await desk.client.patch(CONFIG_MAPS, LABEL, of=item, because="?")
+        assert desk.world.written() == []
+
+    play(story)
+
+
+def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCaptureFixture) -> None:
+    """Every kind of write is held back, counted and logged; the caller gets what would have been sent."""
+    caplog.set_level(logging.INFO)
+
+    async def story(desk: Desk) -> None:
+        item = desk.world.config_map("a")
+        desk.world.writes.clear()
+        body = {"metadata": {"name": "made", "namespace": "work"}}
+
+        assert await desk.client.create(CONFIG_MAPS, body, because="needed") == body
+        assert await desk.client.patch(CONFIG_MAPS, LABEL, of=item, because="seen") == LABEL.body
+        await desk.client.delete(CONFIG_MAPS, of=item, because="old")
+        await desk.client.evict(of=item, because="full")
+        await desk.client.bind("node", of=item, because="fits")
+        await desk.client.scale(DEPLOYMENTS, 3, of=item, because="busy")
+
+        assert desk.world.writes == []
+        assert (desk.client.traffic.sent, desk.client.traffic.held_back) == (0, 6)
+        assert "would patch ConfigMap work/a: seen" in caplog.messages
+
+    play(story, Mode.OBSERVE)
+
+
+def test_lists_come_whole() -> None:
+    """However many pages there are."""
+
+    async def story(desk: Desk) -> None:
+        for number in range(1201):
+            desk.world.config_map(f"n{number:04}")
+        found = await desk.client.list(Selection(CONFIG_MAPS, "work"))
+
+        assert [item["metadata"]["name"] for item in found] == [f"n{number:04}" for number in range(1201)]
+
+    play(story)
+
+
+def pod(name: str) -> Object:
+    spec = {"containers": [{"name": "main", "image": "main"}]}
+    return {"metadata": {"name": name, "namespace": "work"}, "spec": spec}
+
+
+def test_binding_and_evicting_a_pod() -> None:
+    """Both go through their subresources, and demand the pod that was read."""
+
+    async def story(desk: Desk) -> None:
+        read = desk.world.server.create(PODS, pod("a"), USER, namespace="work")
+        await desk.client.bind("node-1", of=read, because="it fits")
+        assert desk.world.server.get(PODS, Key("work", "a"))["spec"]["nodeName"] == "node-1"
+
+        await desk.client.evict(of=read, because="the node goes", grace_seconds=0)
+        with pytest.raises(NotFound):
+            desk.world.server.get(PODS, Key("work", "a"))
+
+        desk.world.server.create(PODS, pod("a"), USER, namespace="work")
+        with pytest.raises(Conflict):
+            await desk.client.evict(of=read, because="the node goes")
+        with pytest.raises(Conflict):
+            await desk.client.bind("node-1", of=read, because="it fits")
+
+    play(story)
+
+
+def test_scaling_goes_through_the_subresource() -> None:
+    """Only the number changes."""
+
+    async def story(desk: Desk) -> None:
+        labels = {"app": "web"}
+        body = {
+            "metadata": {"name": "web", "namespace": "work"},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": pod("x")["spec"]},
+            },
+        }
+        desk.world.server.create(DEPLOYMENTS, body, USER, namespace="work")
+        scale = await desk.client.get(DEPLOYMENTS, Key("work", "web"), subresource="scale")
+        await desk.client.scale(DEPLOYMENTS, 7, of=scale, because="it is busy")
+
+        assert desk.world.server.get(DEPLOYMENTS, Key("work", "web"))["spec"]["replicas"] == 7
+        with pytest.raises(Conflict):
+            await desk.client.scale(DEPLOYMENTS, 8, of=scale, because="it is busy")
+
+    play(story)
+
+
+def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
+    """The second time there is nothing to do; conditions and fields of others stay, ours go when they must."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.install_calendars()
+        body = {
+            "apiVersion": "springtide.dev/v1alpha1",
+            "kind": "Calendar",
+            "metadata": {"name": "days"},
+            "spec": {"yearly": ["01-01"]},
+        }
+        server = desk.world.server
+        server.create(CALENDARS, body, USER)
+        theirs = {
+            "type": "Theirs",
+            "status": "True",
+            "reason": "R",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        server.patch(
+            CALENDARS, Key("", "days"), Patch.merge({"status": {"conditions": [theirs]}}), USER, subresource="status"
+        )
+
+        async def write(dates: list[str] | None) -> bool:
+            item = server.get(CALENDARS, Key("", "days"))
+            ready = Condition("Ready", Truth.TRUE, "Fine", "all is well")
+            fields = {"nextDates": dates}
+            return await desk.client.apply_status(CALENDARS, fields, [ready], of=item, now=START, because="?")
+
+        assert await write(["2027-01-01"])
+        assert not await write(["2027-01-01"])
+        status = server.get(CALENDARS, Key("", "days"))["status"]
+        assert status["nextDates"] == ["2027-01-01"]
+        assert sorted(entry["type"] for entry in status["conditions"]) == ["Ready", "Theirs"]
+
+        assert await write(None)
+        assert "nextDates" not in server.get(CALENDARS, Key("", "days"))["status"]
+
+    play(story)
+
+
+async def is_waiting(waiting: asyncio.Future[None]) -> bool:
+    """Let everything run that can, and tell whether somebody still waits."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return not waiting.done()
+
+
+async def create(desk: Desk) -> None:
+    await desk.client.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "work"}}, because="?")
+
+
+async def patch(desk: Desk) -> None:
+    await desk.client.patch(CONFIG_MAPS, LABEL, of=desk.store.get(Key("work", "a")), because="?")
+
+
+async def delete(desk: Desk) -> None:
+    await desk.client.delete(CONFIG_MAPS, of=desk.store.get(Key("work", "a")), because="?")
+
+
+async def lose_the_answer(desk: Desk) -> None:
+    async def lose(verb: str, resource: Resource, key: Key) -> None:
+        if verb == "patch":
+            raise RequestTimeout("no answer")
+
+    desk.line.after = lose
+    with pytest.raises(RequestTimeout):
+        await patch(desk)
+
+
+@pytest.mark.parametrize("write", [create, patch, delete, lose_the_answer])
+def test_the_barrier_holds_until_the_store_shows_the_write(write: Callable[[Desk], Awaitable[None]]) -> None:
+    """Whatever the write was, also where its answer told no version or was lost."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.config_map("a")
+        await desk.store.reached(desk.world.server.revision)
+        before = desk.store.version
+        desk.line.flowing.clear()
+        await write(desk)
+
+        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        assert await is_waiting(waiting)
+        assert desk.store.version == before
+        began = desk.clock.monotonic()
+        desk.line.flowing.set()
+        await waiting
+        # At once, not with the next bookmark.
+        assert desk.clock.monotonic() == began
+        assert desk.store.values() == list(desk.world.server.list(Selection(CONFIG_MAPS)).items)
+
+    play(story)
+
+
+def test_the_barrier_is_about_what_was_written_and_asked_for() -> None:
+    """Writes of other resources, writes of others, and writes that never happened hold nobody up."""
+
+    async def story(desk: Desk) -> None:
+        desk.line.flowing.clear()
+        desk.world.config_map("a")
+        body = {"metadata": {"name": "s", "namespace": "work"}}
+        secret = await desk.client.create(SECRETS, body, because="?")
+        await desk.client.delete(SECRETS, of=secret, because="?")
+
+        async def refuse(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "create":
+                raise RequestTimeout("never left")
+
+        desk.line.before = refuse
+        with pytest.raises(RequestTimeout):
+            await create(desk)
+        await desk.barrier.caught_up()
+
+        desk.line.before = desk.line.after
+        await create(desk)
+        await desk.barrier.caught_up(SECRETS)
+        waiting = asyncio.ensure_future(desk.barrier.caught_up(CONFIG_MAPS))
+        assert await is_waiting(waiting)
+        waiting.cancel()
+
+    play(story)
+
+
+def test_a_question_that_fails_is_asked_again() -> None:
+    """What nobody knows stays unknown until the server has told it."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.config_map("a")
+        await desk.store.reached(desk.world.server.revision)
+        await delete(desk)
+
+        async def refuse(verb: str, resource: Resource, key: Key) -> None:
+            raise RequestTimeout("no answer")
+
+        desk.line.before = refuse
+        for _ in range(2):
+            with pytest.raises(RequestTimeout):
+                await desk.barrier.caught_up()
+        desk.line.before = desk.line.after
+        await desk.barrier.caught_up()
+        assert Key("work", "a") not in desk.store
+
+    play(story)

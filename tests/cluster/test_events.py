@@ -1,0 +1,351 @@
+"""Events: what people are told, how often, and what becomes of those that cannot be sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.cluster.small_world import CONFIG_MAPS, EVENTS, START, USER, SmallWorld, leave_alone
+
+from springtide.cluster import event_correlation
+from springtide.cluster.errors import Forbidden, NotLeader, RequestTimeout, TooManyRequests
+from springtide.cluster.event_correlation import Correlator, Notice, Sighting, Subject
+from springtide.cluster.events import QUEUED, EventSink, Recorder, normal, warning
+from springtide.cluster.resources import Key, Object, Resource
+from springtide.simulator.time import VirtualClock, run
+
+SUBJECT = Subject(CONFIG_MAPS, Key("work", "a"), "uid-a")
+
+
+def seen(correlator: Correlator, notice: Notice, *times: int) -> list[Sighting | None]:
+    return [correlator.see(SUBJECT, notice, time) for time in times]
+
+
+def test_the_same_event_is_counted() -> None:
+    """One name, one first time, a growing count."""
+    first, second, third = seen(Correlator("c"), normal("Made", "it was made"), 10, 20, 30)
+
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert first.name == second.name == third.name
+    assert [(one.count, one.first, one.last) for one in (first, second, third)] == [
+        (1, 10, 10),
+        (2, 10, 20),
+        (3, 10, 30),
+    ]
+
+
+def test_what_makes_events_the_same_can_be_said() -> None:
+    """Messages that hold a number would else be different each time."""
+    correlator = Correlator("c")
+    one = correlator.see(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
+    two = correlator.see(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
+
+    assert one is not None
+    assert two is not None
+    assert (one.name, two.count, two.message) == (two.name, 2, "4 pods wait")
+
+
+@pytest.mark.parametrize(
+    ("component", "subject", "notice"),
+    [
+        pytest.param("d", SUBJECT, normal("Made", "m"), id="component"),
+        pytest.param("c", Subject(CONFIG_MAPS, Key("work", "a"), "uid-b"), normal("Made", "m"), id="uid"),
+        pytest.param("c", Subject(EVENTS, Key("work", "a"), "uid-a"), normal("Made", "m"), id="resource"),
+        pytest.param("c", SUBJECT, warning("Made", "m"), id="type"),
+        pytest.param("c", SUBJECT, normal("Kept", "m"), id="reason"),
+        pytest.param("c", SUBJECT, normal("Made", "n"), id="message"),
+    ],
+)
+def test_names_tell_different_events_apart(component: str, subject: Subject, notice: Notice) -> None:
+    """Everything that an event says is in its name; a second process gives the same one."""
+    plain = Correlator("c").see(SUBJECT, normal("Made", "m"), 0)
+    again = Correlator("c").see(SUBJECT, normal("Made", "m"), 99)
+    other = Correlator(component).see(subject, notice, 0)
+
+    assert plain is not None
+    assert again is not None
+    assert other is not None
+    assert plain.name == again.name
+    assert plain.name.startswith("a.")
+    assert plain.name != other.name
+
+
+def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
+    """A name of 253 letters leaves no room for digits, and must not end in a dash where it is cut."""
+    subject = Subject(CONFIG_MAPS, Key("work", "n" * 235 + "-" + "n" * 17))
+    sighting = Correlator("c").see(subject, normal("Made", "x" * 5000), 0)
+
+    assert sighting is not None
+    assert sighting.name[:235] + "." == "n" * 235 + sighting.name[235]
+    assert len(sighting.name) == 235 + 17
+    assert len(sighting.message) == 1024
+
+
+def test_similar_events_are_combined() -> None:
+    """After ten different ones within ten minutes of each other, until they have been quiet for as long."""
+    correlator = Correlator("c")
+    messages = []
+    for number in range(13):
+        sighting = correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number)
+        assert sighting is not None
+        messages.append((sighting.message, sighting.count))
+    later = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
+
+    assert messages[9:] == [
+        ("9 pods", 1),
+        ("(combined from similar events): 10 pods", 1),
+        ("(combined from similar events): 11 pods", 2),
+        ("(combined from similar events): 12 pods", 3),
+    ]
+    assert later is not None
+    assert later.message == "99 pods"
+
+
+def test_floods_are_cut_off() -> None:
+    """Twenty-five at once about one object, then one every five minutes; others are not concerned."""
+    correlator = Correlator("c")
+    sent = seen(correlator, normal("Made", "m"), *[0] * 40, 299, 300, 301, 900)
+    other = correlator.see(Subject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
+
+    assert [one is not None for one in sent] == [True] * 25 + [False] * 15 + [False, True, False, True]
+    assert sent[-1] is not None
+    assert sent[-1].count == 44
+    assert other is not None
+
+
+def test_little_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not seen for longest is forgotten first, and begins anew."""
+    monkeypatch.setattr(event_correlation, "REMEMBERED", 2)
+    correlator = Correlator("c")
+    counts = []
+    for message in "a", "b", "a", "c", "a", "b":
+        sighting = correlator.see(SUBJECT, normal("Made", message), 0)
+        assert sighting is not None
+        counts.append(sighting.count)
+
+    assert counts == [1, 1, 2, 1, 3, 1]
+
+
+class Desk:
+    """A recorder whose events are sent to a small world."""
+
+    def __init__(self, clock: VirtualClock, world: SmallWorld | None = None) -> None:
+        self.clock = clock
+        self.world = world or SmallWorld(clock)
+        self.line = self.world.line()
+        self.leading = True
+        self.sink = EventSink(self.line, clock, permit=self._permit)
+        self.sending = asyncio.ensure_future(self.sink.run())
+        self.recorder = Recorder("springtide-test", self.sink, clock)
+        self.about = {"metadata": {"name": "a", "namespace": "work", "uid": "uid-a"}}
+
+    def _permit(self) -> None:
+        if not self.leading:
+            raise NotLeader("no more")
+
+    def record(self, notice: Notice, about: Object | None = None) -> None:
+        """Record an event about the usual object."""
+        self.recorder.record(CONFIG_MAPS, about or self.about, notice)
+
+
+def play(story: Callable[[Desk], Awaitable[None]]) -> None:
+    """Play a story in virtual time."""
+
+    async def main(clock: VirtualClock) -> None:
+        desk = Desk(clock)
+        await story(desk)
+        desk.sending.cancel()
+
+    run(main, start=START)
+
+
+def counted(desk: Desk) -> list[tuple[str, int]]:
+    return [(event["message"], event["count"]) for event in desk.world.events()]
+
+
+def test_an_event_as_the_server_gets_it() -> None:
+    """It stands beside its object; about objects without a namespace it stands in `default`."""
+
+    async def story(desk: Desk) -> None:
+        desk.record(normal("Made", "it was made"))
+        await desk.sink.flushed()
+
+        (event,) = desk.world.events()
+        metadata = event["metadata"]
+        assert metadata["namespace"] == "work"
+        assert metadata["name"].startswith("a.")
+        assert {name: part for name, part in event.items() if name != "metadata"} == {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "a",
+                "namespace": "work",
+                "uid": "uid-a",
+            },
+            "type": "Normal",
+            "reason": "Made",
+            "message": "it was made",
+            "count": 1,
+            "firstTimestamp": "2026-01-05T00:00:00Z",
+            "lastTimestamp": "2026-01-05T00:00:00Z",
+            "source": {"component": "springtide-test"},
+            "reportingComponent": "springtide-test",
+            "reportingInstance": "",
+        }
+
+        desk.record(normal("Made", "it was made"), {"metadata": {"name": "cluster-wide", "uid": "2"}})
+        await desk.sink.flushed()
+        assert [one["metadata"]["namespace"] for one in desk.world.events()] == ["work", "default"]
+
+    play(story)
+
+
+def test_recording_never_waits() -> None:
+    """Nothing is sent before the reconcile lets go, and then in the order in which it was recorded."""
+
+    async def story(desk: Desk) -> None:
+        for number in range(3):
+            desk.record(normal(f"R{number}", "m"))
+        assert desk.line.asked == []
+        await desk.sink.flushed()
+        assert [one["reason"] for one in desk.world.events()] == ["R0", "R1", "R2"]
+
+    play(story)
+
+
+def test_the_same_event_again_is_one_object() -> None:
+    """Its count and last time go up."""
+
+    async def story(desk: Desk) -> None:
+        for _ in range(3):
+            desk.record(normal("Made", "m"))
+            await desk.clock.sleep(60)
+
+        (event,) = desk.world.events()
+        assert (event["count"], event["firstTimestamp"]) == (3, "2026-01-05T00:00:00Z")
+        assert event["lastTimestamp"] == "2026-01-05T00:02:00Z"
+
+    play(story)
+
+
+def test_a_new_process_goes_on_counting() -> None:
+    """The name follows from what the event says, so the next process finds it."""
+
+    async def story(desk: Desk) -> None:
+        desk.record(normal("Made", "m"))
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        await desk.clock.sleep(5)
+        other = Desk(desk.clock, desk.world)
+        for _ in range(3):
+            other.record(normal("Made", "m"))
+        await other.sink.flushed()
+
+        assert counted(desk) == [("m", 5)]
+        other.sending.cancel()
+
+    play(story)
+
+
+def test_an_event_that_was_cleaned_up_begins_anew() -> None:
+    """Servers keep events for an hour or so."""
+
+    async def story(desk: Desk) -> None:
+        for _ in range(3):
+            desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        (event,) = desk.world.events()
+        desk.world.server.delete(EVENTS, Key("work", event["metadata"]["name"]), USER)
+        for _ in range(2):
+            desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+
+        assert counted(desk) == [("m", 2)]
+
+    play(story)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_fails_is_tried_again_and_counted_once(when: str) -> None:
+    """Also where the first try took effect and only its answer was lost."""
+
+    async def story(desk: Desk) -> None:
+        left = {"create": 1, "patch": 1}
+
+        async def fail(verb: str, resource: Resource, key: Key) -> None:
+            if left.get(verb, 0):
+                left[verb] -= 1
+                raise RequestTimeout("no answer")
+
+        setattr(desk.line, when, fail)
+        desk.record(normal("Made", "m"))
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+
+        assert counted(desk) == [("m", 2)]
+        assert (desk.sink.sent, desk.sink.dropped, left) == (2, 0, {"create": 0, "patch": 0})
+        assert desk.clock.monotonic() == 20
+
+    play(story)
+
+
+def refusing(error: Exception) -> Callable[[str, Resource, Key], Awaitable[None]]:
+    async def refuse(verb: str, resource: Resource, key: Key) -> None:
+        raise error
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        pytest.param(TooManyRequests("busy"), 110, id="tried-twelve-times"),
+        pytest.param(Forbidden("not allowed"), 0, id="hopeless"),
+    ],
+)
+def test_what_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
+    """Events are best effort: the next one is sent."""
+
+    async def story(desk: Desk) -> None:
+        desk.line.before = refusing(error)
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        assert (desk.clock.monotonic(), desk.sink.dropped) == (seconds, 1)
+
+        desk.line.before = leave_alone
+        desk.record(normal("Made", "n"))
+        await desk.sink.flushed()
+        assert counted(desk) == [("n", 1)]
+
+    play(story)
+
+
+def test_who_leads_no_more_sends_none() -> None:
+    """An event of an ex-leader is held back like any write."""
+
+    async def story(desk: Desk) -> None:
+        desk.record(normal("Made", "m"))
+        desk.leading = False
+        await desk.sink.flushed()
+
+        assert (desk.world.events(), desk.sink.dropped) == ([], 1)
+
+    play(story)
+
+
+def test_only_so_many_wait() -> None:
+    """A server that does not answer must not fill our memory."""
+
+    async def story(desk: Desk) -> None:
+        for number in range(QUEUED + 5):
+            desk.record(normal("Made", "m"), {"metadata": {"name": f"n{number}", "namespace": "work", "uid": "1"}})
+        assert desk.sink.dropped == 5
+        await desk.sink.flushed()
+        assert len(desk.world.events()) == QUEUED
+
+    play(story)

@@ -1,0 +1,515 @@
+"""The manager: what starts when, what stops what, and what does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.cluster.managed import SECRET_OF, WORK, Process, Stamper, length, named_by_label, names, stamper
+from tests.cluster.small_world import LEASES, SECRETS, START, USER, SmallWorld
+
+from springtide.cluster.controller import Again, Cached, Watch
+from springtide.cluster.errors import NotLeader, RequestTimeout, ServerError, TooManyRequests
+from springtide.cluster.health import State
+from springtide.cluster.manager import ManagerSettings
+from springtide.cluster.modes import Mode
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Resource, Selection
+from springtide.cluster.store import Store
+from springtide.simulator.time import VirtualClock, run
+
+LEASE = Key("springtide-system", "springtide")
+
+
+def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
+    """Play a story in virtual time."""
+
+    async def main(clock: VirtualClock) -> None:
+        await story(SmallWorld(clock), clock)
+
+    run(main, start=START)
+
+
+def test_everything_is_looked_at_once_and_then_what_changes() -> None:
+    """The first reconcile sees a complete cache; later ones follow changes."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        for name in "b", "a":
+            world.config_map(name, text="xyz")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        assert (length(world, "a"), length(world, "b")) == ("3", "3")
+        assert names(kind)[:2] == ["a", "b"]
+
+        kind.seen.clear()
+        world.change("a", data={"text": "four"})
+        await clock.sleep(1)
+        assert length(world, "a") == "4"
+        # Once for the change, once for its own write.
+        assert names(kind) == ["a", "a"]
+        await process.manager.stop()
+        assert process.task.done()
+
+    play(story)
+
+
+def test_objects_that_are_not_owned_are_left_alone() -> None:
+    """Neither at the start nor when they change; what is owned no more is left alone from then on."""
+    kind = stamper(owns=lambda self, record: record["metadata"]["name"] == "mine" and "theirs" not in record["data"])
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("mine", text="x")
+        world.config_map("other", text="x")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        world.change("other", data={"text": "xy"})
+        world.change("mine", data={"theirs": "yes", "text": "xyz"})
+        await clock.sleep(1)
+
+        assert (length(world, "mine"), length(world, "other")) == ("1", None)
+        assert set(names(kind)) == {"mine"}
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_changes_of_other_kinds_wake_those_they_concern() -> None:
+    """Before and after the change: whoever was named before is told as well, also by what is gone."""
+    kind = stamper(watches=(Watch(WORK), Watch(SECRET_OF, keys=named_by_label)))
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        body = {"metadata": {"name": "s", "namespace": "work", "labels": {"for": "a"}}}
+        world.server.create(SECRETS, body, USER, namespace="work")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        assert names(kind) == ["a"]
+
+        kind.seen.clear()
+        world.change("s", resource=SECRETS, metadata={"labels": {"for": "b"}})
+        await clock.sleep(1)
+        assert names(kind) == ["a", "b"]
+
+        kind.seen.clear()
+        world.server.delete(SECRETS, Key("work", "s"), USER)
+        await clock.sleep(1)
+        assert names(kind) == ["b"]
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_again_brings_a_key_back() -> None:
+    """At an instant, or after some seconds; the earlier one counts."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, now - START))
+        return Again(at=START + 100, after=700) if now < START + 100 else None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, kind)
+        await clock.sleep(1000)
+        assert kind.seen == [("a", 0), ("a", 100), ("a", 700)]
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_failure_is_tried_again_and_stays_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """Another object of the same controller, and other controllers, do not notice."""
+
+    failures: list[Key] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        if key.name == "bad" and len(failures) < 3:
+            failures.append(key)
+            raise ZeroDivisionError("nothing to divide by")
+        return await Stamper.reconcile(self, key, now)
+
+    failing, sound = stamper(reconcile=reconcile, name="failing"), stamper(name="sound")
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("bad", text="x")
+        world.config_map("good", text="x")
+        process = Process(world, clock, failing, sound, modes={"sound": Mode.OBSERVE})
+        await clock.sleep(60)
+
+        assert (length(world, "bad"), length(world, "good")) == ("1", "1")
+        first, second = process.manager.health()
+        assert (first.state, first.errors, first.last_error) == (State.RUNNING, 3, "work/bad: nothing to divide by")
+        assert (second.errors, second.state) == (0, State.RUNNING)
+        await process.manager.stop()
+
+    play(story)
+    assert "nothing to divide by" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def broken_constructor(self: Stamper, tools: Any) -> None:
+    raise RuntimeError("no way")
+
+
+def broken_ownership(self: Stamper, record: Any) -> bool:
+    raise RuntimeError("no way")
+
+
+def broken_mapping(key: Key, record: Any) -> list[Key]:
+    raise RuntimeError("no way")
+
+
+@pytest.mark.parametrize(
+    ("parts", "state"),
+    [
+        pytest.param({"__init__": broken_constructor}, State.FAILED, id="constructor"),
+        pytest.param({"owns": broken_ownership}, State.RUNNING, id="ownership"),
+        pytest.param({"watches": (Watch(WORK, keys=broken_mapping),)}, State.RUNNING, id="mapping"),
+    ],
+)
+def test_a_broken_controller_stops_nobody_else(parts: dict[str, Any], state: State) -> None:
+    """It is logged and counted; the others work."""
+    broken, sound = stamper(name="broken", **parts), stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, broken, sound)
+        await clock.sleep(10)
+        world.change("a", data={"text": "xy"})
+        await clock.sleep(10)
+
+        assert length(world, "a") == "2"
+        health = process.manager.health()[0]
+        assert (health.state, health.reconciles) == (state, 0)
+        assert health.errors >= 1
+        assert "no way" in health.last_error
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_cache_that_never_comes_holds_back_only_who_needs_it() -> None:
+    """A kind that is not installed is no reason to do nothing at all."""
+    unknown = Cached(Selection(Resource("example.com", "v1", "things", "Thing")))
+    needy, sound = stamper(name="needy", watches=(Watch(WORK), Watch(unknown))), stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, needy, sound)
+        await clock.sleep(60)
+
+        assert length(world, "a") == "1"
+        assert [health.state for health in process.manager.health()] == [State.SYNCING, State.RUNNING]
+        await process.manager.stop()
+        assert process.task.done()
+
+    play(story)
+
+
+def test_a_stale_cache_never_reaches_a_reconcile() -> None:
+    """After its own write a controller waits until it sees it, however slow the watch is."""
+    counts: list[int] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        """Make one more ConfigMap for each call, until there are three."""
+        made = self.tools.store(WORK).keys()
+        counts.append(len(made))
+        if len(made) < 3:
+            body = {"metadata": {"name": f"made-{len(made)}", "namespace": "work"}}
+            await self.tools.client.create(WORK.selection.resource, body, because="there are too few")
+            return Again(after=1)
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, kind)
+        await clock.sleep(0.1)
+        process.line.flowing.clear()
+        world.config_map("first")
+        for _ in range(20):
+            await clock.sleep(10)
+            # The watch delivers what there is once every ten seconds only.
+            process.line.flowing.set()
+            await asyncio.sleep(0)
+            process.line.flowing.clear()
+        process.line.flowing.set()
+        await clock.sleep(10)
+
+        assert sorted(set(counts)) == [1, 2, 3]
+        assert [one for one in world.written() if one[1] == "create"] == [
+            ("springtide-stamper", "create", "ConfigMap work/made-1"),
+            ("springtide-stamper", "create", "ConfigMap work/made-2"),
+        ]
+        assert process.manager.health()[0].errors == 0
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_observing_writes_nothing_but_events() -> None:
+    """It decides all the same, and tells."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind, mode=Mode.OBSERVE)
+        await clock.sleep(60)
+
+        assert {what.split()[0] for _, _, what in world.written()} == {"Event"}
+        assert process.manager.health()[0].traffic.held_back == 1
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_modes_can_differ() -> None:
+    """One controller acts while the others observe."""
+    acting, observing = stamper(name="acting"), stamper(name="observing")
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, acting, observing, mode=Mode.OBSERVE, modes={"acting": Mode.ACT})
+        await clock.sleep(10)
+
+        assert [who for who, _, what in world.written("Event")] == ["springtide-acting"]
+        await process.manager.stop()
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "modes", "message"),
+    [
+        pytest.param([stamper(), stamper()], {}, "two controllers named 'stamper'", id="twice"),
+        pytest.param([stamper()], {"stamped": Mode.ACT}, "no controller named 'stamped'", id="unknown"),
+    ],
+)
+def test_names_must_make_sense(kinds: list[type[Stamper]], modes: dict[str, Mode], message: str) -> None:
+    """A mode for a controller that does not exist would be a mode that is not kept."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        with pytest.raises(ValueError, match=message):
+            Process(world, clock, *kinds, modes=modes)
+
+    play(story)
+
+
+def test_a_crashed_leader_is_followed_by_another() -> None:
+    """The one that stood by has its caches ready, and looks at everything at once."""
+    one, two = stamper(), stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        first = Process(world, clock, one, identity="one")
+        await clock.sleep(1)
+        second = Process(world, clock, two, identity="two")
+        await clock.sleep(30)
+        assert (names(one), names(two)) == (["a", "a"], [])
+
+        first.crash()
+        world.change("a", data={"text": "xyz"})
+        await clock.sleep(20)
+        assert length(world, "a") == "3"
+        assert names(two)[0] == "a"
+        await second.manager.stop()
+
+    play(story)
+
+
+def test_losing_the_lease_stops_everything_at_once_and_standing_by_goes_on() -> None:
+    """A reconcile that is under way is cancelled, nothing more is sent, and later the process leads again."""
+    ends: list[str] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        try:
+            await self.tools.clock.sleep(20)
+            return await Stamper.reconcile(self, key, now)
+        except asyncio.CancelledError:
+            ends.append("cancelled")
+            raise
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, kind, identity="one")
+        await clock.sleep(3)
+        world.config_map("a", text="x")
+        await clock.sleep(1)
+
+        async def refuse(verb: str, resource: Resource, key: Key) -> None:
+            if resource == LEASES:
+                raise ServerError("out of order")
+
+        process.line.before = refuse
+        await clock.sleep(12)
+        assert ends == ["cancelled"]
+        assert length(world, "a") is None
+        assert process.manager.health()[0].state is State.STANDING_BY
+
+        process.line.before = process.line.after
+        await clock.sleep(30)
+        assert length(world, "a") == "1"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_reconcile_that_will_not_stop_sends_nothing() -> None:
+    """Whoever ignores that the term is over is held back by the permit, also in a later term of the same process."""
+    refusals: list[str] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        item = self.tools.store(WORK).get(key)
+        if len(self.seen) > 0:
+            return None
+        self.seen.append((key.name, now))
+        for _ in range(40):
+            try:
+                await self.tools.clock.sleep(1)
+            except asyncio.CancelledError:
+                refusals.append("cancelled")
+        try:
+            await self.tools.client.patch(
+                WORK.selection.resource, Patch.merge({"data": {"x": "y"}}), of=item, because=""
+            )
+        except NotLeader:
+            refusals.append("refused")
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, kind, identity="one")
+        await clock.sleep(1)
+
+        async def refuse(verb: str, resource: Resource, key: Key) -> None:
+            if resource == LEASES:
+                raise RequestTimeout("no answer")
+
+        process.line.before = refuse
+        await clock.sleep(15)
+        process.line.before = process.line.after
+        await clock.sleep(60)
+
+        assert refusals[-1] == "refused"
+        assert process.leadership is not None
+        assert process.leadership.leading
+        assert world.written("Lease", "Event") == []
+        process.crash()
+
+    play(story)
+
+
+def test_stopping_finishes_what_is_under_way_and_gives_the_lease_up_last() -> None:
+    """No new keys are taken; events are sent; then others may lead."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        await self.tools.clock.sleep(5)
+        return await Stamper.reconcile(self, key, now)
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        world.config_map("b", text="x")
+        process = Process(world, clock, kind, identity="one")
+        await clock.sleep(2)
+        began = clock.monotonic()
+        await process.manager.stop()
+
+        assert clock.monotonic() - began == pytest.approx(3, abs=0.1)
+        assert (length(world, "a"), length(world, "b")) == ("1", None)
+        assert [what for _, _, what in world.written()][-3:] == [
+            "ConfigMap work/a",
+            "Event " + world.events()[0]["metadata"]["namespace"] + "/" + world.events()[0]["metadata"]["name"],
+            "Lease springtide-system/springtide",
+        ]
+        assert world.server.get(LEASES, LEASE)["spec"]["holderIdentity"] == ""
+        asked = len(process.line.asked)
+        await clock.sleep(100)
+        assert len(process.line.asked) == asked
+
+    play(story)
+
+
+def test_stopping_does_not_wait_for_ever() -> None:
+    """What is not done within the grace is cancelled."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        await self.tools.clock.sleep(1000)
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind, identity="one", settings=ManagerSettings(grace=7))
+        await clock.sleep(2)
+        await process.manager.stop()
+        assert clock.monotonic() == pytest.approx(9, abs=0.1)
+        assert world.server.get(LEASES, LEASE)["spec"]["holderIdentity"] == ""
+
+    play(story)
+
+
+def test_stopping_while_standing_by_leaves_the_lease_alone() -> None:
+    """It is another's."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        first = Process(world, clock, stamper(), identity="one")
+        await clock.sleep(1)
+        second = Process(world, clock, stamper(), identity="two")
+        await clock.sleep(5)
+        await second.manager.stop()
+        assert world.server.get(LEASES, LEASE)["spec"]["holderIdentity"] == "one"
+        await first.manager.stop()
+
+    play(story)
+
+
+def test_controllers_share_a_cache_of_the_same_things() -> None:
+    """Two that watch the same selection cause one watch."""
+    one, two = stamper(name="one"), stamper(name="two")
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        made: list[object] = []
+
+        def make(cached: Any) -> Any:
+            made.append(cached.selection)
+            return Store(cached.record, cached.indexes)
+
+        process = Process(world, clock, one, two, make_store=make)
+        await clock.sleep(1)
+        assert made.count(WORK.selection) == 1
+        assert len(names(one)) >= 1
+        assert len(names(two)) >= 1
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_server_that_says_when_to_come_back_is_believed() -> None:
+    """The key comes again after the time that the server named, and not sooner."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, now - START))
+        if len(self.seen) == 1:
+            raise TooManyRequests("busy", retry_after=30)
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, kind)
+        await clock.sleep(100)
+        assert kind.seen == [("a", 0), ("a", 30)]
+        await process.manager.stop()
+
+    play(story)

@@ -1,0 +1,183 @@
+"""Pauses: of one object by its annotation, of everything by a ConfigMap."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.cluster.managed import WORK, Process, Stamper, length, names, stamper
+from tests.cluster.small_world import START, USER, SmallWorld
+
+from springtide.cluster.controller import Again, Cached, Watch
+from springtide.cluster.manager import ManagerSettings
+from springtide.cluster.pausing import PauseMarks
+from springtide.cluster.port import Change, Event
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.store import Store
+from springtide.simulator.time import VirtualClock, run
+
+
+def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
+    """Play a story in virtual time."""
+
+    async def main(clock: VirtualClock) -> None:
+        await story(SmallWorld(clock), clock)
+
+    run(main, start=START)
+
+
+def test_pausing_one_object_by_its_annotation(caplog: pytest.LogCaptureFixture) -> None:
+    """It is left alone, people are told once, and the end of the pause brings it back."""
+    caplog.set_level(logging.INFO)
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        world.config_map("b", text="x")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}})
+        for text in "xy", "xyz":
+            world.change("a", data={"text": text})
+            world.change("b", data={"text": text})
+            await clock.sleep(1)
+        assert (length(world, "a"), length(world, "b")) == ("1", "3")
+
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": None}})
+        await clock.sleep(1)
+        assert length(world, "a") == "3"
+        told = [(one["reason"], one["count"]) for one in world.events() if one["reason"] != "Stamped"]
+        assert told == [("Paused", 1), ("Resumed", 1)]
+        assert "work/a is paused by its annotation springtide.dev/paused" in caplog.messages
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_pause_is_seen_although_the_records_do_not_hold_it() -> None:
+    """Records are made to be small; neither the beginning nor the end of a pause changes this one."""
+    texts = Cached(WORK.selection, record=lambda item: item["data"]["text"])
+    seen: list[str] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        seen.append(str(self.tools.store(texts).get(key)))
+        return None
+
+    kind = stamper(watches=(Watch(texts),), reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="1")
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}})
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        world.change("a", data={"text": "2"})
+        await clock.sleep(1)
+        assert seen == []
+
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": "false"}})
+        await clock.sleep(1)
+        assert seen == ["2"]
+
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}})
+        world.server.delete(WORK.selection.resource, Key("work", "a"), USER)
+        world.config_map("a", text="3")
+        await clock.sleep(1)
+        assert seen[-1] == "3"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_pausing_everything_by_the_config_map() -> None:
+    """Nothing is written, not even by what is under way; its end brings everything back."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        await self.tools.clock.sleep(3)
+        return await Stamper.reconcile(self, key, now)
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        world.config_map("springtide-pause", "springtide-system", paused="true")
+        await clock.sleep(10)
+        world.config_map("b", text="x")
+        await clock.sleep(60)
+        assert (length(world, "a"), length(world, "b")) == (None, None)
+        assert names(kind) == ["a"]
+        assert process.manager.health()[0].errors == 0
+
+        world.change("springtide-pause", "springtide-system", data={"paused": "false"})
+        await clock.sleep(20)
+        assert (length(world, "a"), length(world, "b")) == ("1", "1")
+        told = [(one["involvedObject"]["name"], one["reason"]) for one in world.events() if one["reason"] != "Stamped"]
+        assert told == [("springtide-pause", "Paused"), ("springtide-pause", "Resumed")]
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_process_that_starts_in_a_pause_does_nothing() -> None:
+    """It knows before it does anything; removing the ConfigMap ends the pause."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("springtide-pause", "springtide-system", paused="true")
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind)
+        await clock.sleep(60)
+        assert kind.seen == []
+
+        world.server.delete(WORK.selection.resource, Key("springtide-system", "springtide-pause"), USER)
+        await clock.sleep(1)
+        assert length(world, "a") == "1"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_what_stands_for_kubernetes_itself_cannot_be_paused() -> None:
+    """It has other field managers, and no pause concerns it."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("springtide-pause", "springtide-system", paused="true")
+        world.config_map("a", text="x")
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}})
+        settings = ManagerSettings(pausable=False, field_manager_prefix="")
+        process = Process(world, clock, kind, settings=settings)
+        await clock.sleep(10)
+
+        assert world.written("Event") == [("stamper", "patch", "ConfigMap work/a")]
+        await process.manager.stop()
+
+    play(story)
+
+
+def seen(version: int, *, paused: bool) -> Object:
+    """Make an object as a server showed it at a version."""
+    annotations = {"springtide.dev/paused": "true"} if paused else {}
+    return {"metadata": {"name": "a", "uid": "1", "resourceVersion": str(version), "annotations": annotations}}
+
+
+def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
+    """What is older than the store is old news, as it is to the store itself."""
+    marks = PauseMarks()
+    resumed: list[Key] = []
+    store: Store[Object] = Store(marks.marking(lambda item: item))
+    marks.attach(store)
+    marks.listen(resumed.append)
+    key = Key("", "a")
+
+    store.replace([seen(1, paused=True)], 1)
+    assert key in marks
+    store.apply(Event(Change.MODIFIED, seen(5, paused=False)))
+    assert (key in marks, resumed) == (False, [key])
+
+    store.replace([seen(1, paused=True)], 3)
+    assert key not in marks
+    store.replace([seen(7, paused=True)], 9)
+    assert key in marks

@@ -1,0 +1,428 @@
+"""A reflector keeps its store equal to the server, through everything that a server may do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from tests.cluster.scripted import PODS, Asked, Quiet, Scripted, Stream, added, bookmark, deleted, modified, pod
+
+from springtide.cluster.backoff import Backoff
+from springtide.cluster.errors import (
+    BadRequest,
+    ClusterError,
+    ConnectionLost,
+    Forbidden,
+    Gone,
+    Invalid,
+    MethodNotAllowed,
+    RequestTimeout,
+    ServerError,
+    TooManyRequests,
+)
+from springtide.cluster.port import Page
+from springtide.cluster.reflector import Reflector, ReflectorSettings
+from springtide.cluster.resources import Selection
+from springtide.cluster.store import Delta, Store
+from springtide.simulator.time import VirtualClock, run
+
+WHOLE_SECONDS = ReflectorSettings(retries=Backoff(first=1.0, longest=8.0))
+SYNCED = (added("a", 5, "n1"), added("b", 7, "n1"), bookmark(10, end=True))
+"""What a WatchList of two pods begins with."""
+
+Answers = Sequence[Page | Stream | ClusterError]
+
+
+class Told:
+    """What came of a script: the transport, the reflector, and every delta."""
+
+    def __init__(self, clock: VirtualClock, answers: Answers, settings: ReflectorSettings, seed: int = 0) -> None:
+        self.transport = Scripted(clock, answers)
+        self.store: Store[str] = Store(lambda item: item["spec"]["nodeName"])
+        self.deltas: list[tuple[str, str | None, str | None]] = []
+        self.store.listen(self._note)
+        self.reflector = Reflector(
+            self.transport, Selection(PODS), self.store, clock=clock, random=Random(seed), settings=settings
+        )
+
+    def _note(self, delta: Delta[str]) -> None:
+        self.deltas.append((delta.key.name, delta.old, delta.new))
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return {key.name: value for key, value in zip(self.store.keys(), self.store.values(), strict=True)}
+
+    @property
+    def times(self) -> list[float]:
+        return [round(asked.at, 3) for asked in self.transport.asked]
+
+
+def tell(answers: Answers, *, seconds: float = 100, settings: ReflectorSettings = WHOLE_SECONDS, seed: int = 0) -> Told:
+    """Let a reflector run for a while against a script."""
+
+    async def main(clock: VirtualClock) -> Told:
+        told = Told(clock, answers, settings, seed)
+        running = asyncio.create_task(told.reflector.run())
+        await clock.sleep(seconds)
+        assert not running.done()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert told.transport.open == 0
+        return told
+
+    return run(main)
+
+
+def watch(version: str = "") -> Asked:
+    return Asked("watch", version)
+
+
+def watch_list(version: str = "") -> Asked:
+    return Asked("watch", version, initial_events=True)
+
+
+def listing(version: str = "", continue_: str = "") -> Asked:
+    return Asked("list", version, limit=500, continue_=continue_)
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "contents", "version"),
+    [
+        pytest.param([Stream(SYNCED)], [watch_list()], {"a": "n1", "b": "n1"}, 10, id="a WatchList"),
+        pytest.param([Stream([bookmark(3, end=True)])], [watch_list()], {}, 3, id="a WatchList of nothing"),
+        pytest.param(
+            [Stream([added("a", 5), bookmark(6), modified("a", 7, "n1"), added("b", 8), deleted("b", 9), SYNCED[-1]])],
+            [watch_list()],
+            {"a": "n1"},
+            10,
+            id="changes before the WatchList is complete",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, modified("a", 11, "n2"), deleted("b", 12), added("c", 13, "n3")])],
+            [watch_list()],
+            {"a": "n2", "c": "n3"},
+            13,
+            id="a WatchList goes on as a watch",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, bookmark(20)])], [watch_list()], {"a": "n1", "b": "n1"}, 20, id="bookmarks advance"
+        ),
+        pytest.param(
+            [Stream([*SYNCED, bookmark(20)], ends=True), Stream([added("c", 21)])],
+            [watch_list(), watch("20")],
+            {"a": "n1", "b": "n1", "c": ""},
+            21,
+            id="the end of a stream: on from there, without a list",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, modified("a", 11), ConnectionLost("reset")]), Stream([deleted("a", 12)])],
+            [watch_list(), watch("11")],
+            {"b": "n1"},
+            12,
+            id="a cut stream: on from there, without a list",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, Gone("compacted")]), Stream([added("b", 11, "n2"), bookmark(30, end=True)])],
+            [watch_list(), watch_list("10")],
+            {"b": "n2"},
+            30,
+            id="a compacted version: all again, not older than what was seen",
+        ),
+        pytest.param(
+            [Stream([added("a", 5)], ends=True), Stream(SYNCED)],
+            [watch_list(), watch_list()],
+            {"a": "n1", "b": "n1"},
+            10,
+            id="a WatchList that ends too early counts for nothing",
+        ),
+        pytest.param(
+            [
+                Stream([*SYNCED, Gone("compacted")]),
+                Gone("compacted"),
+                Stream([bookmark(30, end=True)]),
+            ],
+            [watch_list(), watch_list("10"), watch_list()],
+            {},
+            30,
+            id="a server that cannot serve what was seen is asked for the newest",
+        ),
+        pytest.param(
+            [
+                Stream([*SYNCED, Gone("compacted")]),
+                Gone("compacted"),
+                Stream([bookmark(30, end=True), bookmark(31), Gone("compacted")]),
+                Stream([bookmark(40, end=True)]),
+            ],
+            [watch_list(), watch_list("10"), watch_list(), watch_list("31")],
+            {},
+            40,
+            id="but only until it has answered",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, Gone("compacted")]), Stream([bookmark(9, end=True)]), Stream([bookmark(12, end=True)])],
+            [watch_list(), watch_list("10"), watch_list()],
+            {},
+            12,
+            id="a stale WatchList is not taken",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, Forbidden("no")]), Stream([bookmark(12, end=True)])],
+            [watch_list(), watch_list("10")],
+            {},
+            12,
+            id="what another try does not mend is read again",
+        ),
+        *(
+            pytest.param(
+                [error, Page([pod("a", 5)], "10"), Stream([modified("a", 11, "n1")])],
+                [watch_list(), listing(), watch("10")],
+                {"a": "n1"},
+                11,
+                id=f"no WatchList ({type(error).__name__}): a list, and a watch from its version",
+            )
+            for error in (BadRequest("what?"), Invalid("sendInitialEvents: Forbidden"), MethodNotAllowed("no"))
+        ),
+        pytest.param(
+            [
+                Invalid("no WatchList"),
+                Page([pod("a", 5)], "10", "more"),
+                Page([pod("b", 6)], "10", "rest"),
+                Page([pod("c", 7)], "10"),
+            ],
+            [watch_list(), listing(), listing("", "more"), listing("", "rest"), watch("10")],
+            {"a": "", "b": "", "c": ""},
+            10,
+            id="pages",
+        ),
+        pytest.param(
+            [
+                Invalid("no WatchList"),
+                Page([pod("a", 5), pod("b", 5)], "10", "more"),
+                Gone("the continue token is too old"),
+                Page([pod("a", 20)], "20", "other"),
+                Page([pod("z", 20)], "20"),
+            ],
+            [watch_list(), listing(), listing("", "more"), listing(), listing("", "other"), watch("20")],
+            {"a": "", "z": ""},
+            20,
+            id="pages that expire in the middle are read again",
+        ),
+        pytest.param(
+            [
+                Invalid("no WatchList"),
+                Page([pod("a", 5)], "10"),
+                Stream([Quiet(5), Gone("compacted")]),
+                Page([pod("b", 20)], "20"),
+            ],
+            [watch_list(), listing(), watch("10"), listing("10"), watch("20")],
+            {"b": ""},
+            20,
+            id="it is remembered that there is no WatchList",
+        ),
+        pytest.param(
+            [
+                Invalid("no WatchList"),
+                Page([pod("a", 5)], "10"),
+                Stream([Quiet(5), Gone("compacted")]),
+                Page([pod("old", 3)], "4"),
+                Page([pod("b", 20)], "20"),
+            ],
+            [watch_list(), listing(), watch("10"), listing("10"), listing(), watch("20")],
+            {"b": ""},
+            20,
+            id="a stale list is not taken",
+        ),
+    ],
+)
+def test_conversations(answers: Answers, asked: list[Asked], contents: dict[str, str], version: int) -> None:
+    told = tell(answers)
+
+    assert told.transport.asked == asked
+    assert told.contents == contents
+    assert told.store.version == version
+    assert told.store.synced
+
+
+def test_nothing_is_shown_before_everything_is_there() -> None:
+    told = tell([Stream([added("a", 5), bookmark(7)])])
+
+    assert told.contents == {}
+    assert not told.store.synced
+    assert told.deltas == []
+
+
+def test_reading_everything_again_tells_only_the_difference() -> None:
+    again = [added("a", 5, "n1"), added("b", 12, "n2"), added("c", 13, "n3"), bookmark(30, end=True)]
+    told = tell([Stream([*SYNCED, added("d", 11, "n4"), Gone("compacted")]), Stream(again)])
+
+    assert told.deltas[3:] == [("d", "n4", None), ("b", "n1", "n2"), ("c", None, "n3")]
+    assert told.reflector.relists == 1
+
+
+def test_a_replay_after_a_reconnect_changes_nothing() -> None:
+    replay = [added("b", 7, "n1"), modified("a", 8, "old"), deleted("b", 11), modified("a", 12, "n3")]
+    told = tell([Stream([*SYNCED, deleted("b", 11)], ends=True), Stream(replay)])
+
+    assert told.contents == {"a": "n3"}
+    assert told.deltas[2:] == [("b", "n1", None), ("a", "n1", "n3")]
+
+
+def test_a_restart_of_the_server_is_invisible() -> None:
+    down = [ConnectionLost("refused")] * 3
+    told = tell([Stream([*SYNCED, ConnectionLost("reset")]), *down, Stream([modified("a", 11, "n2")])])
+
+    assert told.deltas == [("a", None, "n1"), ("b", None, "n1"), ("a", "n1", "n2")]
+    assert told.reflector.relists == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "times"),
+    [
+        pytest.param([RequestTimeout("slow")] * 6, [0, 1, 3, 7, 15, 23, 31], id="pauses double up to the longest"),
+        pytest.param(
+            [ServerError("boom"), ServerError("boom"), Stream([*SYNCED, added("c", 11), ServerError("boom")])],
+            [0, 1, 3, 4],
+            id="an event is a success",
+        ),
+        pytest.param(
+            [ServerError("boom"), ServerError("boom"), Stream([*SYNCED, ServerError("boom")])],
+            [0, 1, 3, 7],
+            id="a list alone is none",
+        ),
+        pytest.param([Stream(SYNCED, ends=True)], [0, 0], id="an orderly end is none"),
+        pytest.param([TooManyRequests("later", retry_after=25)], [0, 25], id="a server that says when is believed"),
+        pytest.param([TooManyRequests("later", retry_after=0.1)], [0, 1], id="but never less than our own pause"),
+        pytest.param([Stream([*SYNCED, Quiet(9), Gone("x")])], [0, 9], id="a compacted version is read again at once"),
+        pytest.param(
+            [Stream([*SYNCED, Quiet(9), Gone("x")]), Gone("x"), Gone("x")],
+            [0, 9, 11, 15],
+            id="but not over and over",
+        ),
+        pytest.param([Stream(SYNCED, ends=True), Stream(())], [0, 0], id="a watch that stays open"),
+        pytest.param(
+            [Stream(SYNCED, ends=True), Stream((), ends=True), Stream((), ends=True)],
+            [0, 0, 1, 3],
+            id="a watch that ends as soon as it begins is a failure",
+        ),
+        pytest.param(
+            [Stream(SYNCED, ends=True), Stream([Quiet(1)], ends=True), Stream([bookmark(12)], ends=True)],
+            [0, 0, 1, 1],
+            id="one that lasted or brought something is none",
+        ),
+        pytest.param(
+            [
+                Stream(SYNCED, ends=True),
+                *[ConnectionLost("refused")] * 2,
+                Stream([Quiet(2)], ends=True),
+                ConnectionLost("refused"),
+            ],
+            [0, 0, 1, 3, 5, 6],
+            id="and begins the pauses anew",
+        ),
+        pytest.param([Stream([added("a", 5)], ends=True)], [0, 1], id="an early end of a WatchList is a failure"),
+    ],
+)
+def test_when_it_asks_again(answers: Answers, times: list[float]) -> None:
+    assert tell(answers).times == times
+
+
+def test_pauses_are_those_of_kubernetes_clients() -> None:
+    told = tell([ConnectionLost("refused")] * 9, seconds=400, settings=ReflectorSettings())
+    pauses = [after - before for before, after in zip(told.times, told.times[1:], strict=False)]
+
+    for pause, least in zip(pauses, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30], strict=True):
+        assert least <= pause <= 2 * least
+    assert len({round(pause / least, 3) for pause, least in zip(pauses, [0.8, 1.6, 3.2], strict=False)}) == 3
+
+
+def test_watches_are_begun_anew_after_five_to_ten_minutes_each_at_its_own_time() -> None:
+    told = tell([Stream(SYNCED)], seconds=36_000)
+    timeouts = [asked.timeout for asked in told.transport.asked]
+
+    assert len(timeouts) > 60
+    assert all(timeout is not None and 300 <= timeout <= 600 for timeout in timeouts)
+    assert len(set(timeouts)) > 30
+
+
+def test_the_same_seed_asks_at_the_same_times() -> None:
+    answers = [ConnectionLost("refused")] * 5
+    first, second, other = (tell(answers, settings=ReflectorSettings(), seed=seed).times for seed in (1, 1, 2))
+
+    assert first == second
+    assert first != other
+
+
+def test_the_size_of_pages_is_a_setting() -> None:
+    told = tell([Invalid("no WatchList"), Page([], "10")], settings=ReflectorSettings(page_size=7))
+
+    assert told.transport.asked[1] == Asked("list", "", limit=7)
+
+
+def test_health() -> None:
+    async def main(clock: VirtualClock) -> None:
+        error = ServerError("boom")
+        stream = Stream([*SYNCED, Quiet(4), error])
+        told = Told(clock, [stream, error, Stream([Quiet(10), added("c", 11)])], WHOLE_SECONDS)
+        reflector = told.reflector
+        assert (reflector.last_contact, reflector.last_error) == (None, None)
+        running = asyncio.create_task(reflector.run())
+        await clock.sleep(4.5)
+        assert (reflector.last_contact, reflector.last_error) == (0.0, error)
+        await clock.sleep(10)
+        assert (reflector.last_contact, reflector.last_error) == (0.0, error)
+        await clock.sleep(10)
+        assert (reflector.last_contact, reflector.last_error) == (17.0, None)
+        running.cancel()
+
+    run(main)
+
+
+def test_a_listener_that_fails_does_not_stop_it(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(clock: VirtualClock) -> Told:
+        told = Told(clock, [Stream([*SYNCED, modified("a", 11, "n2")])], WHOLE_SECONDS)
+
+        def fail(delta: Delta[str]) -> None:
+            raise LookupError
+
+        told.store.listen(fail)
+        running = asyncio.create_task(told.reflector.run())
+        await clock.sleep(5)
+        assert not running.done()
+        running.cancel()
+        return told
+
+    with caplog.at_level(logging.ERROR):
+        told = run(main)
+
+    assert told.contents == {"a": "n2", "b": "n1"}
+    assert len(caplog.records) == 3
+
+
+def test_a_bug_is_not_tried_again() -> None:
+    async def main(clock: VirtualClock) -> None:
+        told = Told(clock, [Stream([added("a", 5)])], WHOLE_SECONDS)
+        told.store.record = lambda item: item["no such field"]
+        with pytest.raises(KeyError):
+            await told.reflector.run()
+        assert len(told.transport.asked) == 1
+        assert told.transport.open == 0
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        pytest.param(ServerError("boom"), logging.INFO, id="what passes is a note"),
+        pytest.param(Forbidden("pods is forbidden"), logging.WARNING, id="what does not is a warning"),
+    ],
+)
+def test_failures_are_logged(error: ClusterError, level: int, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        tell([error])
+
+    expected = f"watching pods failed, next try in 1.0 s: {error}"
+    assert [(record.levelno, record.message) for record in caplog.records] == [(level, expected)]

@@ -1,0 +1,328 @@
+"""A store is what the server held at one version, and never goes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cluster.scripted import added, bookmark, deleted, modified, pod
+
+from springtide.cluster.port import Change, Event
+from springtide.cluster.resources import Key
+from springtide.cluster.store import Delta, Store
+from springtide.simulator.time import VirtualClock, run
+
+
+def node_of(item: Any) -> str:
+    """Keep of a pod only where it runs."""
+    node: str = item["spec"]["nodeName"]
+    return node
+
+
+def key(name: str) -> Key:
+    return Key("default", name)
+
+
+def nodes(by: dict[str, str]) -> dict[Key, str]:
+    return {key(name): node for name, node in by.items()}
+
+
+def filled(**nodes: str) -> tuple[Store[str], list[Delta[str]]]:
+    """Make a store of pods at version 10, and the list of what it tells from now on."""
+    store: Store[str] = Store(node_of, {"node": lambda node: (node,) if node else ()})
+    store.replace([pod(name, 5, node) for name, node in nodes.items()], 10)
+    told: list[Delta[str]] = []
+    store.listen(told.append)
+    return store, told
+
+
+def contents(store: Store[str]) -> dict[Key, str]:
+    return dict(zip(store.keys(), store.values(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("write", "expected", "version", "deltas"),
+    [
+        pytest.param(
+            lambda s: s.apply(added("b", 11, "n2")), {"a": "n1", "b": "n2"}, 11, [("b", None, "n2")], id="appears"
+        ),
+        pytest.param(lambda s: s.apply(modified("a", 11, "n2")), {"a": "n2"}, 11, [("a", "n1", "n2")], id="changes"),
+        pytest.param(lambda s: s.apply(deleted("a", 11)), {}, 11, [("a", "n1", None)], id="goes"),
+        pytest.param(lambda s: s.apply(modified("a", 11, "n1")), {"a": "n1"}, 11, [], id="an equal record is no news"),
+        pytest.param(lambda s: s.apply(deleted("z", 11)), {"a": "n1"}, 11, [], id="an unknown one goes"),
+        pytest.param(
+            lambda s: s.apply(modified("a", 10, "n9")), {"a": "n1"}, 10, [], id="an event of the same version"
+        ),
+        pytest.param(lambda s: s.apply(deleted("a", 9)), {"a": "n1"}, 10, [], id="a deletion of long ago"),
+        pytest.param(lambda s: s.apply(added("z", 7, "n1")), {"a": "n1"}, 10, [], id="nothing deleted comes back"),
+        pytest.param(lambda s: s.apply(bookmark(12)), {"a": "n1"}, 12, [], id="a bookmark"),
+        pytest.param(lambda s: s.apply(bookmark(9)), {"a": "n1"}, 10, [], id="an old bookmark"),
+        pytest.param(lambda s: s.advance(12), {"a": "n1"}, 12, [], id="advance"),
+        pytest.param(lambda s: s.advance(9), {"a": "n1"}, 10, [], id="advance backwards"),
+        pytest.param(
+            lambda s: s.replace([pod("b", 12, "n2"), pod("c", 13)], 13),
+            {"b": "n2", "c": ""},
+            13,
+            [("a", "n1", None), ("b", None, "n2"), ("c", None, "")],
+            id="a new list tells the difference",
+        ),
+        pytest.param(lambda s: s.replace([pod("a", 12, "n1")], 13), {"a": "n1"}, 13, [], id="a list without news"),
+        pytest.param(lambda s: s.replace([], 9), {"a": "n1"}, 10, [], id="a stale list"),
+        pytest.param(lambda s: s.replace([], 10), {}, 10, [("a", "n1", None)], id="a list of the same version"),
+    ],
+)
+def test_writes(
+    write: Callable[[Store[str]], None],
+    expected: dict[str, str],
+    version: int,
+    deltas: list[tuple[str, str | None, str | None]],
+) -> None:
+    store, told = filled(a="n1")
+    write(store)
+
+    assert contents(store) == nodes(expected)
+    assert store.version == version
+    assert told == [Delta(key(name), old, new) for name, old, new in deltas]
+
+
+def test_reading() -> None:
+    store, _ = filled(c="n1", a="n1", b="n2")
+
+    assert len(store) == 3
+    assert key("a") in store
+    assert key("z") not in store
+    assert store.get(key("b")) == "n2"
+    assert store.get(key("z")) is None
+    assert store.keys() == [key("a"), key("b"), key("c")]
+    assert store.values() == ["n1", "n2", "n1"]
+    assert store.keys_by("node", "n1") == [key("a"), key("c")]
+    assert store.by("node", "n2") == ["n2"]
+    assert store.by("node", "n3") == []
+
+
+def test_an_index_that_does_not_exist_is_a_mistake() -> None:
+    store, _ = filled()
+    with pytest.raises(KeyError):
+        store.by("zone", "a")
+
+
+def test_what_is_listed_does_not_change_with_the_store() -> None:
+    store, _ = filled(a="n1")
+    store.keys().append(key("mine"))
+    before = store.keys()
+    store.apply(added("b", 11))
+
+    assert before == [key("a")]
+    assert store.keys() == [key("a"), key("b")]
+
+
+def test_objects_without_namespace_come_first() -> None:
+    store: Store[Any] = Store()
+    items = [pod("b", 1), {"metadata": {"name": "z", "resourceVersion": "1"}}]
+    store.replace(items, 1)
+
+    assert store.keys() == [Key("", "z"), Key("default", "b")]
+
+
+def test_without_a_record_function_the_item_itself_is_kept() -> None:
+    store: Store[Any] = Store()
+    item = pod("a", 1)
+    store.replace([item], 1)
+
+    assert store.get(key("a")) is item
+
+
+def test_an_unchanged_record_stays_the_same_object_over_a_relist() -> None:
+    """Whoever holds on to a record does not hold a second copy of it."""
+    store: Store[list[str]] = Store(lambda item: [item["spec"]["nodeName"]])
+    store.replace([pod("a", 1, "n1")], 1)
+    before = store.get(key("a"))
+    store.replace([pod("a", 2, "n1")], 2)
+
+    assert store.get(key("a")) is before
+
+
+def test_an_index_forgets_values_that_nothing_has_any_more() -> None:
+    class Value:
+        """Something that tells when it is gone."""
+
+    store: Store[Value] = Store(lambda item: Value(), {"value": lambda value: (value,)})
+    store.replace([pod("a", 1)], 1)
+    value = ref(store.values()[0])
+    assert store.keys_by("value", value()) == [key("a")]
+    store.apply(deleted("a", 2))
+
+    assert value() is None
+
+
+def test_listeners_see_the_whole_of_a_new_list() -> None:
+    store, _ = filled(a="n1")
+    seen: list[tuple[int, list[Key]]] = []
+    store.listen(lambda delta: seen.append((store.version, store.keys())))
+    store.replace([pod("b", 12), pod("c", 12)], 13)
+
+    assert seen == [(13, [key("b"), key("c")])] * 3
+
+
+def test_a_listener_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    store: Store[str] = Store(node_of)
+    told: list[Delta[str]] = []
+
+    def fail(delta: Delta[str]) -> None:
+        raise ZeroDivisionError
+
+    store.listen(fail)
+    store.listen(told.append)
+    with caplog.at_level(logging.ERROR):
+        store.replace([pod("a", 1, "n1")], 1)
+        store.apply(deleted("a", 2))
+
+    assert told == [Delta(key("a"), None, "n1"), Delta(key("a"), "n1", None)]
+    assert [record.message for record in caplog.records] == [
+        "a listener failed on the change of default/a; others go on"
+    ] * 2
+
+
+def test_a_record_that_cannot_be_made_leaves_the_store_as_it_was() -> None:
+    store, told = filled(a="n1")
+    broken = Event(Change.MODIFIED, {"metadata": {"namespace": "default", "name": "a", "resourceVersion": "11"}})
+    with pytest.raises(KeyError):
+        store.apply(broken)
+
+    assert contents(store) == nodes({"a": "n1"})
+    assert store.version == 10
+    assert told == []
+
+
+def test_waiting_for_the_first_list() -> None:
+    async def main(clock: VirtualClock) -> None:
+        store: Store[Any] = Store()
+        waiting = [asyncio.create_task(store.wait_synced()) for _ in range(2)]
+        await asyncio.sleep(1)
+        assert not store.synced
+        assert not waiting[0].done()
+        waiting[1].cancel()
+        store.replace([], 3)
+        await waiting[0]
+        await store.wait_synced()
+        assert store.synced
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda s: s.apply(modified("a", 15)), id="by an event"),
+        pytest.param(lambda s: s.apply(modified("a", 16)), id="by a later event"),
+        pytest.param(lambda s: s.apply(bookmark(15)), id="by a bookmark"),
+        pytest.param(lambda s: s.replace([], 20), id="by a list"),
+    ],
+)
+def test_a_version_is_reached(write: Callable[[Store[str]], None]) -> None:
+    async def main(clock: VirtualClock) -> None:
+        store, _ = filled(a="n1")
+        await store.reached(10)
+        waiting = {version: asyncio.create_task(store.reached(version)) for version in (100, 15, 12)}
+        cancelled = asyncio.create_task(store.reached(15))
+        await asyncio.sleep(1)
+        cancelled.cancel()
+        assert not any(task.done() for task in waiting.values())
+        write(store)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert {version: task.done() for version, task in waiting.items()} == {100: False, 15: True, 12: True}
+        waiting[100].cancel()
+
+    run(main)
+
+
+class Server:
+    """The slow truth: the whole history of a few pods, and the state at each version."""
+
+    def __init__(self) -> None:
+        self.states: list[dict[str, str]] = [{}]
+        self.events: list[Event | None] = [None]
+
+    @property
+    def version(self) -> int:
+        return len(self.states) - 1
+
+    def write(self, name: str, node: str | None) -> None:
+        """Create, change or delete a pod; to delete what is not there only counts the version, as others' writes do."""
+        state, version = dict(self.states[-1]), self.version + 1
+        event: Event | None = None
+        if node is not None:
+            event = (modified if name in state else added)(name, version, node)
+            state[name] = node
+        elif name in state:
+            event = deleted(name, version, state.pop(name))
+        self.states.append(state)
+        self.events.append(event)
+
+    def list(self, version: int) -> list[Any]:
+        return [pod(name, version, node) for name, node in sorted(self.states[version].items())]
+
+
+NAMES = st.sampled_from("abcd")
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), NAMES, st.sampled_from([None, "", "n1", "n2"])),
+        st.tuples(st.just("list"), st.integers(0, 40), st.none()),
+        st.tuples(st.just("watch"), st.integers(0, 40), st.integers(0, 10)),
+        st.tuples(st.just("bookmark"), st.integers(0, 40), st.none()),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=300)
+@given(STEPS)
+def test_a_store_equals_the_server_at_its_version_whatever_is_replayed(steps: list[tuple[str, Any, Any]]) -> None:
+    """Lists of any age, and watches from any version that the store has passed, for as long as they last."""
+    server = Server()
+    store: Store[str] = Store(node_of, {"node": lambda node: (node, node) if node else ()})
+    told: dict[Key, str] = {}
+
+    def take(delta: Delta[str]) -> None:
+        assert told.get(delta.key) == delta.old
+        assert delta.old != delta.new
+        if delta.new is None:
+            del told[delta.key]
+        else:
+            told[delta.key] = delta.new
+
+    store.listen(take)
+    store.replace([], 0)
+    for step, first, second in steps:
+        before = store.version
+        if step == "write":
+            server.write(first, second)
+        elif step == "list":
+            version = min(first, server.version)
+            store.replace(server.list(version), version)
+        elif step == "watch":
+            begin = min(first, store.version)
+            for event in server.events[begin + 1 : begin + 1 + second]:
+                if event is not None:
+                    store.apply(event)
+        else:
+            for event in server.events[store.version + 1 : first + 1]:
+                if event is not None:
+                    store.apply(event)
+            store.apply(bookmark(min(first, server.version)))
+
+        assert store.version >= before
+        expected = nodes(server.states[store.version])
+        assert contents(store) == expected
+        assert told == expected
+        assert store.keys() == sorted(expected)
+        for node in ("", "n1", "n2"):
+            assert store.keys_by("node", node) == sorted(k for k, n in expected.items() if n == node != "")
