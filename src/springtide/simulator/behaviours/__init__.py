@@ -1,0 +1,62 @@
+"""How a simulated cluster behaves: what its kubelets, its scheduler and its workload controllers do.
+
+Behaviours are controllers like any others. They run on the same runtime over the same port, and so beside a real
+control plane as well: each group can be left out where somebody else does its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from springtide.cluster.controller import Controller
+from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers
+from springtide.simulator.behaviours.daemon_sets import DaemonSets
+from springtide.simulator.behaviours.deployments import Deployments
+from springtide.simulator.behaviours.disruption import DisruptionBudgets
+from springtide.simulator.behaviours.jobs import Jobs
+from springtide.simulator.behaviours.kubelet import Kubelets, finding, is_lost, losing
+from springtide.simulator.behaviours.node_lifecycle import NodeLifecycle
+from springtide.simulator.behaviours.quota import ResourceQuotas
+from springtide.simulator.behaviours.replica_sets import ReplicaSets, ReplicationControllers
+from springtide.simulator.behaviours.scheduler import Scheduler
+from springtide.simulator.behaviours.settings import DEFAULT, Delay, Settings
+from springtide.simulator.behaviours.stateful_sets import StatefulSets
+from springtide.simulator.behaviours.taint_eviction import PodGarbage, TaintEviction
+
+NODES: tuple[type[Controller], ...] = (Kubelets, NodeLifecycle, TaintEviction, PodGarbage)
+"""Machines, and what becomes of those that are lost."""
+SCHEDULING: tuple[type[Controller], ...] = (Scheduler,)
+"""Who puts pods on nodes."""
+WORKLOADS: tuple[type[Controller], ...] = (
+    Deployments,
+    ReplicaSets,
+    ReplicationControllers,
+    StatefulSets,
+    DaemonSets,
+    Jobs,
+)
+"""Who makes pods."""
+POLICIES: tuple[type[Controller], ...] = (DisruptionBudgets, ResourceQuotas, HorizontalPodAutoscalers)
+"""Who counts, and who scales: the status of disruption budgets and quotas, and autoscalers on given metrics."""
+ALL: tuple[type[Controller], ...] = (*NODES, *SCHEDULING, *WORKLOADS, *POLICIES)
+
+
+def configured(settings: Settings, behaviours: Sequence[type[Controller]] = ALL) -> tuple[type[Controller], ...]:
+    """Give the same behaviours with other settings."""
+    return tuple(type(one.__name__, (one,), {"settings": settings}) for one in behaviours)
+
+
+__all__ = [
+    "ALL",
+    "DEFAULT",
+    "NODES",
+    "POLICIES",
+    "SCHEDULING",
+    "WORKLOADS",
+    "Delay",
+    "Settings",
+    "configured",
+    "finding",
+    "is_lost",
+    "losing",
+]

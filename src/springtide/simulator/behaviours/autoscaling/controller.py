@@ -1,0 +1,175 @@
+"""The controller of HorizontalPodAutoscalers: every fifteen seconds it asks the metrics and sets the scale."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
+from springtide.cluster.errors import ApiError, Conflict
+from springtide.cluster.events import normal, warning
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.tools import Tools
+from springtide.simulator.api.selectors import LabelSelector, parse_labels
+from springtide.simulator.behaviours.autoscaling.decision import decide, told
+from springtide.simulator.behaviours.autoscaling.limits import History, longest_period
+from springtide.simulator.behaviours.autoscaling.metrics import Metrics, NoMetrics
+from springtide.simulator.behaviours.autoscaling.proposals import Workload
+from springtide.simulator.behaviours.conditions import with_conditions
+from springtide.simulator.behaviours.in_namespace import IN_NAMESPACE, grouped, to_nobody
+from springtide.simulator.behaviours.kinds import PODS
+from springtide.simulator.behaviours.owning import write_status
+from springtide.simulator.behaviours.scale_targets import ALL_DEFINITIONS, resource_of
+
+AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+PERIOD = 15
+"""Seconds between two looks at the metrics."""
+
+_ALL_AUTOSCALERS = Cached(Selection(AUTOSCALERS))
+_PODS_BY_NAMESPACE = grouped(PODS)
+_REACHED = told(
+    "AbleToScale", True, "SucceededGetScale", "the HPA controller was able to get the target's current scale"
+)
+
+
+class _Unscalable(Exception):
+    """A workload that cannot be scaled; `condition` says so in the status."""
+
+    def __init__(self, message: str, condition: Object) -> None:
+        super().__init__(message)
+        self.condition = condition
+
+    @classmethod
+    def unreachable(cls, message: str) -> _Unscalable:
+        """Say that there is no scale to be read."""
+        words = f"the HPA controller was unable to get the target's current scale: {message}"
+        return cls(message, told("AbleToScale", False, "FailedGetScale", words))
+
+
+class HorizontalPodAutoscalers(Controller):
+    """The HPA controller; make a subclass with other `metrics` to give it something to read."""
+
+    name = "horizontal-pod-autoscaler"
+    watches = (
+        Watch(_ALL_AUTOSCALERS),
+        Watch(_PODS_BY_NAMESPACE, to_nobody),
+        Watch(ALL_DEFINITIONS, to_nobody),
+    )
+    permissions = (
+        Permission(AUTOSCALERS, ("get", "list", "watch")),
+        Permission(AUTOSCALERS, ("patch",), "status"),
+        Permission(PODS, ("get", "list", "watch")),
+        Permission(ALL_DEFINITIONS.selection.resource, ("get", "list", "watch")),
+    )
+    metrics: ClassVar[Metrics] = NoMetrics()
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._due: dict[Key, int] = {}
+        self._histories: dict[Key, History] = {}
+        self._selectors: dict[Key, LabelSelector] = {}
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:
+        """Look at the metrics when that is due; a change of the object in between, also our own, changes nothing."""
+        autoscaler = self.tools.store(_ALL_AUTOSCALERS).get(key)
+        if autoscaler is None:
+            self._due.pop(key, None)
+            self._histories.pop(key, None)
+            self._selectors.pop(key, None)
+            return None
+        due = self._due.setdefault(key, now + PERIOD)
+        if now < due:
+            return Again(at=due)
+        await self._look(key, autoscaler, now)
+        self._due[key] = now + PERIOD
+        return Again(at=now + PERIOD)
+
+    async def _look(self, key: Key, autoscaler: Object, now: int) -> None:
+        try:
+            resource, scale, workload = await self._target(key, autoscaler["spec"]["scaleTargetRef"])
+        except _Unscalable as problem:
+            notice = warning(problem.condition["reason"], str(problem))
+            self.tools.events.record(AUTOSCALERS, autoscaler, notice)
+            await self._write(autoscaler, {}, (problem.condition,), now)
+            return
+        history = self._histories.setdefault(key, History())
+        decision = decide(autoscaler["spec"], workload, self.metrics, history, now)
+        if decision.failure:
+            notice = warning("FailedComputeMetricsReplicas", decision.failure)
+            self.tools.events.record(AUTOSCALERS, autoscaler, notice)
+        conditions = {condition["type"]: condition for condition in (_REACHED, *decision.conditions)}
+        current = workload.replicas
+        status: dict[str, Any] = {"currentReplicas": current, "currentMetrics": list(decision.metrics) or None}
+        if decision.replicas == current:
+            status["desiredReplicas"] = current
+        elif decision.replicas is not None:
+            failure = await self._rescale(resource, scale, decision.replicas, decision.because)
+            conditions["AbleToScale"] = self._tell(autoscaler, decision.replicas, decision.because, failure)
+            if failure is None:
+                keep = longest_period(autoscaler["spec"], up=decision.replicas > current)
+                history.rescale(now, current, decision.replicas, keep=keep)
+                status |= {"desiredReplicas": decision.replicas, "lastScaleTime": format_instant(now)}
+        await self._write(autoscaler, status, tuple(conditions.values()), now)
+
+    async def _target(self, key: Key, reference: Object) -> tuple[Resource, Object, Workload]:
+        """Find what is scaled: its resource, its scale and its pods."""
+        resource = resource_of(self.tools, reference)
+        if resource is None:
+            kind, version = reference["kind"], reference.get("apiVersion", "")
+            raise _Unscalable.unreachable(f'no matches for kind "{kind}" in version "{version}"')
+        try:
+            scale = await self.tools.client.get(resource, Key(key.namespace, reference["name"]), subresource="scale")
+        except ApiError as failure:
+            raise _Unscalable.unreachable(failure.message) from failure
+        status = scale.get("status") or {}
+        text = status.get("selector")
+        if not text:
+            words = "the HPA target's scale is missing a selector"
+            raise _Unscalable("selector is required", told("ScalingActive", False, "InvalidSelector", words))
+        selector = self._selectors[key] = parse_labels(text)
+        everybody = self.tools.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
+        pods = tuple(pod for pod in everybody if selector.matches(pod["metadata"].get("labels")))
+        rivals = self._rivals(key.namespace, pods)
+        if len(rivals) > 1:
+            named = " ".join(str(rival) for rival in rivals)
+            words = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
+            raise _Unscalable(words, told("ScalingActive", False, "AmbiguousSelector", words))
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        return resource, scale, Workload(key.namespace, int(replicas), int(status.get("replicas", 0)), pods)
+
+    def _rivals(self, namespace: str, pods: tuple[Object, ...]) -> list[Key]:
+        """Find all autoscalers that look after some of these pods."""
+        return [
+            key
+            for key, selector in sorted(self._selectors.items(), key=lambda entry: entry[0])
+            if key.namespace == namespace and any(selector.matches(pod["metadata"].get("labels")) for pod in pods)
+        ]
+
+    async def _rescale(self, resource: Resource, scale: Object, replicas: int, because: str) -> ApiError | None:
+        """Set the scale; give the error for which that failed."""
+        try:
+            await self.tools.client.scale(resource, replicas, of=scale, because=because)
+        except Conflict:
+            # Somebody else has written it: look again, soon.
+            raise
+        except ApiError as failure:
+            return failure
+        return None
+
+    def _tell(self, autoscaler: Object, replicas: int, because: str, failure: ApiError | None) -> Object:
+        """Tell people of a new size, and give the condition that does."""
+        size = f"New size: {replicas}; reason: {because}"
+        if failure is not None:
+            notice = warning("FailedRescale", f"{size}; error: {failure.message}")
+            self.tools.events.record(AUTOSCALERS, autoscaler, notice)
+            message = f"the HPA controller was unable to update the target scale: {failure.message}"
+            return told("AbleToScale", False, "FailedUpdateScale", message)
+        self.tools.events.record(AUTOSCALERS, autoscaler, normal("SuccessfulRescale", size))
+        message = f"the HPA controller was able to update the target scale to {replicas}"
+        return told("AbleToScale", True, "SucceededRescale", message)
+
+    async def _write(self, autoscaler: Object, status: dict[str, Any], wanted: tuple[Object, ...], now: int) -> None:
+        present = (autoscaler.get("status") or {}).get("conditions")
+        conditions = with_conditions(present, wanted, format_instant(now))
+        status = {**status, "conditions": conditions}
+        await write_status(self.tools, AUTOSCALERS, autoscaler, status, because="the metrics were looked at")

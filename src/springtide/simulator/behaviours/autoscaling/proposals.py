@@ -1,0 +1,292 @@
+"""How many replicas one metric asks for.
+
+Ratios are exact fractions, so that a target that is met exactly is met: nothing depends on how floats round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from springtide.cluster.resources import Object
+from springtide.quantity import Quantity
+from springtide.simulator.behaviours.autoscaling.metrics import Metrics
+from springtide.simulator.behaviours.autoscaling.readiness import Grouped, group
+from springtide.simulator.behaviours.pods import is_ready, phase
+
+_UNREADY = "did not receive metrics for targeted pods (pods might be unready)"
+_MOST = 2**31 - 1
+
+
+class Unmeasurable(Exception):
+    """A metric that says nothing; `reason` is for the condition."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a ratio may be from 1 before anything is done about it."""
+
+    down: Fraction = Fraction(1, 10)
+    up: Fraction = Fraction(1, 10)
+
+    def holds(self, ratio: Fraction) -> bool:
+        """Tell whether a ratio is close enough."""
+        return 1 - self.down <= ratio <= 1 + self.up
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is scaled, as the scale subresource and its pods show it."""
+
+    namespace: str
+    replicas: int
+    """How many there should be."""
+    present: int
+    """How many there are."""
+    pods: tuple[Object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a metric asks for."""
+
+    replicas: int
+    metric: str
+    """The metric in words, for messages."""
+    status: Object
+    """The entry of `status.currentMetrics`."""
+
+
+def propose(metric: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+    """Ask one metric of the spec; `Unmeasurable` where it says nothing."""
+    kind = metric["type"]
+    match kind:
+        case "Resource" | "ContainerResource":
+            source = metric["resource" if kind == "Resource" else "containerResource"]
+            return _resource(kind, source, workload, metrics, tolerance, now)
+        case "Pods":
+            return _pods(metric["pods"], workload, metrics, tolerance, now)
+        case "Object":
+            return _object(metric["object"], workload, metrics, tolerance, now)
+        case "External":
+            return _external(metric["external"], workload, metrics, tolerance, now)
+        case _:
+            raise Unmeasurable("InvalidMetricSourceType", f'unknown metric source type "{kind}"')
+
+
+def _resource(
+    kind: str, source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int
+) -> Proposal:
+    name, target, container = source["name"], source["target"], source.get("container", "")
+    reason = f"FailedGet{kind}Metric"
+    readings = _readings(name, workload, metrics, container, now)
+    if not readings:
+        message = f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
+        raise Unmeasurable(reason, f"failed to get {name} utilization: {message}")
+    identity = {"name": name} | ({"container": container} if container else {})
+    field = kind[0].lower() + kind[1:]
+    if target.get("averageValue") is not None:
+        goal = Quantity.parse(target["averageValue"]).milli
+        replicas, average = _by_value(reason, name, workload, readings, goal, tolerance, now)
+        status = {"type": kind, field: identity | {"current": {"averageValue": _amount(name, average)}}}
+        return Proposal(replicas, f"{name} resource", status)
+    goal = target.get("averageUtilization")
+    if goal is None:
+        message = "neither an average utilization target nor an average value (usage) target was set"
+        raise Unmeasurable(reason, f"invalid resource metric source: {message}")
+    requests = {pod["metadata"]["name"]: _request(pod, name, container, reason) for pod in workload.pods}
+    replicas, share, average = _by_utilization(reason, name, workload, readings, requests, goal, tolerance, now)
+    current = {"averageUtilization": share, "averageValue": _amount(name, average)}
+    of = "container resource" if container else "resource"
+    words = f"{name} {of} utilization (percentage of request)"
+    return Proposal(replicas, words, {"type": kind, field: identity | {"current": current}})
+
+
+def _by_utilization(
+    reason: str,
+    metric: str,
+    workload: Workload,
+    readings: Mapping[str, int],
+    requests: Mapping[str, int],
+    goal: int,
+    tolerance: Tolerance,
+    now: int,
+) -> tuple[int, int, int]:
+    """Compare what pods use with what they request; gives replicas, the share in percent and the average use."""
+    groups = _grouped(reason, workload, readings, metric, now)
+
+    def measure(use: Mapping[str, int]) -> tuple[Fraction, int]:
+        asked = sum(requests[name] for name in use)
+        if not asked:
+            raise Unmeasurable(reason, "no metrics returned matched known pods")
+        share = sum(use.values()) * 100 // asked
+        return Fraction(share, goal), share
+
+    ratio, share = measure(groups.readings)
+    average = sum(groups.readings.values()) // len(groups.readings)
+    missing = {name: requests[name] * max(100, goal) // 100 for name in groups.missing}
+    replicas = _weighed(workload.replicas, groups, ratio, missing, lambda use: measure(use)[0], tolerance)
+    return replicas, share, average
+
+
+def _by_value(
+    reason: str,
+    metric: str,
+    workload: Workload,
+    readings: Mapping[str, int],
+    goal: int,
+    tolerance: Tolerance,
+    now: int,
+) -> tuple[int, int]:
+    """Compare the average of pods with a goal; gives replicas and the average."""
+    groups = _grouped(reason, workload, readings, metric, now)
+
+    def measure(use: Mapping[str, int]) -> Fraction:
+        return Fraction(sum(use.values()) // len(use), goal)
+
+    average = sum(groups.readings.values()) // len(groups.readings)
+    missing = dict.fromkeys(groups.missing, goal)
+    return _weighed(workload.replicas, groups, measure(groups.readings), missing, measure, tolerance), average
+
+
+def _weighed(
+    current: int,
+    groups: Grouped,
+    ratio: Fraction,
+    missing: Mapping[str, int],
+    measure: Callable[[Mapping[str, int]], Fraction],
+    tolerance: Tolerance,
+) -> int:
+    """Scale by a ratio, on the safe side about pods that are not measured.
+
+    Those that are missing use all they may when fewer pods are asked for, and nothing when more are; those that are
+    not ready use nothing when more are. If that turns the answer around, nothing is done.
+    """
+    grows_with_unready = bool(groups.unready) and ratio > 1
+    if not grows_with_unready and not groups.missing:
+        return current if tolerance.holds(ratio) else ceil(ratio * len(groups.readings))
+    use = dict(groups.readings)
+    if ratio < 1:
+        use |= missing
+    elif ratio > 1:
+        use |= dict.fromkeys(groups.missing, 0)
+    if grows_with_unready:
+        use |= dict.fromkeys(groups.unready, 0)
+    careful = measure(use)
+    if tolerance.holds(careful) or (ratio < 1 < careful) or (careful < 1 < ratio):
+        return current
+    replicas = ceil(careful * len(use))
+    turned = (careful < 1 and replicas > current) or (careful > 1 and replicas < current)
+    return current if turned else replicas
+
+
+def _pods(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+    name, reason = source["metric"]["name"], "FailedGetPodsMetric"
+    readings = _readings(name, workload, metrics, "", now)
+    if not readings:
+        raise Unmeasurable(reason, f"unable to get metric {name}: no metrics returned from custom metrics API")
+    goal = _goal(source["target"], "averageValue", reason)
+    # Only the use of CPU depends on whether a pod is still starting: a custom metric named so does not.
+    replicas, average = _by_value(reason, "", workload, readings, goal, tolerance, now)
+    current = {"averageValue": _amount(name, average)}
+    return Proposal(
+        replicas, f"pods metric {name}", {"type": "Pods", "pods": {"metric": source["metric"], "current": current}}
+    )
+
+
+def _object(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+    name, described, reason = source["metric"]["name"], source["describedObject"], "FailedGetObjectMetric"
+    value = metrics.of_object(name, workload.namespace, described["kind"], described["name"], now)
+    if value is None:
+        where = f"{described['kind']} {workload.namespace}/{described['name']}"
+        raise Unmeasurable(
+            reason, f"unable to get metric {name}: no metrics returned from custom metrics API on {where}"
+        )
+    replicas, current = _by_total(value, source["target"], workload, tolerance, reason)
+    status = {"describedObject": described, "metric": source["metric"], "current": current}
+    return Proposal(replicas, f"{described['kind']} metric {name}", {"type": "Object", "object": status})
+
+
+def _external(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+    name, reason = source["metric"]["name"], "FailedGetExternalMetric"
+    value = metrics.external(name, workload.namespace, now)
+    if value is None:
+        message = f"unable to get external metric {workload.namespace}/{name}"
+        raise Unmeasurable(reason, f"{message}: no metrics returned from external metrics API")
+    replicas, current = _by_total(value, source["target"], workload, tolerance, reason)
+    status = {"metric": source["metric"], "current": current}
+    return Proposal(replicas, f"external metric {name}", {"type": "External", "external": status})
+
+
+def _by_total(value: int, target: Object, workload: Workload, tolerance: Tolerance, reason: str) -> tuple[int, Object]:
+    """Compare one value with a goal for all pods together, or for each of them."""
+    if target.get("averageValue") is not None:
+        goal = _goal(target, "averageValue", reason)
+        present = workload.present
+        close = present > 0 and tolerance.holds(Fraction(value, goal * present))
+        average = ceil(Fraction(value, present)) if present else value
+        return (present if close else min(_MOST, ceil(Fraction(value, goal)))), {"averageValue": _amount("", average)}
+    ratio = Fraction(value, _goal(target, "value", reason))
+    current = {"value": _amount("", value)}
+    if not workload.replicas:
+        return ceil(ratio), current
+    if tolerance.holds(ratio):
+        return workload.replicas, current
+    if not workload.pods:
+        raise Unmeasurable(reason, "no pods returned by selector while calculating replica count")
+    ready = sum(phase(pod) == "Running" and is_ready(pod) for pod in workload.pods)
+    return min(_MOST, ceil(ratio * ready)), current
+
+
+def _goal(target: Object, field: str, reason: str) -> int:
+    if target.get(field) is None:
+        raise Unmeasurable(reason, f"invalid metric source: no {field} target was set")
+    return Quantity.parse(target[field]).milli
+
+
+def _readings(metric: str, workload: Workload, metrics: Metrics, container: str, now: int) -> Mapping[str, int]:
+    """Read the pods that run: nothing else is measured."""
+    running = [pod["metadata"]["name"] for pod in workload.pods if phase(pod) == "Running"]
+    return metrics.of_pods(metric, workload.namespace, running, container, now)
+
+
+def _grouped(reason: str, workload: Workload, readings: Mapping[str, int], metric: str, now: int) -> Grouped:
+    groups = group(workload.pods, readings, metric, now)
+    if not groups.readings:
+        raise Unmeasurable(reason, _UNREADY)
+    return groups
+
+
+def _request(pod: Object, resource: str, container: str, reason: str) -> int:
+    """Add up what the containers of a pod that run all the time request, in thousandths; or give that of one."""
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    own = (spec.get("resources") or {}).get("requests")
+    if own and not container:
+        if resource not in own:
+            raise Unmeasurable(reason, f"missing pod-level request for {resource} in Pod {name}")
+        return Quantity.parse(own[resource]).milli
+    sidecars = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
+    chosen: Sequence[Object] = [each for each in (*spec["containers"], *sidecars) if container in ("", each["name"])]
+    if not chosen:
+        raise Unmeasurable(reason, f"container {container} not found in Pod {name}")
+    total = 0
+    for each in chosen:
+        requests = (each.get("resources") or {}).get("requests") or {}
+        if resource not in requests:
+            raise Unmeasurable(reason, f"missing request for {resource} in container {each['name']} of Pod {name}")
+        total += Quantity.parse(requests[resource]).milli
+    return total
+
+
+def _amount(resource: str, milli: int) -> str:
+    """Write thousandths as a quantity; memory in binary units where it comes to whole ones."""
+    units, rest = divmod(milli, 1000)
+    if resource == "memory" and not rest and units and units % 1024 == 0:
+        return str(Quantity.parse("1Ki") * (units // 1024))
+    return str(Quantity.parse(f"{milli}m"))

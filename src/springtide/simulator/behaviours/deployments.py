@@ -1,0 +1,184 @@
+"""Deployments: ReplicaSets of successive templates, of which the newest takes over from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Object
+from springtide.simulator.behaviours import rollout
+from springtide.simulator.behaviours.deployment_status import gives_up_at, status_of
+from springtide.simulator.behaviours.kinds import DEPLOYMENTS, REPLICA_SETS, owned, to_controller
+from springtide.simulator.behaviours.naming import template_hash
+from springtide.simulator.behaviours.owning import claim, create_once, owner_reference, write_status
+from springtide.simulator.behaviours.pods import created_at, is_terminating
+from springtide.simulator.behaviours.rollout import DESIRED, MOST, Bounds, Sizes, size, told
+
+HASH = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+_OWN_ANNOTATIONS = (REVISION, DESIRED, MOST, "kubectl.kubernetes.io/last-applied-configuration")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done about the ReplicaSets of a Deployment."""
+
+    create: Object | None
+    resize: Sizes
+    delete: tuple[Object, ...]
+    revision: int
+    """Of the newest template."""
+    status: dict[str, Any]
+
+
+def decide(deployment: Object, replica_sets: Sequence[Object], now: int) -> Plan:
+    """Take the next step of a rollout, if there is one to take."""
+    limits = rollout.bounds(deployment)
+    ordered = sorted(replica_sets, key=lambda item: (created_at(item), item["metadata"]["name"]))
+    new = _newest(deployment, ordered)
+    olds = [item for item in ordered if item is not new]
+    # The newest comes last in all that is told of them.
+    status = status_of(deployment, limits, new, [*olds, *([new] if new is not None else [])], now)
+    revision = _revision(new, olds)
+    if is_terminating(deployment):
+        return Plan(None, [], (), revision, status)
+    if deployment["spec"].get("paused") or rollout.was_scaled(limits, ordered):
+        return Plan(None, rollout.scaled_sizes(limits, new, olds), (), revision, status)
+    if new is None:
+        return _begin(deployment, limits, olds, revision, status)
+    resize = rollout.next_sizes(limits, new, olds)
+    done = not resize and not any(map(size, olds)) and told(new, "availableReplicas") == limits.wanted
+    return Plan(None, resize, _outlived(deployment, olds) if done else (), revision, status)
+
+
+def _begin(deployment: Object, limits: Bounds, olds: Sequence[Object], revision: int, status: dict[str, Any]) -> Plan:
+    """Make the ReplicaSet of a new template; where pods are recreated, only after all old ones are gone."""
+    if limits.recreate:
+        shrink = [(old, 0) for old in olds if size(old)]
+        if shrink or any(told(old, "replicas") or told(old, "terminatingReplicas") for old in olds):
+            return Plan(None, shrink, (), revision, status)
+    return Plan(_replica_set(deployment, limits, olds, revision), [], (), revision, status)
+
+
+def _newest(deployment: Object, ordered: Sequence[Object]) -> Object | None:
+    """Find the ReplicaSet of the template as it is now."""
+    template = _bare(deployment["spec"]["template"])
+    return next((item for item in ordered if _bare(item["spec"]["template"]) == template), None)
+
+
+def _bare(template: Object) -> Object:
+    metadata = template.get("metadata") or {}
+    labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def _revision_of(item: Object) -> int:
+    text = (item["metadata"].get("annotations") or {}).get(REVISION, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _revision(new: Object | None, olds: Sequence[Object]) -> int:
+    """Number the newest template: after all others, also when it is an old one come back."""
+    newest_old = max(map(_revision_of, olds), default=0)
+    return max(newest_old + 1, _revision_of(new) if new is not None else 0)
+
+
+def _outlived(deployment: Object, olds: Sequence[Object]) -> tuple[Object, ...]:
+    """List the ReplicaSets beyond the history that is kept, the oldest revision first."""
+    limit = deployment["spec"].get("revisionHistoryLimit", 10)
+    idle = [old for old in olds if not is_terminating(old)]
+    idle.sort(key=lambda item: (_revision_of(item), created_at(item), item["metadata"]["name"]))
+    return tuple(old for old in idle[: max(0, len(idle) - int(limit))] if not told(old, "replicas") and not size(old))
+
+
+def _replica_set(deployment: Object, limits: Bounds, olds: Sequence[Object], revision: int) -> Object:
+    template, metadata = deployment["spec"]["template"], deployment["metadata"]
+    mark = template_hash(template, int((deployment.get("status") or {}).get("collisionCount") or 0))
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH: mark}
+    selector = deployment["spec"]["selector"]
+    passed_on = {
+        name: value for name, value in (metadata.get("annotations") or {}).items() if name not in _OWN_ANNOTATIONS
+    }
+    return {
+        "apiVersion": REPLICA_SETS.api_version,
+        "kind": REPLICA_SETS.kind,
+        "metadata": {
+            "name": f"{metadata['name']}-{mark}",
+            "namespace": metadata["namespace"],
+            "labels": labels,
+            "annotations": {**passed_on, REVISION: str(revision), **_counts(limits)},
+            "ownerReferences": [owner_reference(deployment, DEPLOYMENTS)],
+        },
+        "spec": {
+            "replicas": rollout.first_size(limits, olds),
+            "minReadySeconds": deployment["spec"].get("minReadySeconds", 0),
+            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH: mark}},
+            "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
+        },
+    }
+
+
+def _counts(limits: Bounds) -> dict[str, str]:
+    return {DESIRED: str(limits.wanted), MOST: str(limits.most)}
+
+
+class Deployments(Controller):
+    """The Deployment controller."""
+
+    name = "deployment"
+    watches = (Watch(owned(DEPLOYMENTS)), Watch(owned(REPLICA_SETS), to_controller("Deployment")))
+    permissions = (
+        Permission(DEPLOYMENTS, ("get", "list", "watch", "patch")),
+        Permission(DEPLOYMENTS, ("patch",), "status"),
+        Permission(REPLICA_SETS, ("get", "list", "watch", "create", "patch", "delete")),
+    )
+    workers = 4
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:
+        """Take one step, and tell how far the rollout is."""
+        item = self.tools.store(self.watches[0].cached).get(key)
+        if item is None:
+            return None
+        replica_sets = await claim(
+            self.tools, DEPLOYMENTS, item, of=owned(REPLICA_SETS), selector=item["spec"].get("selector")
+        )
+        plan = decide(item, replica_sets, now)
+        await self._act(item, plan)
+        item = await self._number(item, _newest(item, replica_sets), plan.revision)
+        await write_status(self.tools, DEPLOYMENTS, item, plan.status, because="the rollout has moved")
+        at = gives_up_at(item, plan.status)
+        return None if at is None else Again(at=max(at, now + 1))
+
+    async def _act(self, item: Object, plan: Plan) -> None:
+        name, limits = item["metadata"]["name"], rollout.bounds(item)
+        if plan.create is not None:
+            because = f"Deployment {name} has a new template, its revision {plan.revision}"
+            await create_once(self.tools, REPLICA_SETS, plan.create, because=because)
+        for replica_set, wanted in plan.resize:
+            await self._resize(replica_set, wanted, limits, f"Deployment {name} wants {limits.wanted} pods")
+        for replica_set in plan.delete:
+            because = f"Deployment {name} keeps {item['spec'].get('revisionHistoryLimit', 10)} old revisions"
+            await self.tools.client.delete(REPLICA_SETS, of=replica_set, because=because)
+
+    async def _resize(self, replica_set: Object, wanted: int, limits: Bounds, because: str) -> None:
+        noted = replica_set["metadata"].get("annotations") or {}
+        counts = _counts(limits)
+        if size(replica_set) != wanted or any(noted.get(name) != count for name, count in counts.items()):
+            change = {"metadata": {"annotations": counts}, "spec": {"replicas": wanted}}
+            reason = f"{because}: {size(replica_set)} → {wanted} of this revision"
+            await self.tools.client.patch(REPLICA_SETS, Patch.merge(change), of=replica_set, because=reason)
+
+    async def _number(self, item: Object, new: Object | None, revision: int) -> Object:
+        """Write the revision to where people look for it: the Deployment, and a ReplicaSet that came back."""
+        if new is None:
+            return item
+        change = Patch.merge({"metadata": {"annotations": {REVISION: str(revision)}}})
+        because = f"the template is revision {revision}"
+        if _revision_of(new) != revision:
+            await self.tools.client.patch(REPLICA_SETS, change, of=new, because=because, exact=False)
+        if _revision_of(item) != revision:
+            return await self.tools.client.patch(DEPLOYMENTS, change, of=item, because=because)
+        return item

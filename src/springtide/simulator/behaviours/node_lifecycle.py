@@ -1,0 +1,114 @@
+"""What the cluster makes of the reports of its nodes: conditions, taints, and pods that nobody can vouch for."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from springtide.apis.forecast import format_instant
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.cluster.errors import Conflict, NotFound
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Object, key_of
+from springtide.simulator.behaviours import pods as state
+from springtide.simulator.behaviours.conditions import condition, with_conditions
+from springtide.simulator.behaviours.kinds import ALL_NODES, ALL_PODS, NODES, ON_NODE, PODS, to_node
+from springtide.simulator.behaviours.kubelet import is_lost
+from springtide.simulator.behaviours.predicates import CORDON, NOT_READY, UNREACHABLE
+from springtide.simulator.behaviours.settings import DEFAULT, LOST, Settings
+
+_OURS = (NOT_READY, UNREACHABLE, CORDON["key"])
+
+
+def silent_at(node: Object, settings: Settings) -> int | None:
+    """Tell when a lost node counts as one that is not heard of; None: it is heard of. At once, if it says not when."""
+    if not is_lost(node):
+        return None
+    try:
+        return parse_instant(node["metadata"]["annotations"][LOST]) + settings.node_grace
+    except ValueError:
+        return 0
+
+
+def wanted_taints(node: Object, now: str) -> list[Object]:
+    """Give the taints that a node should have: those of its condition and its cordon, and all that others gave it."""
+    spec = node.get("spec") or {}
+    present = spec.get("taints") or []
+    ready = (condition(node, "Ready") or {}).get("status")
+    marks = [CORDON] if spec.get("unschedulable") else []
+    if ready is None:
+        marks.append({"key": NOT_READY, "effect": "NoSchedule"})
+    elif ready != "True":
+        key = NOT_READY if ready == "False" else UNREACHABLE
+        marks += [{"key": key, "effect": "NoSchedule"}, {"key": key, "effect": "NoExecute"}]
+    kept = [taint for taint in present if taint["key"] not in _OURS or _is_one_of(taint, marks)]
+    added = [mark for mark in marks if not _is_one_of(mark, present)]
+    # Pods tolerate some taints for a while only, and the while is counted from here.
+    return [{**taint, "timeAdded": now} if _lacks_time(taint) else taint for taint in [*kept, *added]]
+
+
+def _is_one_of(taint: Object, listed: list[Object]) -> bool:
+    return any(taint["key"] == other["key"] and taint["effect"] == other["effect"] for other in listed)
+
+
+def _lacks_time(taint: Object) -> bool:
+    return taint["effect"] == "NoExecute" and "timeAdded" not in taint
+
+
+class NodeLifecycle(Controller):
+    """Turns silence into conditions, and conditions into taints."""
+
+    name = "node-lifecycle"
+    watches = (Watch(ALL_NODES), Watch(ALL_PODS, to_node))
+    permissions = (
+        Permission(NODES, ("get", "list", "watch", "patch")),
+        Permission(NODES, ("patch",), "status"),
+        Permission(PODS, ("get", "list", "watch")),
+        Permission(PODS, ("patch",), "status"),
+    )
+    settings: ClassVar[Settings] = DEFAULT
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:
+        """Bring condition, taints and pods of a node in line with what is heard of it."""
+        node = self.tools.store(ALL_NODES).get(key)
+        if node is None:
+            return None
+        silent = silent_at(node, self.settings)
+        if silent is not None and silent <= now:
+            node = await self._mark_unknown(node, now)
+        taints = wanted_taints(node, format_instant(now))
+        if taints != ((node.get("spec") or {}).get("taints") or []):
+            change = Patch.merge({"spec": {"taints": taints or None}})
+            await self.tools.client.patch(NODES, change, of=node, because="the condition of the node has changed")
+        if (condition(node, "Ready") or {}).get("status") in ("False", "Unknown"):
+            await self._mark_pods(key.name, now)
+        return Again(at=silent) if silent is not None and silent > now else None
+
+    async def _mark_unknown(self, node: Object, now: int) -> Object:
+        if (condition(node, "Ready") or {}).get("status") == "Unknown":
+            return node
+        unknown = {
+            "type": "Ready",
+            "status": "Unknown",
+            "reason": "NodeStatusUnknown",
+            "message": "Kubelet stopped posting node status.",
+        }
+        conditions = with_conditions((node.get("status") or {}).get("conditions"), [unknown], format_instant(now))
+        change = Patch.merge({"status": {"conditions": conditions}})
+        because = f"nothing was heard of the node for {self.settings.node_grace} s"
+        return await self.tools.client.patch(NODES, change, of=node, because=because, subresource="status")
+
+    async def _mark_pods(self, node: str, now: int) -> None:
+        """Let no pod count as ready of which nobody knows whether it runs."""
+        for pod in self.tools.store(ALL_PODS).by(ON_NODE, node):
+            if not state.is_ready(pod):
+                continue
+            unready = {**(condition(pod, "Ready") or {}), "status": "False"}
+            conditions = with_conditions(pod["status"]["conditions"], [unready], format_instant(now))
+            change = Patch.merge({"status": {"conditions": conditions}})
+            try:
+                await self.tools.client.patch(
+                    PODS, change, of=pod, because="its node is not ready", subresource="status"
+                )
+            except (Conflict, NotFound) as changed:
+                self.tools.log.info("pod %s: %s", key_of(pod), changed)

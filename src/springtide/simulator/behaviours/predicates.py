@@ -1,0 +1,138 @@
+"""Whether a pod may run on a node, and how well it would fit: pure functions of the two, worded as the scheduler does.
+
+Reasons that a node is refused come in the order in which the scheduler asks: of a node that fails several questions
+only the first tells, but of the resources that run short all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from springtide.cluster.resources import Object
+from springtide.simulator.behaviours.conditions import is_true
+from springtide.simulator.behaviours.requirements import all_hold
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+CORDON: Object = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+"""The taint of a node that was made unschedulable."""
+
+_MOST_SCORE = 100
+_SCORED = ("cpu", "memory")
+
+Amounts = Mapping[str, int]
+"""Resources in billionths, the precision of quantities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a node has for pods, and what those take that are there."""
+
+    node: Object
+    taints: tuple[Object, ...]
+    allocatable: Amounts
+    """Without `pods`, which is a count."""
+    most_pods: int
+    used: Amounts
+    pods: int
+
+
+def refusals(pod: Object, needs: Amounts, room: Room) -> tuple[str, ...]:
+    """Tell why a pod cannot run on a node; nothing: it can."""
+    spec, node = pod["spec"], room.node
+    tolerations = spec.get("tolerations") or ()
+    if (node.get("spec") or {}).get("unschedulable") and not tolerates(tolerations, CORDON):
+        return ("node(s) were unschedulable",)
+    if room.taints and untolerated(tolerations, room.taints, ("NoSchedule", "NoExecute")):
+        return ("node(s) had untolerated taint(s)",)
+    if not chooses(spec, node):
+        return ("node(s) didn't match Pod's node affinity/selector",)
+    return shortages(needs, room)
+
+
+def shortages(needs: Amounts, room: Room) -> tuple[str, ...]:
+    """Tell which resources a node has too little of."""
+    short = ["Too many pods"] if room.pods + 1 > room.most_pods else []
+    short += [
+        f"Insufficient {name}"
+        for name, amount in needs.items()
+        if amount > 0 and amount > room.allocatable.get(name, 0) - room.used.get(name, 0)
+    ]
+    return tuple(short)
+
+
+def chooses(spec: Object, node: Object) -> bool:
+    """Tell whether a pod's node selector and required node affinity allow a node."""
+    labels = node["metadata"].get("labels") or {}
+    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return True
+    fields = {"metadata.name": node["metadata"]["name"]}
+    return any(_term_holds(term, labels, fields) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _term_holds(term: Object, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+    """Tell whether one of several alternatives holds; an empty one holds for no node."""
+    expressions, on_fields = term.get("matchExpressions"), term.get("matchFields")
+    return bool(expressions or on_fields) and all_hold(expressions, labels) and all_hold(on_fields, fields)
+
+
+def effective_taints(node: Object) -> tuple[Object, ...]:
+    """List the taints of a node; one that does not report ready yet counts as tainted before anybody has done so."""
+    listed = list((node.get("spec") or {}).get("taints") or ())
+    if not is_true(node, "Ready") and not any(taint["key"] in (NOT_READY, UNREACHABLE) for taint in listed):
+        listed.append({"key": NOT_READY, "effect": "NoSchedule"})
+    return tuple(listed)
+
+
+def untolerated(
+    tolerations: Sequence[Object], listed: Iterable[Object], effects: tuple[str, ...]
+) -> tuple[Object, ...]:
+    """List the taints of these effects that nothing tolerates."""
+    return tuple(taint for taint in listed if taint["effect"] in effects and not tolerates(tolerations, taint))
+
+
+def tolerates(tolerations: Iterable[Object], taint: Object) -> bool:
+    """Tell whether one of the tolerations puts up with a taint."""
+    return any(is_tolerated_by(toleration, taint) for toleration in tolerations)
+
+
+def is_tolerated_by(toleration: Object, taint: Object) -> bool:
+    """Tell whether a toleration puts up with a taint; without a key it does so with every one."""
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if (toleration.get("operator") or "Equal") == "Exists":
+        return True
+    return bool((toleration.get("value") or "") == (taint.get("value") or ""))
+
+
+def score(pod: Object, needs: Amounts, room: Room) -> tuple[int, int]:
+    """Judge a node that a pod may run on, the higher the better: taints to avoid first, then what stays free."""
+    avoided = untolerated(pod["spec"].get("tolerations") or (), room.taints, ("PreferNoSchedule",))
+    parts = [
+        max(0, room.allocatable[name] - room.used.get(name, 0) - needs.get(name, 0))
+        * _MOST_SCORE
+        // room.allocatable[name]
+        for name in _SCORED
+        if room.allocatable.get(name)
+    ]
+    return -len(avoided), sum(parts) // len(parts) if parts else 0
+
+
+def told(nodes: int, refused: Iterable[tuple[str, ...]]) -> str:
+    """Word why no node takes a pod: how many nodes, and how many of them for which reason."""
+    if not nodes:
+        return "no nodes available to schedule pods"
+    counts: dict[str, int] = {}
+    for reasons in refused:
+        for reason in reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    listed = sorted(f"{count} {reason}" for reason, count in counts.items())
+    return f"0/{nodes} nodes are available: {', '.join(listed)}."

@@ -1,0 +1,148 @@
+"""ReplicaSets and ReplicationControllers: so many pods of one template, whichever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.cluster.errors import ApiError, Forbidden, Invalid
+from springtide.cluster.resources import Key, Object, Resource
+from springtide.simulator.behaviours import pods as state
+from springtide.simulator.behaviours.conditions import with_conditions
+from springtide.simulator.behaviours.kinds import (
+    ALL_PODS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    owned,
+    to_controller,
+)
+from springtide.simulator.behaviours.naming import free_names
+from springtide.simulator.behaviours.owning import claim, create_once, delete_pod, pod_exists, pod_from, write_status
+from springtide.simulator.behaviours.requirements import selects
+from springtide.simulator.behaviours.victims import surplus
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done about the pods of one controller."""
+
+    missing: int
+    surplus: tuple[Object, ...]
+    status: dict[str, Any]
+    again: Again | None
+
+
+def decide(item: Object, pods: Sequence[Object], now: int) -> Plan:
+    """Compare the pods that are there with how many should be."""
+    spec = item["spec"]
+    wanted, grace = int(spec.get("replicas", 1)), int(spec.get("minReadySeconds") or 0)
+    active = [pod for pod in pods if state.is_active(pod)]
+    going = sum(state.is_terminating(pod) and not state.is_finished(pod) for pod in pods)
+    available = [at for pod in active if (at := state.available_at(pod, grace)) is not None]
+    later = [at for at in available if at > now]
+    labels = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
+    everything = {"matchLabels": labels}
+    leaving = "deletionTimestamp" in item["metadata"]
+    return Plan(
+        missing=0 if leaving else max(0, wanted - len(active)),
+        surplus=() if leaving else tuple(surplus(active, wanted, now)),
+        status={
+            "replicas": len(active),
+            "fullyLabeledReplicas": sum(selects(everything, pod["metadata"].get("labels") or {}) for pod in active)
+            or None,
+            "readyReplicas": sum(state.is_ready(pod) for pod in active) or None,
+            "availableReplicas": len(available) - len(later) or None,
+            "terminatingReplicas": going or None,
+            "observedGeneration": item["metadata"].get("generation"),
+        },
+        again=Again(at=min(later)) if later else None,
+    )
+
+
+def failure_conditions(item: Object, failure: ApiError | None, now: int) -> list[Object] | None:
+    """Give the conditions that tell of a pod that could not be made, or that do not any more; None: no conditions."""
+    present = (item.get("status") or {}).get("conditions") or []
+    if failure is None:
+        return [entry for entry in present if entry["type"] != "ReplicaFailure"] or None
+    told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": failure.message}
+    return with_conditions(present, [told], format_instant(now))
+
+
+class _Replicas(Controller):
+    """Keeps the number of pods of one controller; the two kinds differ in how they write their selector."""
+
+    resource: ClassVar[Resource]
+    workers = 4
+
+    def selector(self, item: Object) -> Object:
+        """Give the selector, in the way that ReplicaSets write it."""
+        raise NotImplementedError
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:
+        """Make or delete as many pods as it takes, and tell the count."""
+        item = self.tools.store(self.watches[0].cached).get(key)
+        if item is None:
+            return None
+        pods = await claim(self.tools, self.resource, item, of=ALL_PODS, selector=self.selector(item))
+        plan = decide(item, pods, now)
+        failure = await self._act(item, plan)
+        status = {**plan.status, "conditions": failure_conditions(item, failure, now)}
+        await write_status(self.tools, self.resource, item, status, because="the number of pods has changed")
+        if failure is not None:
+            raise failure
+        return plan.again
+
+    async def _act(self, item: Object, plan: Plan) -> ApiError | None:
+        """Carry a plan out; give the error for which a pod could not be made."""
+        namespace, wanted = item["metadata"]["namespace"], item["spec"].get("replicas", 1)
+        because = f"{self.resource.kind} {item['metadata']['name']} has {plan.status['replicas']} of {wanted} pods"
+        names = free_names(item, lambda name: pod_exists(self.tools, namespace, name))
+        for name in islice(names, plan.missing):
+            pod = pod_from(item["spec"]["template"], item, self.resource, name)
+            try:
+                await create_once(self.tools, PODS, pod, because=because)
+            except (Forbidden, Invalid) as failure:
+                return failure
+        for pod in plan.surplus:
+            await delete_pod(self.tools, pod, because=because)
+        return None
+
+
+def _permissions(resource: Resource) -> tuple[Permission, ...]:
+    return (
+        Permission(resource, ("get", "list", "watch")),
+        Permission(resource, ("patch",), "status"),
+        Permission(PODS, ("get", "list", "watch", "create", "patch", "delete")),
+    )
+
+
+class ReplicaSets(_Replicas):
+    """The ReplicaSet controller."""
+
+    name = "replicaset"
+    resource = REPLICA_SETS
+    watches = (Watch(owned(REPLICA_SETS)), Watch(ALL_PODS, to_controller("ReplicaSet")))
+    permissions = _permissions(REPLICA_SETS)
+
+    def selector(self, item: Object) -> Object:
+        """Take the selector as it is."""
+        return dict(item["spec"]["selector"])
+
+
+class ReplicationControllers(_Replicas):
+    """The ReplicationController controller."""
+
+    name = "replicationcontroller"
+    resource = REPLICATION_CONTROLLERS
+    watches = (Watch(owned(REPLICATION_CONTROLLERS)), Watch(ALL_PODS, to_controller("ReplicationController")))
+    permissions = _permissions(REPLICATION_CONTROLLERS)
+
+    def selector(self, item: Object) -> Object:
+        """Read the plain map; without one, the labels of the template select."""
+        labels = item["spec"].get("selector") or (item["spec"]["template"].get("metadata") or {}).get("labels")
+        return {"matchLabels": labels or {}}

@@ -1,0 +1,252 @@
+"""Decisions of single behaviours: victims, predicates, taints, evictions, counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.simulator.behaviours.objects import NOW, live_pod
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.resources import Object
+from springtide.simulator.behaviours import ordinals, replica_sets
+from springtide.simulator.behaviours.naming import child_name, free_names, template_hash
+from springtide.simulator.behaviours.node_lifecycle import silent_at, wanted_taints
+from springtide.simulator.behaviours.predicates import chooses, is_tolerated_by
+from springtide.simulator.behaviours.requirements import selects
+from springtide.simulator.behaviours.settings import LOST, Settings
+from springtide.simulator.behaviours.shares import share
+from springtide.simulator.behaviours.taint_eviction import leaves_at
+from springtide.simulator.behaviours.victims import DELETION_COST, by_worth
+
+SPARED = live_pod("spared", uid="0")
+
+
+@pytest.mark.parametrize(
+    "victim",
+    [
+        pytest.param(live_pod("v", node=None, phase="Pending"), id="unbound"),
+        pytest.param(live_pod("v", phase="Pending"), id="pending"),
+        pytest.param(live_pod("v", ready_for=None), id="unready"),
+        pytest.param(live_pod("v", annotations={DELETION_COST: "-5"}), id="cheap"),
+        pytest.param(live_pod("v", ready_for=10), id="ready for a short time"),
+        pytest.param(live_pod("v", restarts=3), id="restarted"),
+        pytest.param(live_pod("v", age=3, ready_for=900), id="young"),
+        pytest.param(live_pod("v", uid="-"), id="alike but for the uid"),
+    ],
+)
+def test_the_pod_that_is_worth_less_goes_first(victim: Object) -> None:
+    assert by_worth([SPARED, victim], NOW) == [victim, SPARED]
+
+
+def test_of_pods_that_share_a_node_one_goes_before_those_that_do_not() -> None:
+    pods = [live_pod("a", node="x"), live_pod("b", node="y"), live_pod("c", node="y")]
+    assert by_worth(pods, NOW)[0]["metadata"]["name"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "missing", "surplus"),
+    [
+        pytest.param(2, [live_pod("a")], 1, [], id="one is missing"),
+        pytest.param(1, [live_pod("a"), live_pod("b", ready_for=None)], 0, ["b"], id="one too many"),
+        pytest.param(1, [live_pod("a", going=True)], 1, [], id="one that goes does not count"),
+        pytest.param(1, [live_pod("a", phase="Failed")], 1, [], id="one that failed does not count"),
+        pytest.param(0, [live_pod("a", phase="Succeeded")], 0, [], id="one that ended is not deleted"),
+    ],
+)
+def test_a_replica_set_makes_up_the_difference(
+    replicas: int, pods: list[Object], missing: int, surplus: list[str]
+) -> None:
+    item = {"metadata": {}, "spec": {"replicas": replicas, "template": {}}}
+    plan = replica_sets.decide(item, pods, NOW)
+    assert (plan.missing, [pod["metadata"]["name"] for pod in plan.surplus]) == (missing, surplus)
+
+
+def test_a_pod_counts_as_available_after_the_time_it_must_be_ready() -> None:
+    item = {"metadata": {}, "spec": {"replicas": 2, "template": {}, "minReadySeconds": 60}}
+    plan = replica_sets.decide(item, [live_pod("a", ready_for=60), live_pod("b", ready_for=50)], NOW)
+    assert (plan.status["readyReplicas"], plan.status["availableReplicas"]) == (2, 1)
+    assert plan.again is not None
+    assert plan.again.at == NOW + 10
+
+
+@pytest.mark.parametrize(
+    ("value", "total", "up", "expected"),
+    [
+        pytest.param(3, 10, True, 3, id="count"),
+        pytest.param("3", 10, True, 3, id="count as text"),
+        pytest.param("25%", 10, True, 3, id="up"),
+        pytest.param("25%", 10, False, 2, id="down"),
+        pytest.param("50%", 10, True, 5, id="exact"),
+    ],
+)
+def test_shares_are_rounded_as_told(value: Any, total: int, up: bool, expected: int) -> None:
+    assert share(value, total, up=up) == expected
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param(None, False, id="none selects nothing"),
+        pytest.param({}, True, id="empty selects everything"),
+        pytest.param({"matchLabels": {"app": "web"}}, True, id="label"),
+        pytest.param({"matchLabels": {"app": "db"}}, False, id="other label"),
+        pytest.param({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}, True, id="In"),
+        pytest.param({"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["web"]}]}, True, id="NotIn"),
+        pytest.param({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, False, id="DoesNotExist"),
+        pytest.param({"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["4"]}]}, True, id="Gt"),
+        pytest.param({"matchExpressions": [{"key": "n", "operator": "Lt", "values": ["5"]}]}, False, id="Lt"),
+        pytest.param({"matchExpressions": [{"key": "app", "operator": "Gt", "values": ["1"]}]}, False, id="no number"),
+    ],
+)
+def test_selectors_select(selector: Object | None, expected: bool) -> None:
+    assert selects(selector, {"app": "web", "n": "5"}) is expected
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        pytest.param([{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}], True, id="label"),
+        pytest.param([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}], True, id="name"),
+        pytest.param([{}], False, id="an empty term takes no node"),
+        pytest.param([], False, id="no terms"),
+        pytest.param([{}, {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}], True, id="one of two"),
+    ],
+)
+def test_required_affinity_chooses_nodes(terms: list[Object], expected: bool) -> None:
+    node = {"metadata": {"name": "a", "labels": {"zone": "z"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    assert chooses({"affinity": {"nodeAffinity": required}}, node) is expected
+
+
+@pytest.mark.parametrize(
+    ("toleration", "expected"),
+    [
+        pytest.param({"operator": "Exists"}, True, id="everything"),
+        pytest.param({"key": "k", "operator": "Exists"}, True, id="any value"),
+        pytest.param({"key": "k", "value": "v"}, True, id="Equal is understood"),
+        pytest.param({"key": "k", "value": "w"}, False, id="another value"),
+        pytest.param({"key": "l", "operator": "Exists"}, False, id="another key"),
+        pytest.param({"key": "k", "value": "v", "effect": "NoExecute"}, False, id="another effect"),
+    ],
+)
+def test_tolerations_tolerate(toleration: Object, expected: bool) -> None:
+    assert is_tolerated_by(toleration, {"key": "k", "value": "v", "effect": "NoSchedule"}) is expected
+
+
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": format_instant(NOW)}
+FOREIGN = {"key": "x", "effect": "NoExecute", "timeAdded": format_instant(NOW)}
+
+
+@pytest.mark.parametrize(
+    ("taints", "tolerations", "expected"),
+    [
+        pytest.param([], [], None, id="no taints"),
+        pytest.param([{**FOREIGN, "effect": "NoSchedule"}], [], None, id="another effect"),
+        pytest.param([FOREIGN], [], NOW, id="at once"),
+        pytest.param([UNREACHABLE], [], NOW + 300, id="trouble is put up with for a while"),
+        pytest.param([UNREACHABLE], [{"operator": "Exists"}], None, id="for ever"),
+        pytest.param([UNREACHABLE], [{"operator": "Exists", "tolerationSeconds": 7}], NOW + 7, id="for so long"),
+        pytest.param([UNREACHABLE, FOREIGN], [{"key": "x", "operator": "Exists"}], NOW + 300, id="the first of two"),
+        pytest.param([{"key": "x", "effect": "NoExecute"}], [], None, id="not before its time is written"),
+    ],
+)
+def test_pods_leave_when_a_taint_is_not_tolerated_any_more(
+    taints: list[Object], tolerations: list[Object], expected: int | None
+) -> None:
+    pod = live_pod(tolerations=tolerations)
+    assert leaves_at(pod, {"spec": {"taints": taints}}, Settings()) == expected
+
+
+@pytest.mark.parametrize(
+    ("ready", "spec", "expected"),
+    [
+        pytest.param("True", {}, [], id="ready"),
+        pytest.param(None, {}, [("not-ready", "NoSchedule")], id="not booted"),
+        pytest.param("False", {}, [("not-ready", "NoSchedule"), ("not-ready", "NoExecute")], id="not ready"),
+        pytest.param("Unknown", {}, [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")], id="silent"),
+        pytest.param("True", {"unschedulable": True}, [("unschedulable", "NoSchedule")], id="cordoned"),
+        pytest.param(
+            "True",
+            {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}, {"key": "x", "effect": "y"}]},
+            [("x", "y")],
+            id="old marks go and others' stay",
+        ),
+    ],
+)
+def test_taints_follow_the_condition(ready: str | None, spec: Object, expected: list[tuple[str, str]]) -> None:
+    conditions = [{"type": "Ready", "status": ready}] if ready else []
+    taints = wanted_taints({"spec": spec, "status": {"conditions": conditions}}, "now")
+    assert [(taint["key"].removeprefix("node.kubernetes.io/"), taint["effect"]) for taint in taints] == expected
+    assert all(("timeAdded" in taint) is (taint["effect"] == "NoExecute") for taint in taints)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        pytest.param({}, None, id="not lost"),
+        pytest.param({LOST: format_instant(NOW)}, NOW + 40, id="lost"),
+        pytest.param({LOST: "true"}, 0, id="lost since who knows when"),
+    ],
+)
+def test_a_lost_node_is_silent_after_a_while(annotations: dict[str, str], expected: int | None) -> None:
+    assert silent_at({"metadata": {"annotations": annotations}}, Settings()) == expected
+
+
+def stateful(replicas: int, **spec: Any) -> Object:
+    return {"metadata": {"name": "db"}, "spec": {"replicas": replicas, "template": {}, **spec}}
+
+
+def member(number: int, revision: str = "new", **more: Any) -> Object:
+    return live_pod(f"db-{number}", labels={"controller-revision-hash": revision}, **more)
+
+
+PARALLEL = {"podManagementPolicy": "Parallel"}
+
+
+@pytest.mark.parametrize(
+    ("item", "pods", "create", "delete"),
+    [
+        pytest.param(stateful(3), [], (0,), [], id="one at a time"),
+        pytest.param(stateful(3, **PARALLEL), [], (0, 1, 2), [], id="all at once"),
+        pytest.param(stateful(3), [member(0, ready_for=None)], (), [], id="wait for the first"),
+        pytest.param(stateful(3, **PARALLEL), [member(0, ready_for=None)], (1, 2), [], id="wait for nobody"),
+        pytest.param(stateful(2, ordinals={"start": 5}), [member(5)], (6,), [], id="from another ordinal on"),
+        pytest.param(stateful(1), [member(0), member(1), member(2)], (), ["db-2"], id="the highest goes first"),
+        pytest.param(stateful(1), [member(0), member(1), member(2, going=True)], (), [], id="one goes at a time"),
+        pytest.param(stateful(1, **PARALLEL), [member(0), member(1), member(2)], (), ["db-2", "db-1"], id="all go"),
+        pytest.param(stateful(1), [member(0, phase="Failed")], (), ["db-0"], id="what failed is replaced"),
+        pytest.param(stateful(2), [member(0, "old"), member(1, "old")], (), ["db-1"], id="update from the top"),
+        pytest.param(stateful(2), [member(0, "old"), member(1)], (), ["db-0"], id="update the next"),
+        pytest.param(
+            stateful(2, updateStrategy={"type": "OnDelete"}), [member(0, "old"), member(1)], (), [], id="no update"
+        ),
+        pytest.param(
+            stateful(2, updateStrategy={"rollingUpdate": {"partition": 1}}),
+            [member(0, "old"), member(1)],
+            (),
+            [],
+            id="down to the partition",
+        ),
+    ],
+)
+def test_a_stateful_set_takes_one_step(
+    item: Object, pods: list[Object], create: tuple[int, ...], delete: list[str]
+) -> None:
+    plan = ordinals.decide(item, pods, "old", "new", NOW)
+    assert (plan.create, [pod["metadata"]["name"] for pod in plan.delete]) == (create, delete)
+
+
+def test_names_follow_from_the_owner_and_pass_over_taken_ones() -> None:
+    owner = {"metadata": {"name": "web", "uid": "u"}}
+    first, second = child_name(owner, 0), child_name(owner, 1)
+    names = free_names(owner, lambda name: name == first)
+    assert next(names) == second
+    assert child_name({"metadata": {"name": "web", "uid": "v"}}, 0) != first
+    assert len(child_name({"metadata": {"name": "x" * 253, "uid": "u"}}, 0)) == 63
+
+
+def test_templates_are_told_apart_whatever_the_order_of_their_fields() -> None:
+    assert template_hash({"a": 1, "b": 2}) == template_hash({"b": 2, "a": 1})
+    assert template_hash({"a": 1}) != template_hash({"a": 2})
+    assert template_hash({"a": 1}) != template_hash({"a": 1}, salt=1)

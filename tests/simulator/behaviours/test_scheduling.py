@@ -1,0 +1,201 @@
+"""Which pod goes to which node, when, and what is said of pods that none takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.simulator.behaviours.cluster import Cluster, node, play, pod
+
+from springtide.cluster.resources import Object, Resource
+from springtide.simulator import behaviours
+from springtide.simulator.behaviours.kinds import NODES, PODS
+
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+SMALL = [node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2")]
+TAINTED = [node("a", spec={"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}), node("b", cpu="100m")]
+TOLERATION = {"key": "gpu", "operator": "Equal", "value": "yes"}
+
+
+def affinity(*terms: Object) -> Object:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"nodeAffinity": required}
+
+
+def scheduled(item: Object) -> Object:
+    found: Object = next(one for one in item["status"]["conditions"] if one["type"] == "PodScheduled")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "expected"),
+    [
+        pytest.param(SMALL, {}, "c", id="most to spare"),
+        pytest.param([node("b"), node("a")], {}, "a", id="ties by name"),
+        pytest.param(SMALL, {"nodeSelector": {"kubernetes.io/hostname": "b"}}, "b", id="node selector"),
+        pytest.param(
+            SMALL,
+            {"affinity": affinity({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]})},
+            "a",
+            id="affinity by name",
+        ),
+        pytest.param(TAINTED, {"tolerations": [TOLERATION]}, "a", id="tolerated taint"),
+        pytest.param(
+            [node("a", spec={"taints": [{"key": "x", "effect": "PreferNoSchedule"}]}), node("b", cpu="1")],
+            {},
+            "b",
+            id="taint to avoid outweighs room",
+        ),
+        pytest.param(
+            [node("a", spec={"unschedulable": True}), node("b")],
+            {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"kubernetes.io/hostname": "a"}},
+            "a",
+            id="cordon is tolerated by who tolerates everything",
+        ),
+    ],
+)
+def test_a_pod_goes_to_the_best_node_that_is_fit(nodes: list[Object], spec: dict[str, Any], expected: str) -> None:
+    async def story(cluster: Cluster) -> None:
+        for item in nodes:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        cluster.create(PODS, pod("p", **spec))
+        await cluster.passes(10)
+        assert cluster.get(PODS, "p")["spec"].get("nodeName") == expected
+        assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "message"),
+    [
+        pytest.param([], {}, "no nodes available to schedule pods", id="no nodes"),
+        pytest.param(SMALL, {"cpu": "3"}, "0/3 nodes are available: 3 Insufficient cpu.", id="too large"),
+        pytest.param(
+            TAINTED,
+            {},
+            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).",
+            id="several reasons",
+        ),
+        pytest.param(
+            [node("a", pods="0", cpu="0"), node("b", spec={"unschedulable": True})],
+            {},
+            "0/2 nodes are available: 1 Insufficient cpu, 1 Too many pods, 1 node(s) were unschedulable.",
+            id="all that runs short, and a cordon",
+        ),
+        pytest.param(
+            SMALL,
+            {"nodeSelector": {"disk": "ssd"}},
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+            id="selector",
+        ),
+    ],
+)
+def test_a_pod_that_no_node_takes_says_why(nodes: list[Object], spec: dict[str, Any], message: str) -> None:
+    async def story(cluster: Cluster) -> None:
+        for item in nodes:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        cluster.create(PODS, pod("p", **spec))
+        await cluster.passes(10)
+        told = scheduled(cluster.get(PODS, "p"))
+        assert (told["status"], told["reason"], told["message"]) == ("False", "Unschedulable", message)
+        assert "nodeName" not in cluster.get(PODS, "p")["spec"]
+
+    play(story)
+
+
+def test_pods_that_wait_are_tried_again_when_there_is_a_chance_and_only_then() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(PODS, pod("p", cpu="3"))
+        cluster.create(NODES, node("small", cpu="2"))
+        await cluster.passes(60)
+        writes = len(cluster.written)
+        await cluster.passes(86_400)
+        assert len(cluster.written) == writes
+        cluster.create(PODS, pod("filler", cpu="2"))
+        cluster.create(NODES, node("large", cpu="4"))
+        await cluster.passes(60)
+        assert cluster.get(PODS, "p")["spec"]["nodeName"] == "large"
+        cluster.create(PODS, pod("q", cpu="2"))
+        await cluster.passes(10)
+        assert "nodeName" not in cluster.get(PODS, "q")["spec"]
+        cluster.delete(PODS, "filler")
+        await cluster.passes(60)
+        assert cluster.get(PODS, "q")["spec"]["nodeName"] == "small"
+
+    play(story)
+
+
+def test_a_node_that_has_not_booted_takes_no_pods() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a"))
+        cluster.create(PODS, pod("p"))
+        await cluster.passes(10)
+        assert "nodeName" not in cluster.get(PODS, "p")["spec"]
+        await cluster.passes(25)
+        assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+    play(story)
+
+
+def test_the_most_important_pod_comes_first_then_the_oldest() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 10})
+        for name, more in (("z-old", {}), ("a-new", {}), ("urgent", {"priorityClassName": "high"})):
+            cluster.create(PODS, pod(name, cpu="1", **more))
+            await cluster.passes(5)
+        cluster.create(NODES, node("a", cpu="2"))
+        await cluster.passes(60)
+        bound = [item["metadata"]["name"] for item in cluster.all(PODS) if item["spec"].get("nodeName")]
+        assert bound == ["urgent", "z-old"]
+
+    play(story)
+
+
+def test_gated_pods_wait_for_their_gates() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a"))
+        cluster.create(PODS, pod("p", schedulingGates=[{"name": "example.com/quota"}]))
+        await cluster.passes(60)
+        assert scheduled(cluster.get(PODS, "p"))["reason"] == "SchedulingGated"
+        cluster.patch(PODS, "p", {"spec": {"schedulingGates": None}})
+        await cluster.passes(10)
+        assert cluster.get(PODS, "p")["spec"]["nodeName"] == "a"
+
+    play(story)
+
+
+def test_pods_of_other_schedulers_are_left_alone_but_counted() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a", cpu="1"))
+        cluster.create(PODS, pod("theirs", schedulerName="packer"))
+        cluster.create(PODS, pod("placed", cpu="800m", nodeName="a"))
+        await cluster.passes(60)
+        cluster.create(PODS, pod("ours"))
+        await cluster.passes(10)
+        assert "conditions" not in cluster.get(PODS, "theirs")["status"]
+        assert scheduled(cluster.get(PODS, "ours"))["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+
+    play(story)
+
+
+def test_no_node_is_ever_given_more_than_it_has() -> None:
+    async def story(cluster: Cluster) -> None:
+        for number in range(4):
+            cluster.create(NODES, node(f"node-{number}", cpu="2", pods="3"))
+        for number in range(20):
+            cluster.create(PODS, pod(f"p-{number:02}", cpu=("300m", "700m", "1100m")[number % 3]))
+        await cluster.passes(60)
+        used: dict[str, list[int]] = {}
+        for item in cluster.all(PODS):
+            cpu = item["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+            used.setdefault(item["spec"].get("nodeName", ""), []).append(int(cpu[:-1]))
+        waiting = used.pop("")
+        assert all(sum(amounts) <= 2000 and len(amounts) <= 3 for amounts in used.values())
+        # Nobody waits who would still fit.
+        room = [2000 - sum(amounts) for amounts in used.values() if len(amounts) < 3]
+        assert all(amount > free for amount in waiting for free in room)
+
+    play(story, controllers=(*behaviours.NODES, *behaviours.SCHEDULING))
