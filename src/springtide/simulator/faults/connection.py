@@ -1,0 +1,266 @@
+"""What a process sees of the API server: the calls of the port, over a network that fails.
+
+A request has left the process as soon as its `permit` let it pass. From then on it belongs to the network: it arrives
+and takes effect even if the process stops meanwhile, unless the connection is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from springtide.cluster.errors import ConnectionLost, Gone, Invalid, RequestTimeout
+from springtide.cluster.port import (
+    UNCONDITIONAL,
+    Event,
+    Page,
+    Patch,
+    Precondition,
+    Propagation,
+    Write,
+)
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.simulator.faults.fate import Dice, Fate
+from springtide.simulator.faults.stream import Stream
+from springtide.simulator.faults.weather import Weather
+from springtide.simulator.processes import Cuttable
+from springtide.simulator.time import VirtualLoop
+
+T = TypeVar("T")
+
+_REPLAYED = 25
+"""The most versions by which a stream begins too early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent(Write):
+    """A write that left a process: by whom, when, and computed from what; for those who watch it take effect."""
+
+    sender: str = ""
+    at: float = 0.0
+    precondition: Precondition = UNCONDITIONAL
+
+
+class Connection:
+    """The connection of one process, from its start to its crash."""
+
+    def __init__(
+        self,
+        inner: Cuttable,
+        *,
+        loop: VirtualLoop,
+        random: Random,
+        weather: Weather,
+        identity: str,
+        left: Callable[[Sent], None],
+        crossed: Callable[[], None],
+    ) -> None:
+        self._inner = inner
+        self._loop = loop
+        self._dice = Dice(weather, random)
+        self._weather = weather
+        self._identity = identity
+        self._left = left
+        self._crossed = crossed
+
+    def cut(self) -> None:
+        """Let nothing more take effect, not even what is under way."""
+        self._inner.cut()
+
+    async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
+        """Read one object."""
+        return await self._request(lambda: self._inner.get(resource, key, subresource=subresource))
+
+    async def list(
+        self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
+    ) -> Page:
+        """Read a page of objects; one at version 0 may be old."""
+        dice = self._dice
+        if continue_ and dice.happens(dice.faults.expired):
+            msg = "The provided continue parameter is too old to display a consistent list result."
+            raise Gone(msg)
+
+        async def read() -> Page:
+            page = await self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact)
+            if version != "0" or not dice.happens(dice.faults.stale):
+                return page
+            older = str(max(1, int(page.version) - dice.below(_REPLAYED)))
+            try:
+                return await self._inner.list(selection, limit=limit, version=older, exact=True)
+            except Gone:
+                return page
+
+        return await self._request(read)
+
+    async def watch(
+        self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Tell what happens: late, again, or not to the end."""
+        dice, faults = self._dice, self._dice.faults
+        await self._request(_nothing)
+        if initial_events and not self._weather.watch_list:
+            msg = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+            raise Invalid(msg)
+        if version not in ("", "0"):
+            if dice.happens(faults.expired):
+                msg = f"too old resource version: {version}"
+                raise Gone(msg)
+            if not initial_events and dice.happens(faults.replay):
+                version = str(max(1, int(version) - dice.below(_REPLAYED)))
+        lagging = dice.happens(faults.lag)
+        stream = Stream(self._loop, lag=lambda: dice.up_to(dice.faults.longest_lag if lagging else dice.faults.latency))
+        breaking = self._break_later(stream) if dice.happens(faults.cut) else None
+        events = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
+        self._weather.opened(stream)
+        pump = self._loop.create_owned_task(None, _pump(stream, events))
+        try:
+            while (event := await stream.read()) is not None:
+                self._crossed()
+                yield event
+        finally:
+            self._weather.closed(stream)
+            pump.cancel()
+            if breaking is not None:
+                breaking.cancel()
+
+    async def create(
+        self,
+        resource: Resource,
+        body: Object,
+        write: Write,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+    ) -> Object:
+        """Create an object."""
+
+        def send(sent: Write) -> Awaitable[Object]:
+            return self._inner.create(resource, body, sent, namespace=namespace, name=name, subresource=subresource)
+
+        return await self._write(write, send, UNCONDITIONAL)
+
+    async def patch(
+        self,
+        resource: Resource,
+        key: Key,
+        patch: Patch,
+        write: Write,
+        *,
+        subresource: str = "",
+        precondition: Precondition = UNCONDITIONAL,
+    ) -> Object:
+        """Change one object."""
+
+        def send(sent: Write) -> Awaitable[Object]:
+            return self._inner.patch(resource, key, patch, sent, subresource=subresource, precondition=precondition)
+
+        return await self._write(write, send, precondition)
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        write: Write,
+        *,
+        precondition: Precondition = UNCONDITIONAL,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Ask an object to go."""
+
+        def send(sent: Write) -> Awaitable[None]:
+            return self._inner.delete(
+                resource, key, sent, precondition=precondition, propagation=propagation, grace_seconds=grace_seconds
+            )
+
+        await self._write(write, send, precondition)
+
+    async def _write(self, write: Write, send: Callable[[Write], Awaitable[T]], precondition: Precondition) -> T:
+        sent: list[Sent] = []
+
+        def permit() -> None:
+            write.permit()
+            left = Sent(
+                write.manager,
+                write.because,
+                write.dry_run,
+                sender=self._identity,
+                at=self._loop.time(),
+                precondition=precondition,
+            )
+            self._left(left)
+            sent.append(left)
+
+        conditional = precondition.version != ""
+        return await self._request(lambda: send(sent[0]), permit=permit, conditional=conditional)
+
+    async def _request(
+        self, call: Callable[[], Awaitable[T]], *, permit: Callable[[], None] | None = None, conditional: bool = False
+    ) -> T:
+        fate = self._dice.fate(conditional=conditional)
+        self._crossed()
+        await asyncio.sleep(fate.queued)
+        if permit is not None:
+            permit()
+        answer: asyncio.Future[T] = self._loop.create_future()
+        self._loop.create_owned_task(None, self._travel(call, fate, answer))
+        try:
+            return await answer
+        finally:
+            self._crossed()
+
+    async def _travel(self, call: Callable[[], Awaitable[T]], fate: Fate, answer: asyncio.Future[T]) -> None:
+        """Bring a request to the server and its answer back, whatever becomes of the process that waits for it."""
+        if fate.patience is not None:
+            self._loop.call_later(fate.patience, _fail, answer, RequestTimeout("nothing came back in time"))
+        await asyncio.sleep(fate.there)
+        if self._weather.down:
+            _fail(answer, ConnectionLost("connection refused"))
+            return
+        if fate.refused is not None:
+            await asyncio.sleep(fate.back)
+            _fail(answer, fate.refused)
+            return
+        try:
+            result = await call()
+        except Exception as failure:  # whatever it is, it is for the process that asked
+            await asyncio.sleep(fate.back)
+            _fail(answer, failure)
+            return
+        await asyncio.sleep(fate.back)
+        if fate.lost is not None:
+            _fail(answer, fate.lost)
+        elif not answer.done():
+            answer.set_result(result)
+
+    def _break_later(self, stream: Stream) -> asyncio.TimerHandle:
+        dice = self._dice
+        failures: tuple[Exception | None, ...] = (
+            None,
+            ConnectionLost("connection reset by peer"),
+            Gone("the resourceVersion for the provided watch is too old")
+            if dice.happens(dice.faults.expired)
+            else None,
+        )
+        return self._loop.call_later(
+            dice.up_to(dice.faults.stream_life), stream.break_off, failures[dice.below(len(failures))]
+        )
+
+
+async def _nothing() -> None:
+    """Ask for nothing but whether the server is there."""
+
+
+async def _pump(stream: Stream, events: AsyncGenerator[Event, None]) -> None:
+    async with aclosing(events) as closing:
+        await stream.pump(closing)
+
+
+def _fail(answer: asyncio.Future[Any], failure: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(failure)

@@ -1,0 +1,128 @@
+"""How badly the world treats those who live in it: how often each fault strikes, and how hard.
+
+Only what the contract of the Kubernetes API allows is in here. A write may fail before or after it took effect, an
+answer may never come, a stream may break, lag or repeat itself, history may be gone, a process may die or stop for a
+while. But an acknowledged write is stored, events of one stream are in order, and versions never go back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """The profiles by name."""
+
+    NONE = "none"
+    LIGHT = "light"
+    HEAVY = "heavy"
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Probabilities are for each request or stream; times are seconds of virtual time; 0 switches a fault off."""
+
+    latency: float = 0.0
+    """The longest that a request or its answer usually travels."""
+    slow: float = 0.0
+    """How often a request takes up to `longest_travel` instead, perhaps longer than its sender waits for the answer."""
+    longest_travel: float = 4.0
+    """The longest from leaving to taking effect; leadership is safe while it is shorter than the lease's margin."""
+
+    conflict: float = 0.0
+    """A conditional write is refused: somebody else was faster, as far as the writer can tell."""
+    throttled: float = 0.0
+    """429, with a time to come back."""
+    failed_before: float = 0.0
+    """500, 503 or a broken connection, before anything happened."""
+    failed_after: float = 0.0
+    """500, a broken connection or a timeout, after the write took effect."""
+    timeout_before: float = 0.0
+    """Nothing happens, and nothing comes back."""
+
+    cut: float = 0.0
+    """A stream breaks, or ends, after up to `stream_life` seconds."""
+    stream_life: float = 120.0
+    lag: float = 0.0
+    """How often a stream is a lagging one; each stream, and so each kind, for itself."""
+    longest_lag: float = 0.0
+    replay: float = 0.0
+    """A stream begins at an older version than was asked for, and repeats what was told before."""
+    expired: float = 0.0
+    """A watch, or a further page of a list, is answered with 410."""
+    stale: float = 0.0
+    """A list at version 0 shows an older state."""
+    no_watch_list: float = 0.0
+    """How often a world has a server that does not know WatchList."""
+
+    compact_every: float = 0.0
+    """Mean time between compactions of the history."""
+    outage_every: float = 0.0
+    """Mean time between restarts of the API server: all streams break, and nobody answers for a while."""
+    longest_outage: float = 15.0
+    crash_every: float = 0.0
+    """Mean time between crashes of a process."""
+    longest_downtime: float = 60.0
+    pause_every: float = 0.0
+    """Mean time between pauses of a process: nothing of it runs, and time goes on."""
+    longest_pause: float = 45.0
+    node_loss_every: float = 0.0
+    """Mean time between losses of a node, where the scenario has nodes."""
+    longest_node_loss: float = 1200.0
+    """How long a lost node stays away at most: long enough for its pods to be given up, or not."""
+
+    @classmethod
+    def of(cls, severity: Severity) -> Faults:
+        """Give the profile of a name."""
+        return _PROFILES[severity]
+
+    def but(self, **changes: float) -> Faults:
+        """Give these faults with some of them changed."""
+        return replace(self, **changes)
+
+
+_LIGHT = Faults(
+    latency=0.05,
+    slow=0.005,
+    conflict=0.01,
+    throttled=0.01,
+    failed_before=0.01,
+    failed_after=0.005,
+    timeout_before=0.002,
+    cut=0.1,
+    lag=0.1,
+    longest_lag=5.0,
+    replay=0.05,
+    expired=0.02,
+    stale=0.5,
+    compact_every=3600.0,
+    outage_every=86_400.0,
+    crash_every=43_200.0,
+    pause_every=43_200.0,
+    node_loss_every=172_800.0,
+)
+
+_HEAVY = Faults(
+    latency=0.5,
+    slow=0.05,
+    conflict=0.05,
+    throttled=0.05,
+    failed_before=0.05,
+    failed_after=0.05,
+    timeout_before=0.02,
+    cut=0.7,
+    lag=0.4,
+    longest_lag=20.0,
+    replay=0.3,
+    expired=0.15,
+    stale=0.8,
+    no_watch_list=0.3,
+    compact_every=60.0,
+    outage_every=400.0,
+    crash_every=200.0,
+    pause_every=150.0,
+    node_loss_every=3600.0,
+)
+
+_PROFILES = {Severity.NONE: Faults(), Severity.LIGHT: _LIGHT, Severity.HEAVY: _HEAVY}

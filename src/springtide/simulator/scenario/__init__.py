@@ -1,0 +1,60 @@
+"""Scenarios: stories of a cluster that tests tell in a few lines, and that the simulator plays.
+
+::
+
+    outcome = (
+        Scenario("a calendar follows its days", start="2026-12-23T12:00:00Z")
+        .given(calendar("holidays", dates=["2026-12-24", "2026-12-25"]))
+        .running(CalendarController, replicas=2)
+        .at("6h", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
+        .under(Severity.HEAVY)
+        .always(OnlyTheLeaderWrites(), StoresFollowTheServer())
+        .run("2d", seed=7)
+    )
+
+    assert outcome.object("Calendar", "holidays")["status"]["nextDates"] == ["2026-12-25"]
+
+`docs/scenarios.md` explains every word of it.
+"""
+
+from springtide.simulator.scenario.actions import (
+    compact,
+    crash,
+    create,
+    delete,
+    edit,
+    lose,
+    pause,
+    restart_server,
+    scale,
+)
+from springtide.simulator.scenario.invariants import (
+    Broken,
+    Invariant,
+    NobodyChangesWhatIsShared,
+    NothingIsOverwrittenUnseen,
+    OnlyTheLeaderWrites,
+    StoresFollowTheServer,
+)
+from springtide.simulator.scenario.outcome import Outcome
+from springtide.simulator.scenario.scenario import Scenario
+
+__all__ = [
+    "Broken",
+    "Invariant",
+    "NobodyChangesWhatIsShared",
+    "NothingIsOverwrittenUnseen",
+    "OnlyTheLeaderWrites",
+    "Outcome",
+    "Scenario",
+    "StoresFollowTheServer",
+    "compact",
+    "crash",
+    "create",
+    "delete",
+    "edit",
+    "lose",
+    "pause",
+    "restart_server",
+    "scale",
+]

@@ -1,0 +1,230 @@
+"""A scenario: what is there, what runs, what happens when, and what must hold; played in virtual time.
+
+Scenarios are values: every word gives a new one, so that tests can share a beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.forecast import format_instant
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.controller import Cached, Controller
+from springtide.cluster.lease import Leadership
+from springtide.cluster.manager import Manager, ManagerSettings
+from springtide.cluster.modes import Mode
+from springtide.cluster.reflector import ReflectorSettings
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.store import Store
+from springtide.quantity import parse_span
+from springtide.simulator.faults.profile import Faults, Severity
+from springtide.simulator.processes import Incarnation, Main
+from springtide.simulator.scenario.actions import Action, create
+from springtide.simulator.scenario.invariants import Broken, Invariant
+from springtide.simulator.scenario.outcome import Outcome
+from springtide.simulator.scenario.stores import WatchedStore
+from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.trace import Entry
+from springtide.simulator.world import World
+
+T = TypeVar("T")
+
+_LINES_OF_A_FAILURE = 12
+_CALM_WATCH = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Something that happens once, or (with a period) again and again, from some second on."""
+
+    after: int
+    action: Action
+    every: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Replicas:
+    """Processes that run the same controllers, of which one leads."""
+
+    controllers: tuple[type[Controller], ...]
+    name: str
+    count: int
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A story. Times are spans since its start (`90s`, `2h`, `1d12h`)."""
+
+    name: str
+    start: str = "2026-01-05T00:00:00Z"
+    objects: tuple[Object, ...] = ()
+    replicas: tuple[_Replicas, ...] = ()
+    programs: tuple[tuple[str, Main], ...] = ()
+    behaviours: tuple[type[Controller], ...] = ()
+    events: tuple[_Event, ...] = ()
+    faults: Faults = Faults()  # noqa: RUF009 - it is frozen
+    invariants: tuple[Callable[[], Invariant], ...] = ()
+    settle: int = 0
+    listener: Callable[[Entry], None] | None = None
+
+    def given(self, *objects: Object) -> Scenario:
+        """Have objects in the cluster from the start; namespaces that they name are made."""
+        return replace(self, objects=(*self.objects, *objects))
+
+    def running(
+        self,
+        *controllers: type[Controller],
+        replicas: int = 1,
+        name: str = "springtide",
+        mode: Mode = Mode.ACT,
+    ) -> Scenario:
+        """Run controllers, in so many processes (`springtide-0`, …); with more than one, they elect a leader."""
+        return replace(self, replicas=(*self.replicas, _Replicas(controllers, name, replicas, mode)))
+
+    def running_program(self, name: str, main: Main) -> Scenario:
+        """Run a process of any other kind, under the same faults."""
+        return replace(self, programs=(*self.programs, (name, main)))
+
+    def behaving(self, *behaviours: type[Controller]) -> Scenario:
+        """Let the cluster itself do something: nodes, workloads, scheduling; nothing ever happens to these."""
+        return replace(self, behaviours=(*self.behaviours, *behaviours))
+
+    def at(self, when: str, *actions: Action) -> Scenario:
+        """Let something happen at a time."""
+        return replace(self, events=(*self.events, *(_Event(parse_span(when), action) for action in actions)))
+
+    def every(self, period: str, *actions: Action) -> Scenario:
+        """Let something happen again and again, the first time after one period."""
+        seconds = parse_span(period)
+        return replace(self, events=(*self.events, *(_Event(seconds, action, seconds) for action in actions)))
+
+    def under(self, faults: Faults | Severity) -> Scenario:
+        """Let things go wrong."""
+        return replace(self, faults=Faults.of(faults) if isinstance(faults, Severity) else faults)
+
+    def always(self, *invariants: Callable[[], Invariant]) -> Scenario:
+        """Demand something of every step; an invariant is made anew for every run."""
+        return replace(self, invariants=(*self.invariants, *invariants))
+
+    def settling(self, span: str) -> Scenario:
+        """End all faults and events before the end, so that everything can come to rest; part of the duration."""
+        return replace(self, settle=parse_span(span))
+
+    def told_to(self, listener: Callable[[Entry], None]) -> Scenario:
+        """Tell somebody of every entry of the trace as it is made."""
+        return replace(self, listener=listener)
+
+    def run(self, duration: str, *, seed: int = 0) -> Outcome:
+        """Play it; raises `Broken` where an invariant does not hold, and whatever a process failed with."""
+        start = parse_instant(self.start)
+        return run(lambda clock: self._play(clock, parse_span(duration), seed), start=start)
+
+    async def _play(self, clock: VirtualClock, duration: int, seed: int) -> Outcome:
+        world = World(start=clock.start, seed=seed, faults=self.faults, listener=self.listener)
+        judges = [invariant() for invariant in self.invariants]
+        try:
+            await self._set_up(world, judges)
+            for event in self.events:
+                world.run_beside(_happen(world, event, duration - self.settle))
+            world.disturb()
+            if self.settle:
+                await world.until(clock.start + duration - self.settle)
+                world.calm()
+            await world.until(clock.start + duration)
+            for judge in judges:
+                judge.end(world)
+        except Broken as broken:
+            raise Broken(self._account(world, seed, str(broken))) from None
+        finally:
+            await world.close()
+        return Outcome(world, seed)
+
+    async def _set_up(self, world: World, judges: list[Invariant]) -> None:
+        world.install(all_crds(Flavour.EXTENDED))
+        for judge in judges:
+            judge.begin(world)
+        world.observe(_judged(world, lambda judge, written: judge.wrote(world, written), judges))
+        world.observe_departures(_judged(world, lambda judge, sent: judge.left(world, sent), judges))
+        world.begin()
+        await create(*self.objects)(world)
+        if self.behaviours:
+            world.run_beside(_behaving(world, self.behaviours))
+        for group in self.replicas:
+            for number in range(group.count):
+                world.add_process(f"{group.name}-{number}", _managing(world, group, judges))
+        for name, main in self.programs:
+            world.add_process(name, main)
+
+    def _account(self, world: World, seed: int, words: str) -> str:
+        lines = [entry.as_line() for entry in world.trace.entries[-_LINES_OF_A_FAILURE:]]
+        at = format_instant(world.clock.now())
+        return "\n".join([f"{self.name}: {words}", f"  at {at}, with seed {seed}; the last writes were:", *lines])
+
+
+def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
+    """Make the program of a replica: a manager with the controllers of its group."""
+
+    async def main(incarnation: Incarnation) -> None:
+        def make_store(cached: Cached) -> Store[Any]:
+            def stepped(judge: Invariant, step: tuple[Store[Any], Key | None]) -> None:
+                judge.stepped(world, incarnation.identity, cached.selection, *step)
+
+            return WatchedStore(cached, _judged(world, stepped, judges))
+
+        transport, clock, random = incarnation.transport, incarnation.clock, incarnation.random
+        elected = (
+            Leadership(transport, clock, identity=incarnation.identity, random=random) if group.count > 1 else None
+        )
+        await Manager(
+            transport,
+            clock,
+            group.controllers,
+            random=random,
+            leadership=elected,
+            mode=group.mode,
+            settings=ManagerSettings() if world.disturbed else _calm(),
+            make_store=make_store,
+        ).run()
+
+    return main
+
+
+def _calm() -> ManagerSettings:
+    """Let watches last: they are begun anew to spread clients over servers, and here is one, which never tires."""
+    return ManagerSettings(reflector=ReflectorSettings(shortest_watch=_CALM_WATCH, longest_watch=_CALM_WATCH))
+
+
+async def _behaving(world: World, behaviours: tuple[type[Controller], ...]) -> None:
+    """Run what Kubernetes itself does, out of reach of all faults."""
+    settings = replace(_calm(), pausable=False, field_manager_prefix="")
+    await Manager(
+        world.transport(), world.clock, behaviours, random=world.random("behaviours"), settings=settings
+    ).run()
+
+
+def _judged(world: World, ask: Callable[[Invariant, T], None], judges: list[Invariant]) -> Callable[[T], None]:
+    """Put a question to all judges; the world ends where one of them finds something broken."""
+
+    def observe(observed: T) -> None:
+        try:
+            for judge in judges:
+                ask(judge, observed)
+        except Broken as broken:
+            # Not raised here: this is in the middle of a verb or a process, which would take it for an answer.
+            world.fail(broken)
+
+    return observe
+
+
+async def _happen(world: World, event: _Event, last: int) -> None:
+    at = event.after
+    while at <= last:
+        await world.clock.sleep_until(world.clock.start + at)
+        await event.action(world)
+        if event.every is None:
+            return
+        at += event.every

@@ -1,0 +1,162 @@
+"""What happened in a simulated world: every effective write, when, by whom, and because of what.
+
+The trace is the record that runs are compared by: the same scenario with the same seed gives the same bytes, on any
+machine. So it holds nothing that depends on the run, and leaves out what every write changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.resources import Object
+from springtide.simulator.api.server import Written
+
+_ABSENT = object()
+_LONGEST_VALUE = 80
+_NAMES = ("type", "name", "key", "uid")
+_HOLDERS = frozenset({"spec", "status", "metadata.annotations", "metadata.labels"})
+"""Parts that come and go with what is in them: what is told is their contents."""
+_VERBS = {"create/binding": "bind", "create/eviction": "evict"}
+"""Subresources that are verbs of their own to people."""
+_BOOKKEEPING = frozenset({"resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink"})
+_HEARTBEATS = frozenset({("Lease", "spec.renewTime")})
+"""Changes that only say that somebody is still there: a trace would hold little else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the trace."""
+
+    at: int
+    actor: str
+    verb: str
+    kind: str
+    namespace: str
+    name: str
+    change: dict[str, list[Any]]
+    because: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the line as scripts read it."""
+        return {
+            "at": format_instant(self.at),
+            "actor": self.actor,
+            "verb": self.verb,
+            "object": {"kind": self.kind, "namespace": self.namespace, "name": self.name},
+            "change": self.change,
+            "because": self.because,
+        }
+
+    def as_line(self) -> str:
+        """Give the line as people read it."""
+        named = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        told = "; ".join(f"{path}: {_short(old)} → {_short(new)}" for path, (old, new) in self.change.items())
+        why = f"  ({self.because})" if self.because else ""
+        return f"{format_instant(self.at)}  {self.actor}  {self.verb} {self.kind} {named}  {told}{why}"
+
+
+class Trace:
+    """Collects entries; whoever wants to show them as they come listens."""
+
+    def __init__(self, listener: Callable[[Entry], None] | None = None) -> None:
+        self.entries: list[Entry] = []
+        self._listener = listener
+
+    def record(self, written: Written) -> None:
+        """Take down a write, unless nothing in it is worth telling."""
+        change = changes(written.old, written.new, written.resource.kind)
+        verb = _VERBS.get(written.verb) or written.verb.partition("/")[0]
+        if not change and verb not in ("create", "delete"):
+            return
+        entry = Entry(
+            at=written.at,
+            actor=written.write.manager,
+            verb=verb,
+            kind=written.resource.kind,
+            namespace=written.key.namespace,
+            name=written.key.name,
+            change=change,
+            because=written.write.because,
+        )
+        self.entries.append(entry)
+        if self._listener is not None:
+            self._listener(entry)
+
+    def as_bytes(self) -> bytes:
+        """Write the whole trace as JSON lines."""
+        encoder = msgspec.json.Encoder()
+        return b"".join(encoder.encode(entry.as_json()) + b"\n" for entry in self.entries)
+
+
+def changes(old: Object | None, new: Object | None, kind: str) -> dict[str, list[Any]]:
+    """Tell what a write changed, as paths with the value before and after, null where there was or is none."""
+    if new is None:
+        return {}
+    found: dict[str, list[Any]] = {}
+    if old is None:
+        for path, value in _created(new):
+            found[path] = [None, value]
+        return found
+    for path, before, after in _differences(old, new, ""):
+        told = [None if before is _ABSENT else before, None if after is _ABSENT else after]
+        if (kind, path) not in _HEARTBEATS and told != [None, None]:
+            found[path] = told
+    return found
+
+
+def _created(new: Object) -> Iterator[tuple[str, Any]]:
+    """Give the parts of a new object that somebody wrote."""
+    for key, value in new.items():
+        if key == "metadata":
+            for name, part in value.items():
+                if name not in _BOOKKEEPING and name not in ("name", "namespace"):
+                    yield f"metadata.{name}", part
+        elif key not in ("apiVersion", "kind") and value not in ({}, []):
+            yield key, value
+
+
+def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if old is new or old == new:
+        return
+    if path in _HOLDERS:
+        old, new = {} if old is _ABSENT else old, {} if new is _ABSENT else new
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            if path == "metadata" and key in _BOOKKEEPING:
+                continue
+            yield from _differences(old.get(key, _ABSENT), new.get(key, _ABSENT), _step(path, key))
+        return
+    before, after = _by_name(old), _by_name(new)
+    if before is not None and after is not None:
+        for name in [*before, *(name for name in after if name not in before)]:
+            yield from _differences(before.get(name, _ABSENT), after.get(name, _ABSENT), f"{path}[{name}]")
+    else:
+        yield path, old, new
+
+
+def _by_name(value: Any) -> dict[str, Any] | None:
+    """Give the entries of a list by what tells them apart, such as the type of conditions; None where nothing does."""
+    if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
+        return None
+    for key in _NAMES:
+        named = {entry[key]: entry for entry in value if isinstance(entry.get(key), str)}
+        if len(named) == len(value):
+            return named
+    return None
+
+
+def _step(path: str, key: str) -> str:
+    """Write one more step of a path; a name with dots of its own is set apart."""
+    if "." in key or "/" in key:
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def _short(value: Any) -> str:
+    text = "-" if value is None else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
