@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import importlib
 
-BENCHMARKS = ("bench.startup", "bench.manifests", "bench.almanac.cron")
+BENCHMARKS = (
+    "bench.startup",
+    "bench.manifests",
+    "bench.almanac.cron",
+    "bench.virtual_time",
+    "bench.workqueue",
+    "bench.store",
+    "bench.scenarios",
+)
 
 
 def main() -> None:
