@@ -21,11 +21,11 @@ $(VENV)/.bench-installed: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
-run: $(VENV)/.installed ## Show what the examples will do over the next week (the embedded cluster is not built yet)
-	@echo "The embedded cluster does not exist yet. What exists: check, preview, explain-budget, convert and crds."
-	@echo "This is 'springtide preview' on an example; try '$(BIN)/springtide --help' next."
+run: $(VENV)/.installed ## Simulate an example over four virtual days (the embedded cluster is not built yet)
+	@echo "The embedded cluster does not exist yet: this is a simulated one, in virtual time."
+	@echo "It runs 'springtide simulate examples/simulated-shop.yaml'; try '$(BIN)/springtide --help' next."
 	@echo
-	@$(BIN)/springtide preview examples/scheduled-capacity.yaml
+	@$(BIN)/springtide simulate examples/simulated-shop.yaml --from 2026-12-23 --for 4d
 
 test: $(VENV)/.installed ## Run all tests that need no network and no Go (minutes)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
@@ -46,7 +46,7 @@ crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
 bench: $(VENV)/.bench-installed ## Measure side by side with the alternatives, in one run
 	$(BIN)/python -m bench
 
-soak: $(VENV)/.installed ## Run the long tests: thousands of fuzzed manifests and random schedules
+soak: $(VENV)/.installed ## Run the long tests: fuzzed manifests, random schedules, a thousand worlds under faults
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -m "soak or not soak"
 
 e2e: ## Run end-to-end tests on a real control plane (there are none yet)

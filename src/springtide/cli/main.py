@@ -13,6 +13,10 @@ from springtide import __version__
 _COMMANDS = {
     "check": ("springtide.cli.check", "Find every problem of manifests, each with its place and its fix."),
     "preview": ("springtide.cli.preview", "Show what manifests will do over time: a picture, or data."),
+    "simulate": (
+        "springtide.cli.simulate",
+        "Run the real controllers on manifests, over virtual days in seconds.",
+    ),
     "explain-budget": (
         "springtide.cli.explain_budget",
         "Tell how many nodes may be disrupted, by reason, and why.",

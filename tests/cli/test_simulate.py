@@ -1,0 +1,152 @@
+"""`springtide simulate`: what people and scripts get."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+
+CALENDAR = """
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata: {name: freeze}
+spec: {timeZone: Europe/Berlin, dates: [2026-12-24]}
+"""
+
+
+@pytest.fixture
+def calendar(tmp_path: Path) -> Path:
+    file = tmp_path / "calendar.yaml"
+    file.write_text(CALENDAR)
+    return file
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_lines_tell_when_what_changed_by_whom_and_why(run: Run, calendar: Path) -> None:
+    result = run("simulate", calendar, "--from", "2026-12-23T00:00:00Z", "--for", "2d", "-o", "json")
+
+    *entries, end = _lines(result.stdout)
+    assert result.exit_code == 0
+    assert end == {"end": "2026-12-25T00:00:00Z", "complete": True}
+    begin = [entry for entry in entries if entry["at"] == "2026-12-23T23:00:00Z"]
+    assert [(entry["actor"], entry["verb"], entry["object"]) for entry in begin] == [
+        ("springtide-calendar", "patch", {"kind": "Calendar", "namespace": "", "name": "freeze"})
+    ]
+    assert begin[0]["change"]["status.conditions[Active].status"] == ["False", "True"]
+    assert begin[0]["because"] == "2026-12-24 is in the calendar (Europe/Berlin)"
+
+
+def test_text_is_for_people(run: Run, calendar: Path) -> None:
+    result = run("simulate", calendar, "--from", "2026-12-23T00:00:00Z", "--for", "2d")
+
+    assert "2026-12-23T23:00:00Z  Calendar freeze: patch by springtide-calendar" in result.stdout
+    assert "    status.conditions[Active].status: False → True" in result.stdout
+    assert "    because 2026-12-24 is in the calendar (Europe/Berlin)" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("2026-12-25T00:00:00Z  the end: ")
+
+
+def test_the_same_seed_tells_the_same_story_under_faults(run: Run, calendar: Path) -> None:
+    arguments = (
+        "simulate",
+        calendar,
+        "--from",
+        "2026-12-23T00:00:00Z",
+        "--for",
+        "2h",
+        "--faults",
+        "heavy",
+        "-o",
+        "json",
+    )
+    first, again, other = run(*arguments, "--seed", 3), run(*arguments, "--seed", 3), run(*arguments, "--seed", 4)
+
+    assert first.exit_code == 0
+    assert first.stdout == again.stdout
+    assert first.stdout != other.stdout
+
+
+def test_workloads_run_on_the_nodes_of_the_manifests(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text("""
+apiVersion: v1
+kind: Node
+metadata: {name: machine}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+""")
+    result = run("simulate", file, "--for", "5m", "-o", "json")
+
+    entries = _lines(result.stdout)[:-1]
+    running = [entry for entry in entries if entry["change"].get("status.phase") == ["Pending", "Running"]]
+    available = [entry for entry in entries if entry["change"].get("status.availableReplicas", [0, 0])[1] == 2]
+    assert result.exit_code == 0, result.stderr
+    assert len(running) == 2
+    assert [entry["object"]["kind"] for entry in available] == ["ReplicaSet", "Deployment"]
+
+
+def test_manifests_with_errors_are_not_simulated(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(CALENDAR.replace("2026-12-24", "2026-13-24"))
+
+    result = run("simulate", file)
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "2026-13-24" in result.stderr
+    assert "nothing was simulated" in result.stderr
+
+
+def test_what_the_server_refuses_is_told_in_its_words(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "refused.yaml"
+    file.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: UPPER}\nspec: {ports: [{port: 80}]}\n")
+
+    result = run("simulate", file)
+
+    assert result.exit_code == 1
+    assert 'Service "UPPER" is invalid: metadata.name' in result.stderr
+
+
+def test_what_cannot_be_read_is_told(run: Run, tmp_path: Path) -> None:
+    result = run("simulate", tmp_path / "missing.yaml")
+
+    assert result.exit_code == 2
+
+
+def test_ctrl_c_leaves_a_partial_trace_that_says_so(calendar: Path) -> None:
+    springtide = [sys.executable, "-c", "from springtide.cli import main; main()"]
+    process = subprocess.Popen(
+        [*springtide, "simulate", calendar, "--from", "2026-12-01", "--for", "520w", "--faults", "light", "-o", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    rest, complaints = process.communicate(timeout=60)
+
+    *_, end = _lines((first + rest).decode())
+    assert process.returncode == 130
+    assert end["complete"] is False
+    assert end["end"] < "2036"
+    assert b"Traceback" not in complaints
