@@ -80,16 +80,17 @@ class DirectTransport:
         ending = None if timeout is None else loop.call_later(timeout, subscription.end, context=Context())
         view = selection.view
         try:
+            events = subscription.events
             while True:
-                await subscription.arrived()
+                if not events:
+                    await subscription.arrived()
                 self._check()
-                if not subscription.events:
+                if not events:
                     return
-                event = subscription.events.popleft()
+                event = events.popleft()
                 if view is not dict and event.change is not Change.BOOKMARK:
                     event = Event(event.change, msgspec.convert(event.object, view))
                 yield event
-                self._check()
         finally:
             if ending is not None:
                 ending.cancel()

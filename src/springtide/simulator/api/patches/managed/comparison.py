@@ -24,16 +24,46 @@ class Comparison(NamedTuple):
     """Paths that are no more."""
 
 
+IDENTITY = frozenset(
+    {
+        "clusterName",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+"""Fields of the metadata that say which object it is, or that only the server writes: nobody owns them."""
+
+_OF_THE_KIND = frozenset({"apiVersion", "kind", "metadata"})
 _ABSENT: Any = object()
 _CONTAINERS = (dict, list)
 
 
-def compare(node: Node, old: Any, new: Any) -> Comparison:
-    """Give the paths in which two objects of one kind differ."""
+def compare(node: Node, old: dict[str, Any], new: dict[str, Any]) -> Comparison:
+    """Give the paths in which two objects of one kind differ, but for those that nobody ever owns."""
     changed: FieldSet = {}
     removed: FieldSet = {}
-    _compare_maps(node, old, new, changed, removed)
+    _compare_maps(node, _but(old, _OF_THE_KIND), _but(new, _OF_THE_KIND), changed, removed)
+    appeared: FieldSet = {}
+    vanished: FieldSet = {}
+    before, after = _but(old.get("metadata") or {}, IDENTITY), _but(new.get("metadata") or {}, IDENTITY)
+    _compare_maps(node.child("metadata"), before, after, appeared, vanished)
+    if appeared:
+        changed["f:metadata"] = ordered(appeared)
+    if vanished:
+        removed["f:metadata"] = ordered(vanished)
     return Comparison(ordered(changed), ordered(removed))
+
+
+def _but(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: part for name, part in value.items() if name not in names}
 
 
 def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], changed: FieldSet, removed: FieldSet) -> None:

@@ -12,6 +12,8 @@ from springtide.simulator.api.patches.managed.fieldsets import LEAF, SELF, Field
 from springtide.simulator.api.patches.managed.shape import entries, is_list, is_map, item_node
 from springtide.simulator.api.structure import Node
 
+_CONTAINERS = (dict, list)
+
 
 def touched(node: Node, value: Any) -> FieldSet:
     """Give all paths of a value that appears or disappears, from the place where it stands."""
@@ -23,7 +25,7 @@ def touched_below(node: Node, value: Any) -> FieldSet:
     tree: FieldSet = {}
     if is_map(node, value):
         for name, part in value.items():
-            tree["f:" + name] = touched(node.child(name), part) if isinstance(part, dict | list) else LEAF
+            tree["f:" + name] = touched(node.child(name), part) if type(part) in _CONTAINERS else LEAF
     elif is_list(node, value):
         items = item_node(node)
         for element, same in entries(node, value).items():

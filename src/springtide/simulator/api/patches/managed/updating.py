@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from springtide.cluster.resources import Object
 from springtide.simulator.api.patches.managed import entries
-from springtide.simulator.api.patches.managed.comparison import Comparison, compare
+from springtide.simulator.api.patches.managed.comparison import IDENTITY, Comparison, compare
 from springtide.simulator.api.patches.managed.elements import Unidentifiable
 from springtide.simulator.api.patches.managed.entries import Entry, Identity
 from springtide.simulator.api.patches.managed.fieldsets import LEAF, FieldSet, difference, union
@@ -17,22 +17,9 @@ from springtide.simulator.api.structure import Node
 NEVER_OWNED: FieldSet = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
-    "f:metadata": {
-        ".": LEAF,
-        "f:clusterName": LEAF,
-        "f:creationTimestamp": LEAF,
-        "f:deletionGracePeriodSeconds": LEAF,
-        "f:deletionTimestamp": LEAF,
-        "f:generation": LEAF,
-        "f:managedFields": LEAF,
-        "f:name": LEAF,
-        "f:namespace": LEAF,
-        "f:resourceVersion": LEAF,
-        "f:selfLink": LEAF,
-        "f:uid": LEAF,
-    },
+    "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(IDENTITY)}},
 }
-"""What says which object it is, and what only the server writes."""
+"""What nobody owns, as a set of paths."""
 
 
 def after_update(
@@ -53,7 +40,7 @@ def after_update(
 
 def taken_over(owners: list[Entry], comparison: Comparison, writer: Identity, now: str) -> list[Entry]:
     """Give the owners after a writer has changed and removed these paths."""
-    changed = difference(comparison.changed, NEVER_OWNED)
+    changed = comparison.changed
     if not changed and not comparison.removed:
         return owners
     mine = next((entry["fieldsV1"] for entry in owners if entries.identity_of(entry) == writer), LEAF)
