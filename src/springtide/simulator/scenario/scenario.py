@@ -139,6 +139,9 @@ class Scenario:
                 judge.end(world)
         except Broken as broken:
             raise Broken(self._account(world, seed, str(broken))) from None
+        except Exception as failure:
+            failure.add_note(self._account(world, seed, "something failed that is no invariant"))
+            raise
         finally:
             await world.close()
         return Outcome(world, seed)
@@ -213,9 +216,9 @@ def _judged(world: World, ask: Callable[[Invariant, T], None], judges: list[Inva
         try:
             for judge in judges:
                 ask(judge, observed)
-        except Broken as broken:
+        except Exception as failure:
             # Not raised here: this is in the middle of a verb or a process, which would take it for an answer.
-            world.fail(broken)
+            world.fail(failure)
 
     return observe
 

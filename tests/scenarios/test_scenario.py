@@ -1,0 +1,294 @@
+"""The words of a scenario: each does what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.scenarios.calendar_lease import calendar
+
+from springtide.cluster.errors import Invalid, NotFound
+from springtide.cluster.modes import Mode
+from springtide.cluster.port import Patch, Write
+from springtide.cluster.resources import Key, Object, Resource
+from springtide.controllers import CalendarController
+from springtide.controllers.calendar import CALENDARS
+from springtide.simulator import behaviours
+from springtide.simulator.api.server import Written
+from springtide.simulator.faults import Faults, Severity
+from springtide.simulator.processes import Incarnation
+from springtide.simulator.scenario import (
+    Broken,
+    Invariant,
+    NobodyChangesWhatIsShared,
+    Scenario,
+    compact,
+    crash,
+    create,
+    delete,
+    edit,
+    lose,
+    pause,
+    restart_server,
+    scale,
+)
+from springtide.simulator.trace import Entry
+from springtide.simulator.world import World
+
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+BASE = Scenario("a calendar", start="2026-12-23T12:00:00Z").given(calendar("holidays", dates=["2026-12-24"]))
+
+
+def _config_map(name: str, **metadata: Any) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+
+
+def _deployment(replicas: int) -> Object:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+
+def _node(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+
+
+def _status(scenario: Scenario, duration: str = "1h") -> Any:
+    return scenario.run(duration).object("Calendar", "holidays").get("status", {}).get("nextDates")
+
+
+class Writes(Invariant):
+    """Counts writes, for tests."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def wrote(self, world: World, written: Written) -> None:
+        self.seen += 1
+
+
+def test_a_word_gives_a_new_scenario() -> None:
+    BASE.given(calendar("other"))
+
+    with pytest.raises(NotFound):
+        BASE.run("1m").object("Calendar", "other")
+
+
+def test_nobody_acts_unless_somebody_runs() -> None:
+    assert _status(BASE) is None
+    assert _status(BASE.running(CalendarController)) == ["2026-12-24"]
+
+
+def test_observe_mode_changes_nothing() -> None:
+    assert _status(BASE.running(CalendarController, mode=Mode.OBSERVE)) is None
+
+
+def test_namespaces_that_objects_name_are_made() -> None:
+    outcome = Scenario("made").given(_config_map("a", namespace="team"), _config_map("b")).run("1m")
+
+    assert outcome.object("ConfigMap", "a", namespace="team")["metadata"]["namespace"] == "team"
+    assert outcome.object("ConfigMap", "b")["metadata"]["namespace"] == "default"
+
+
+def test_actions_happen_at_their_time() -> None:
+    outcome = (
+        BASE.at("10m", create(_config_map("a")))
+        .at("20m", edit("ConfigMap", "a", {"data": {"x": "y"}}, because="it was wrong"))
+        .at("30m", delete("ConfigMap", "a"))
+        .at("40m", delete("ConfigMap", "a"))
+        .run("1h")
+    )
+
+    told = [(entry.at % 3600, entry.verb, entry.because) for entry in outcome.trace if entry.kind == "ConfigMap"]
+    assert told == [(600, "create", ""), (1200, "patch", "it was wrong"), (1800, "delete", "")]
+
+
+def test_what_happens_again_and_again_ends_before_the_world_settles() -> None:
+    seen: list[int] = []
+
+    async def note(world: World) -> None:
+        seen.append(world.clock.now() - world.clock.start)
+
+    Scenario("again").every("10m", note).settling("25m").run("1h")
+
+    assert seen == [600, 1200, 1800]
+
+
+def test_workloads_are_scaled_and_lost_nodes_lose_their_pods() -> None:
+    outcome = (
+        Scenario("shop")
+        .given(_node("a"), _node("b"), _deployment(4))
+        .behaving(*behaviours.ALL)
+        .at("5m", scale("Deployment", "web", 6))
+        .at("10m", lose("a"))
+        .run("30m")
+    )
+
+    pods = [pod for pod in outcome.objects("Pod") if "deletionTimestamp" not in pod["metadata"]]
+    assert [pod["spec"]["nodeName"] for pod in pods] == ["b"] * 6
+    assert outcome.object("Deployment", "web")["status"]["availableReplicas"] == 6
+
+
+def test_a_process_that_crashes_starts_anew_and_catches_up() -> None:
+    scenario = BASE.running(CalendarController).at("1m", crash("springtide-0", downtime=600))
+    edited = scenario.at("2m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
+
+    assert _status(edited, "5m") == ["2026-12-24"]
+    assert _status(edited, "15m") == ["2026-12-25"]
+
+
+def test_a_process_that_stands_still_goes_on_where_it_was() -> None:
+    scenario = BASE.running(CalendarController).at("1m", pause("springtide-0", 600))
+    edited = scenario.at("2m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
+
+    assert _status(edited, "5m") == ["2026-12-24"]
+    assert _status(edited, "15m") == ["2026-12-25"]
+
+
+@pytest.mark.parametrize("disturbance", [restart_server(30), compact()], ids=["restart", "compaction"])
+def test_controllers_do_not_notice_what_the_server_does(disturbance: Any) -> None:
+    scenario = (
+        BASE.running(CalendarController)
+        .under(Faults(latency=0.01))
+        .at("5m", disturbance)
+        .at("10m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
+    )
+
+    assert _status(scenario, "15m") == ["2026-12-25"]
+
+
+def test_a_replica_takes_over_when_the_leader_is_gone() -> None:
+    outcome = (
+        BASE.running(CalendarController, replicas=2)
+        .under(Faults(latency=0.01))
+        .at("1m", crash("springtide-0", downtime=3000), crash("springtide-1", downtime=30))
+        .at("2m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
+        .run("5m")
+    )
+
+    assert outcome.object("Calendar", "holidays")["status"]["nextDates"] == ["2026-12-25"]
+    assert outcome.object("Lease", "springtide", namespace="springtide-system")["spec"]["holderIdentity"] == (
+        "springtide-1-2"
+    )
+
+
+def test_a_program_of_ones_own_gets_a_connection_a_clock_and_an_identity() -> None:
+    async def program(incarnation: Incarnation) -> None:
+        await incarnation.clock.sleep(60)
+        body = _config_map(incarnation.identity)
+        await incarnation.transport.create(CONFIG_MAPS, body, Write("program", "it runs"), namespace="default")
+
+    outcome = Scenario("program").running_program("mine", program).run("5m")
+
+    assert [item["metadata"]["name"] for item in outcome.objects("ConfigMap")] == ["mine-1"]
+
+
+def test_a_program_that_fails_ends_the_scenario_with_its_failure() -> None:
+    async def program(incarnation: Incarnation) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        Scenario("fails").running_program("mine", program).run("5m", seed=8)
+
+    assert "with seed 8" in caught.value.__notes__[0]
+
+
+def test_listeners_hear_every_entry_as_it_is_made() -> None:
+    heard: list[Entry] = []
+    outcome = BASE.running(CalendarController).told_to(heard.append).run("1h")
+
+    assert heard == outcome.trace
+    assert heard
+
+
+def test_a_listener_that_fails_ends_the_scenario_not_the_writer() -> None:
+    def fail(entry: Entry) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        BASE.told_to(fail).run("1h")
+
+
+def test_objects_that_are_refused_are_refused_in_the_words_of_the_server() -> None:
+    with pytest.raises(Invalid, match=r'Calendar.springtide.dev "bad" is invalid: \[spec.dates: Invalid value'):
+        BASE.given(calendar("bad", dates="never")).run("1m")
+
+
+class TestInvariants:
+    """They are judged at every step, and the first that does not hold ends the story."""
+
+    def test_the_story_ends_at_the_step_and_tells_where(self) -> None:
+        class NoMoreThanThree(Writes):
+            def wrote(self, world: World, written: Written) -> None:
+                super().wrote(world, written)
+                if self.seen > 3:
+                    raise Broken("there was a fourth write")
+
+        scenario = BASE.every("10m", edit("Calendar", "holidays", {"metadata": {"labels": {"a": "b"}}}))
+        scenario = scenario.every("15m", edit("Calendar", "holidays", {"metadata": {"labels": {"a": "c"}}}))
+
+        with pytest.raises(Broken) as caught:
+            scenario.always(NoMoreThanThree).run("2h", seed=6)
+
+        first, second, *writes = str(caught.value).splitlines()
+        assert first == "a calendar: there was a fourth write"
+        assert second == "  at 2026-12-23T12:20:00Z, with seed 6; the last writes were:"
+        assert writes[-1].startswith("2026-12-23T12:20:00Z  user  patch Calendar holidays  metadata.labels.a:")
+
+    def test_one_that_fails_by_itself_is_not_taken_for_an_answer(self) -> None:
+        class Careless(Invariant):
+            def wrote(self, world: World, written: Written) -> None:
+                raise KeyError("oops")
+
+        with pytest.raises(KeyError):
+            BASE.always(Careless).run("1h")
+
+    def test_each_run_has_its_own(self) -> None:
+        made: list[Writes] = []
+
+        def make() -> Writes:
+            made.append(Writes())
+            return made[-1]
+
+        scenario = BASE.always(make)
+        scenario.run("1m")
+        scenario.run("1m")
+
+        assert [invariant.seen for invariant in made] == [1, 1]
+
+    def test_they_judge_the_end(self) -> None:
+        class Never(Invariant):
+            def end(self, world: World) -> None:
+                raise Broken("in the end")
+
+        with pytest.raises(Broken, match="in the end"):
+            BASE.always(Never).run("1h")
+
+    def test_changing_a_shared_object_is_noticed(self) -> None:
+        async def meddle(world: World) -> None:
+            world.server.get(CALENDARS, Key("", "holidays"))["spec"]["dates"].append("2027-01-01")
+
+        with pytest.raises(Broken, match="was changed in place"):
+            BASE.always(NobodyChangesWhatIsShared).at("1m", meddle).run("1h")
+
+
+def test_severities_have_names() -> None:
+    assert Faults.of(Severity.NONE) == Faults()
+    assert Faults.of(Severity.HEAVY).but(crash_every=0.0).crash_every == 0.0
+    assert BASE.under(Severity.LIGHT).faults == Faults.of(Severity.LIGHT)
+
+
+def test_a_process_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match="there is no process 'nobody', expected one of springtide-0"):
+        BASE.running(CalendarController).at("1m", crash("nobody")).run("5m")
+
+
+def test_a_patch_of_nothing_changes_nothing() -> None:
+    """The world's own words go through the server like anybody's."""
+
+    async def touch(world: World) -> None:
+        before = world.server.revision
+        world.server.patch(CALENDARS, Key("", "holidays"), Patch.merge({"metadata": {}}), Write("user"))
+        assert world.server.revision == before
+
+    BASE.at("1m", touch).run("2m")
