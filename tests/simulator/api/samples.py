@@ -26,6 +26,8 @@ JOBS = Resource("batch", "v1", "jobs", "Job")
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+SERVICES = Resource("", "v1", "services", "Service")
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
@@ -103,8 +105,8 @@ def definition(*, status: bool = True, selectable: tuple[str, ...] = (), beta: b
     }
 
 
-def widget(name: str = "w", **spec: Any) -> Object:
-    return {"metadata": {"name": name}, "spec": spec}
+def widget(name: str = "w", *, of: Resource = WIDGETS, **spec: Any) -> Object:
+    return {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": name}, "spec": spec}
 
 
 def owner(item: Object, *, block: bool = False, controller: bool = True) -> Object:

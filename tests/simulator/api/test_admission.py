@@ -8,6 +8,7 @@ import pytest
 from tests.simulator.api.samples import (
     CONFIG_MAPS,
     LIMIT_RANGES,
+    NODES,
     PODS,
     PRIORITY_CLASSES,
     QUOTAS,
@@ -20,7 +21,7 @@ from tests.simulator.api.samples import (
 
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.port import Patch
-from springtide.cluster.resources import Object
+from springtide.cluster.resources import Key, Object
 from springtide.simulator.api.server import ApiServer
 
 
@@ -173,3 +174,88 @@ def test_without_classes_priority_is_zero(server: ApiServer) -> None:
 def test_refuses_priorities(server: ApiServer, spec: Object, told: str) -> None:
     with pytest.raises(Forbidden, match=told):
         _add(server, pod(spec=spec))
+
+
+def test_only_one_class_is_the_default(server: ApiServer) -> None:
+    server.create(PRIORITY_CLASSES, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True}, WRITE)
+    told = 'priorityclasses.scheduling.k8s.io "more" is forbidden: PriorityClass usual is already marked as default.'
+    with pytest.raises(Forbidden, match=told):
+        server.create(PRIORITY_CLASSES, {"metadata": {"name": "more"}, "value": 6, "globalDefault": True}, WRITE)
+    server.create(PRIORITY_CLASSES, {"metadata": {"name": "more"}, "value": 6}, WRITE)
+    with pytest.raises(Forbidden, match="Only one default can exist"):
+        server.patch(PRIORITY_CLASSES, Key("", "more"), Patch.merge({"globalDefault": True}), WRITE)
+    server.patch(PRIORITY_CLASSES, Key("", "usual"), Patch.merge({"description": "x"}), WRITE)
+
+
+def test_the_classes_of_the_system_stay(server: ApiServer) -> None:
+    with pytest.raises(Forbidden, match="this is a system priority class and cannot be deleted"):
+        server.delete(PRIORITY_CLASSES, Key("", "system-node-critical"), WRITE)
+
+
+_ELSE = {"key": "example.com/a", "effect": "NoExecute"}
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param([], [_NOT_READY], id="none"),
+        pytest.param([_ELSE], [_ELSE, _NOT_READY], id="beside another"),
+        pytest.param([{**_NOT_READY, "value": "x"}], [{**_NOT_READY, "value": "x"}], id="there already"),
+        pytest.param(
+            [{**_NOT_READY, "effect": "NoExecute"}],
+            [{**_NOT_READY, "effect": "NoExecute"}, _NOT_READY],
+            id="with another effect",
+        ),
+    ],
+)
+def test_a_new_node_is_not_ready(server: ApiServer, before: list[Object], after: list[Object]) -> None:
+    body: Object = {"metadata": {"name": "n"}} | ({"spec": {"taints": before}} if before else {})
+    assert server.create(NODES, body, WRITE)["spec"]["taints"] == after
+    freed = server.patch(NODES, Key("", "n"), Patch.merge({"spec": {"taints": None}}), WRITE)
+    assert "taints" not in freed["spec"]
+
+
+_BEGINNINGS = [
+    pytest.param({}, {"phase": "Pending", "qosClass": "BestEffort"}, id="of no class"),
+    pytest.param({"requests": {"cpu": "1"}}, {"phase": "Pending", "qosClass": "Burstable"}, id="with requests"),
+    pytest.param(
+        {"spec": {"schedulingGates": [{"name": "example.com/a"}]}},
+        {
+            "phase": "Pending",
+            "qosClass": "BestEffort",
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": "2027-01-15T08:00:00Z",
+                }
+            ],
+        },
+        id="with a gate",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "status"), _BEGINNINGS)
+def test_the_status_that_pods_begin_with(server: ApiServer, given: dict[str, Any], status: Object) -> None:
+    assert _add(server, pod(**given))["status"] == status
+
+
+def test_defaults_count_for_the_class_of_service(server: ApiServer) -> None:
+    limit = {"type": "Container", "default": {"cpu": "1", "memory": "1Gi"}}
+    server.create(LIMIT_RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}}, WRITE, namespace="default")
+    assert _add(server, pod())["status"]["qosClass"] == "Guaranteed"
+
+
+def test_nobody_owns_what_the_cluster_adds(server: ApiServer) -> None:
+    """It was not written by the author, who may apply the object later without it."""
+    limit = {"type": "Container", "default": {"cpu": "1"}}
+    server.create(LIMIT_RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}}, WRITE, namespace="default")
+    (entry,) = _add(server, pod(labels={"a": "b"}))["metadata"]["managedFields"]
+    assert entry["fieldsV1"]["f:metadata"] == {"f:labels": {".": {}, "f:a": {}}}
+    assert entry["fieldsV1"]["f:spec"].keys().isdisjoint({"f:priority", "f:preemptionPolicy"})
+    assert entry["fieldsV1"]["f:spec"]["f:containers"]['k:{"name":"main"}']["f:resources"] == {}

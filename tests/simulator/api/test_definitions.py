@@ -107,6 +107,14 @@ def test_a_definition_waits_for_the_last_of_its_objects(server: ApiServer) -> No
         server.get(DEFINITIONS, _KEY)
 
 
+def test_a_definition_is_held_only_when_it_goes(server: ApiServer) -> None:
+    assert "finalizers" not in server.create(DEFINITIONS, definition(), WRITE)["metadata"]
+    _make(server, widget() | {"metadata": {"name": "w", "finalizers": ["example.com/a"]}})
+    going = server.delete(DEFINITIONS, _KEY, WRITE)["metadata"]
+    assert going["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert (going["generation"], "deletionGracePeriodSeconds" in going) == (1, False)
+
+
 def test_discovery_follows(server: ApiServer) -> None:
     names = [kind.resource.plural for kind in server.catalogue.all()]
     assert "widgets" not in names

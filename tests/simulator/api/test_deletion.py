@@ -8,6 +8,7 @@ import pytest
 from tests.simulator.api.samples import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    DRY,
     JOBS,
     PODS,
     START,
@@ -69,6 +70,17 @@ def test_finalizers_hold_an_object_and_the_last_one_lets_it_go(server: ApiServer
     assert subscription.events[-1].object["metadata"]["finalizers"] == ["example.com/b"]
 
 
+def test_who_removes_the_last_finalizer_is_shown_what_they_wrote(server: ApiServer) -> None:
+    """It has never been stored, so it has the version of what was."""
+    server.create(CONFIG_MAPS, config_map(finalizers=["example.com/a"]), WRITE, namespace="default")
+    marked = server.delete(CONFIG_MAPS, key("a"), WRITE)
+    last = Patch.merge({"metadata": {"finalizers": None, "labels": {"a": "b"}}, "data": {"k": "w"}})
+    answer = server.patch(CONFIG_MAPS, key("a"), last, WRITE)
+    assert (answer["data"], answer["metadata"]["labels"]) == ({"k": "w"}, {"a": "b"})
+    assert "finalizers" not in answer["metadata"]
+    assert answer["metadata"]["resourceVersion"] == marked["metadata"]["resourceVersion"]
+
+
 def test_an_object_that_is_going_takes_no_new_finalizer(server: ApiServer) -> None:
     server.create(CONFIG_MAPS, config_map(finalizers=["example.com/a"]), WRITE, namespace="default")
     server.delete(CONFIG_MAPS, key("a"), WRITE)
@@ -103,10 +115,44 @@ def test_grace_of_running_pods(
         assert left["metadata"]["deletionTimestamp"] == f"2027-01-15T08:00:{expected:02}Z"
 
 
-def test_a_pod_without_a_node_needs_no_grace(server: ApiServer) -> None:
-    server.create(PODS, pod(), WRITE, namespace="default")
-    server.delete(PODS, key("p"), WRITE)
+_AT_ONCE = [
+    pytest.param(None, None, id="without a node"),
+    pytest.param("Succeeded", 30, id="finished"),
+    pytest.param("Running", 0, id="without grace"),
+]
+
+
+@pytest.mark.parametrize(("phase", "asked"), _AT_ONCE)
+def test_a_pod_that_goes_at_once_is_marked_first(server: ApiServer, phase: str | None, asked: int | None) -> None:
+    if phase:
+        _running(server, phase=phase)
+    else:
+        server.create(PODS, pod(), WRITE, namespace="default")
+    before = server.revision
+    subscription = server.watch(Selection(PODS), version=str(before))
+    answer = server.delete(PODS, key("p"), WRITE, grace_seconds=asked)
+    told = [(event.change.value, event.object["metadata"]) for event in subscription.events]
+    assert [change for change, _ in told] == ["MODIFIED", "DELETED"]
+    for _, metadata in told:
+        assert metadata["deletionTimestamp"] == "2027-01-15T08:00:00Z"
+        assert metadata["deletionGracePeriodSeconds"] == 0
+        assert metadata["generation"] == 2
+    assert [int(metadata["resourceVersion"]) - before for _, metadata in told] == [1, 2]
+    assert answer["metadata"] == told[-1][1]
     assert _find(server, "p") is None
+
+
+def test_a_dry_run_shows_the_mark(server: ApiServer) -> None:
+    made = server.create(PODS, pod(), WRITE, namespace="default")
+    assert "deletionTimestamp" in server.delete(PODS, key("p"), DRY)["metadata"]
+    assert _find(server, "p") is made
+
+
+def test_other_objects_go_unmarked(server: ApiServer) -> None:
+    server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default")
+    subscription = server.watch(Selection(CONFIG_MAPS), version=str(server.revision))
+    assert "deletionTimestamp" not in server.delete(CONFIG_MAPS, key("a"), WRITE)["metadata"]
+    assert [event.change.value for event in subscription.events] == ["DELETED"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +178,10 @@ def test_grace_can_only_be_shortened(server: ApiServer, after: int, asked: int |
 def test_force_ends_a_graceful_deletion(server: ApiServer) -> None:
     _running(server)
     server.delete(PODS, key("p"), WRITE)
+    subscription = server.watch(Selection(PODS), version=str(server.revision))
     server.delete(PODS, key("p"), WRITE, grace_seconds=0)
+    told = [(each.change.value, each.object["metadata"]["deletionGracePeriodSeconds"]) for each in subscription.events]
+    assert told == [("MODIFIED", 0), ("DELETED", 0)]
     assert _find(server, "p") is None
 
 

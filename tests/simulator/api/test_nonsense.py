@@ -13,6 +13,7 @@ from tests.simulator.api.samples import (
     CONFIG_MAPS,
     DEFINITIONS,
     DEPLOYMENTS,
+    LIMIT_RANGES,
     NAMESPACES,
     PODS,
     QUOTAS,
@@ -38,6 +39,10 @@ _BODIES: dict[str, tuple[Resource, Object]] = {
     "namespace": (NAMESPACES, {"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}}),
     "quota": (QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}, "scopes": ["BestEffort"]}}),
     "budget": (BUDGETS, {"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"a": "b"}}}}),
+    "limits": (
+        LIMIT_RANGES,
+        {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}},
+    ),
     "definition": (DEFINITIONS, definition(beta=True, selectable=(".spec.color",))),
     "widget": (WIDGETS, widget(size=1)),
 }

@@ -64,6 +64,12 @@ def test_lists_are_ordered_by_key_not_by_age() -> None:
     [
         pytest.param({"version": "1", "exact": True}, Gone, "The resourceVersion for the provided list", id="old"),
         pytest.param({"continue_": "!"}, BadRequest, "continue key is not valid", id="bad token"),
+        pytest.param(
+            {"continue_": "!", "version": "1"},
+            BadRequest,
+            "specifying resource version is not allowed when using continue",
+            id="token and version",
+        ),
         pytest.param({"version": "x"}, BadRequest, 'invalid resource version "x"', id="not a number"),
         pytest.param({"version": "-1"}, BadRequest, 'invalid resource version "-1"', id="negative"),
         pytest.param({"exact": True}, BadRequest, "an exact list needs one", id="exactly nothing"),
@@ -223,7 +229,7 @@ def test_kinds_are_served_in_every_version() -> None:
     server = a_server()
     server.create(DEFINITIONS, definition(beta=True), WRITE)
     subscription = server.watch(Selection(WIDGETS_BETA), version="0")
-    made = server.create(WIDGETS_BETA, widget(), WRITE, namespace="default")
+    made = server.create(WIDGETS_BETA, widget(of=WIDGETS_BETA), WRITE, namespace="default")
     assert made["apiVersion"] == "example.com/v1beta1"
     assert server.get(WIDGETS, key("w"))["apiVersion"] == "example.com/v1"
     assert server.list(Selection(WIDGETS_BETA)).items[0]["apiVersion"] == "example.com/v1beta1"
@@ -285,7 +291,7 @@ def test_versions_that_differ_are_converted_both_ways() -> None:
     }
     server = ApiServer(now=lambda: START, random=Random(1), converter=convert)
     server.create(DEFINITIONS, crd, WRITE)
-    made = server.create(WIDGETS_BETA, widget(length=4), WRITE, namespace="default")
+    made = server.create(WIDGETS_BETA, widget(of=WIDGETS_BETA, length=4), WRITE, namespace="default")
     assert made["spec"] == {"length": 4}
     assert server.get(WIDGETS, key("w"))["spec"] == {"size": 4}
     subscription = server.watch(Selection(WIDGETS_BETA), version=str(server.revision))

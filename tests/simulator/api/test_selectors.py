@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.simulator.api.samples import CONFIG_MAPS, NODES, PODS
+from tests.simulator.api.samples import CONFIG_MAPS, NODES, PODS, REPLICA_SETS
 
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object, Resource
@@ -148,6 +148,7 @@ def test_field_selectors(resource: Resource, item: Object, text: str, expected: 
 @pytest.mark.parametrize(
     ("resource", "text", "told"),
     [
+        pytest.param(REPLICA_SETS, "status.replicas=0", '"status.replicas" is not a known field', id="of a set"),
         pytest.param(
             CONFIG_MAPS, "data.a=b", '"data.a" is not a known field selector: only "metadata.name"', id="unknown"
         ),

@@ -22,7 +22,7 @@ from tests.simulator.api.samples import (
 )
 
 from springtide.cluster.errors import ApiError, BadRequest, Conflict, Invalid, NotFound, ServerError, TooManyRequests
-from springtide.cluster.port import Patch, Precondition, Transport
+from springtide.cluster.port import Patch, Precondition, Transport, Write
 from springtide.cluster.resources import Object, Resource
 
 _REPLICATION_CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
@@ -42,6 +42,69 @@ def test_scale_shows_and_sets_replicas() -> None:
         assert (after["spec"], stored["spec"]["replicas"]) == ({"replicas": 5}, 5)
         assert after["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
         assert [entry.get("subresource") for entry in stored["metadata"]["managedFields"]] == [None, "scale"]
+
+    played(story)
+
+
+def _scale(replicas: int, **metadata: str) -> Object:
+    body = {"name": "web", **metadata}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": body, "spec": {"replicas": replicas}}
+
+
+def test_a_scale_can_be_applied() -> None:
+    async def story(cluster: Transport) -> None:
+        await cluster.create(DEPLOYMENTS, deployment(replicas=2), Write("author"), namespace="default")
+
+        async def applied(patch: Patch, manager: str) -> Object:
+            return await cluster.patch(DEPLOYMENTS, key("web"), patch, Write(manager), subresource="scale")
+
+        with pytest.raises(Conflict, match=r'conflict with "author" using .*: \.spec\.replicas'):
+            await applied(Patch.apply(_scale(3)), "scaler")
+        after = await applied(Patch.apply(_scale(3), force=True), "scaler")
+        assert (after["kind"], after["spec"]) == ("Scale", {"replicas": 3})
+        stored = await cluster.get(DEPLOYMENTS, key("web"))
+        assert (stored["spec"]["replicas"], stored["metadata"]["generation"]) == (3, 2)
+        (entry,) = [each for each in stored["metadata"]["managedFields"] if each["manager"] == "scaler"]
+        assert (entry["operation"], entry["apiVersion"], entry["subresource"]) == ("Apply", "apps/v1", "scale")
+        assert entry["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
+        with pytest.raises(Conflict, match='conflict with "scaler" with subresource "scale"'):
+            await applied(Patch.apply(_scale(5)), "another")
+
+    played(story)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        pytest.param(_scale(-3), Invalid, id="less than nothing"),
+        pytest.param(_scale(3) | {"kind": "Deployment"}, BadRequest, id="another kind"),
+        pytest.param([], BadRequest, id="not an object"),
+        pytest.param(_scale(3, uid="other"), Conflict, id="the scale of another"),
+        pytest.param(_scale(3, resourceVersion="1"), Conflict, id="an old scale"),
+        pytest.param(_scale(3, name="other"), BadRequest, id="another name"),
+    ],
+)
+def test_refuses_to_apply_a_scale(body: Any, error: type[ApiError]) -> None:
+    async def story(cluster: Transport) -> None:
+        made = await cluster.create(DEPLOYMENTS, deployment(replicas=2), WRITE, namespace="default")
+        with pytest.raises(error):
+            await cluster.patch(DEPLOYMENTS, key("web"), Patch.apply(body, force=True), WRITE, subresource="scale")
+        assert await cluster.get(DEPLOYMENTS, key("web")) == made
+        with pytest.raises(NotFound):
+            await cluster.patch(DEPLOYMENTS, key("none"), Patch.apply(body), WRITE, subresource="scale")
+
+    played(story)
+
+
+@pytest.mark.parametrize("subresource", ["binding", "eviction"])
+def test_bindings_and_evictions_own_nothing(subresource: str) -> None:
+    async def story(cluster: Transport) -> None:
+        made = await cluster.create(PODS, pod(finalizers=["example.com/a"]), WRITE, namespace="default")
+        body = {"target": {"name": "n"}} if subresource == "binding" else {}
+        await cluster.create(PODS, body, Write("other"), namespace="default", name="p", subresource=subresource)
+        after = await cluster.get(PODS, key("p"))
+        assert after["status"] != made["status"]
+        assert after["metadata"]["managedFields"] == made["metadata"]["managedFields"]
 
     played(story)
 
@@ -114,6 +177,10 @@ def test_a_custom_kind_scales_by_the_paths_it_names() -> None:
         await cluster.patch(WIDGETS, key("w"), status, WRITE, subresource="status")
         scale = await cluster.get(WIDGETS, key("w"), subresource="scale")
         assert (scale["spec"], scale["status"]) == ({"replicas": 4}, {"replicas": 3, "selector": "a=b"})
+
+        applied = _scale(3) | {"metadata": {"name": "w"}}
+        with pytest.raises(ServerError, match="request to convert CR to an invalid group/version: autoscaling/v1"):
+            await cluster.patch(WIDGETS, key("w"), Patch.apply(applied), WRITE, subresource="scale")
 
     played(story)
 

@@ -22,6 +22,39 @@ _JOBS: Object = {
 }
 
 
+_MEMORY: Object = {
+    "type": "Resource",
+    "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+}
+_OTHERS: list[Object] = [
+    _JOBS,
+    _MEMORY,
+    {
+        "type": "Pods",
+        "pods": {
+            "metric": {"name": "q", "selector": {"matchLabels": {"a": "b"}}},
+            "target": {"type": "AverageValue", "averageValue": "3"},
+        },
+    },
+    {
+        "type": "Object",
+        "object": {
+            "describedObject": {"kind": "Service", "name": "s"},
+            "metric": {"name": "q"},
+            "target": {"type": "Value", "value": "3"},
+        },
+    },
+    {
+        "type": "ContainerResource",
+        "containerResource": {
+            "name": "cpu",
+            "container": "c",
+            "target": {"type": "Utilization", "averageUtilization": 3},
+        },
+    },
+]
+
+
 def _autoscaler(version: str, **spec: Any) -> Object:
     return {
         "apiVersion": f"autoscaling/{version}",
@@ -60,7 +93,8 @@ def test_the_older_version_keeps_the_rest_in_annotations() -> None:
         pytest.param({"metrics": [_CPU]}, id="cpu"),
         pytest.param({"metrics": [_JOBS]}, id="other"),
         pytest.param({"metrics": [_JOBS, _CPU]}, id="any-order"),
-        pytest.param({"metrics": [_CPU, _JOBS], "behavior": {"scaleUp": {"selectPolicy": "Min"}}}, id="everything"),
+        pytest.param({"metrics": [_JOBS, _CPU], "behavior": {"scaleUp": {"selectPolicy": "Min"}}}, id="everything"),
+        pytest.param({"metrics": [*_OTHERS, _CPU]}, id="all-sources"),
     ],
 )
 def test_there_and_back(spec: Object) -> None:
@@ -68,6 +102,52 @@ def test_there_and_back(spec: Object) -> None:
     item["status"] |= {"conditions": [{"type": "AbleToScale", "status": "True"}]}
 
     assert convert(convert(item, "autoscaling/v1"), "autoscaling/v2") == item
+
+
+_PREFIX = "autoscaling.alpha.kubernetes.io/"
+
+
+def test_annotations_are_written_as_a_server_writes_them() -> None:
+    """Others read them: metrics are flat, and a behaviour has the names of the server's own type."""
+    behavior = {"scaleUp": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}}
+    older = convert(_autoscaler("v2", metrics=[_MEMORY, _CPU], behavior=behavior), "autoscaling/v1")
+
+    assert older["metadata"]["annotations"] == {
+        "a": "b",
+        f"{_PREFIX}metrics": '[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"1Gi"}}]',
+        f"{_PREFIX}behavior": '{"ScaleUp":{"StabilizationWindowSeconds":null,"SelectPolicy":"Max","Policies":'
+        '[{"Type":"Pods","Value":4,"PeriodSeconds":15}],"Tolerance":null},"ScaleDown":null}',
+    }
+
+
+def test_a_target_set_in_the_older_version_replaces_the_one_of_the_newer() -> None:
+    older = convert(_autoscaler("v2", metrics=[_MEMORY, _cpu(70)]), "autoscaling/v1")
+    older["spec"]["targetCPUUtilizationPercentage"] = 50
+
+    assert convert(older, "autoscaling/v2")["spec"]["metrics"] == [_MEMORY, _cpu(50)]
+
+
+def test_the_use_of_cpu_comes_last_on_the_way_back() -> None:
+    older = convert(_autoscaler("v2", metrics=[_CPU, _MEMORY]), "autoscaling/v1")
+
+    assert convert(older, "autoscaling/v2")["spec"]["metrics"] == [_MEMORY, _CPU]
+
+
+def test_what_metrics_are_now_is_kept() -> None:
+    current = {"averageUtilization": 44, "averageValue": "5m"}
+    item = _autoscaler("v2", metrics=[_CPU])
+    item["status"]["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": current}}]
+    older = convert(item, "autoscaling/v1")
+
+    assert older["status"]["currentCPUUtilizationPercentage"] == 44
+    assert convert(older, "autoscaling/v2") == item
+
+
+def test_an_annotation_that_cannot_be_read_says_nothing() -> None:
+    item = _autoscaler("v1")
+    item["metadata"]["annotations"] = {f"{_PREFIX}metrics": "junk"}
+
+    assert convert(item, "autoscaling/v2")["spec"]["metrics"] == [_cpu(80)]
 
 
 def test_other_kinds_only_change_their_version() -> None:

@@ -135,7 +135,7 @@ def test_accepted(item: Object) -> None:
         pytest.param(
             workload(strategy={"type": "Blue"}),
             [
-                'spec.strategy.type: Unsupported value: "Blue": supported values: "Recreate", "RollingUpdate"',
+                'spec.strategy: Unsupported value: {"type":"Blue"}: supported values: "Recreate", "RollingUpdate"',
             ],
             id="unknown-strategy",
         ),
@@ -146,7 +146,7 @@ def test_accepted(item: Object) -> None:
         ),
         pytest.param(
             job(template={"spec": pod_spec()}),
-            ['spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never"'],
+            ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'],
             id="job-that-never-ends",
         ),
         pytest.param(
@@ -205,6 +205,28 @@ def _set(path: str, value: Any) -> _Change:
     return change
 
 
+_NOT_IN_A_POD = (
+    "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+    "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_TOLERATION = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+_TERMS = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+
+
+def _affinity(*keys: str) -> Object:
+    wanted = [{"key": key, "operator": "Exists"} for key in keys]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _definition(condition: str) -> Object:
+    names = {"plural": "foos", "kind": "Foo"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [{"name": "v1"}]}
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+    return thing("CustomResourceDefinition", "apiextensions.k8s.io/v1", spec=spec, status=status)
+
+
 _LABELS = "spec/template/metadata/labels/more"
 
 
@@ -238,17 +260,68 @@ _LABELS = "spec/template/metadata/labels/more"
         ),
         pytest.param(pod(), _set("spec/containers/0/image", "web:2"), [], id="new-image"),
         pytest.param(pod(), _set("metadata/labels", {"a": "b"}), [], id="new-label"),
-        pytest.param(pod(), _set("spec/nodeName", "n1"), [], id="bound"),
         pytest.param(
-            pod(nodeName="n1"),
-            _set("spec/nodeName", "n2"),
+            pod(),
+            lambda item: (
+                _set("spec/nodeName", "n1")(item),
+                _set("status/conditions", [{"type": "PodScheduled", "status": "True"}])(item),
+            ),
+            [],
+            id="bound",
+        ),
+        pytest.param(pod(), _set("spec/nodeName", "n1"), [_NOT_IN_A_POD], id="placed-past-the-binding"),
+        pytest.param(pod(nodeName="n1"), _set("spec/nodeName", "n2"), [_NOT_IN_A_POD], id="moved"),
+        pytest.param(
+            pod(tolerations=[_TOLERATION]),
+            _set("spec/tolerations/0/tolerationSeconds", 9),
+            [],
+            id="tolerant-for-longer",
+        ),
+        pytest.param(
+            pod(schedulingGates=[{"name": "g"}], nodeSelector={"a": "b"}),
+            _set("spec/nodeSelector", {"a": "b", "c": "d"}),
+            [],
+            id="gated-pod-narrowed",
+        ),
+        pytest.param(
+            pod(schedulingGates=[{"name": "g"}], nodeSelector={"a": "b"}),
+            _set("spec/nodeSelector", {"a": "c"}),
             [
-                "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
-                "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
-                "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-                "previously negative)"
+                'spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no '
+                "mutations or deletions)"
             ],
-            id="moved",
+            id="gated-pod-moved",
+        ),
+        pytest.param(
+            pod(schedulingGates=[{"name": "g"}], affinity=_affinity("a")),
+            _set("spec/affinity", _affinity("a", "b")),
+            [],
+            id="gated-pod-asks-for-more",
+        ),
+        pytest.param(
+            pod(schedulingGates=[{"name": "g"}], affinity=_affinity("a")),
+            _set("spec/affinity", _affinity("b")),
+            [
+                f"spec.{_TERMS}[0]: Invalid value: "
+                '{"matchExpressions":[{"key":"b","operator":"Exists"}]}: only additions are allowed (no mutations or '
+                "deletions)"
+            ],
+            id="gated-pod-asks-for-else",
+        ),
+        pytest.param(
+            pod(schedulingGates=[{"name": "g"}], affinity=_affinity("a")),
+            _set("spec/affinity", None),
+            [
+                f"spec.{_TERMS}: Invalid value: null: no additions/deletions to non-empty NodeSelectorTerms list are "
+                "allowed"
+            ],
+            id="gated-pod-asks-for-nothing",
+        ),
+        pytest.param(
+            pod(),
+            _set("spec/nodeSelector", {"a": "b"}),
+            [_NOT_IN_A_POD],
+            id="ungated-pod-narrowed",
         ),
         pytest.param(
             pod(),
@@ -276,7 +349,7 @@ _LABELS = "spec/template/metadata/labels/more"
         pytest.param(
             pod(),
             _set("spec/schedulingGates", [{"name": "g"}]),
-            ["spec.schedulingGates: Forbidden: only deletion is allowed, but found new scheduling gate 'g'"],
+            ["spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'g'"],
             id="new-gate",
         ),
         pytest.param(job(), _set("spec/parallelism", 2), [], id="job-in-parallel"),
@@ -294,6 +367,30 @@ _LABELS = "spec/template/metadata/labels/more"
             _set("value", 2),
             ["value: Forbidden: may not be changed in an update."],
             id="priority",
+        ),
+        pytest.param(
+            thing("PriorityClass", "scheduling.k8s.io/v1", value=1),
+            _set("preemptionPolicy", "Never"),
+            ['preemptionPolicy: Invalid value: "Never": field is immutable'],
+            id="preemption",
+        ),
+        pytest.param(
+            thing("Node", spec={"providerID": "a"}),
+            _set("spec/providerID", "b"),
+            ['spec.providerID: Forbidden: node updates may not change providerID except from "" to valid'],
+            id="node-elsewhere",
+        ),
+        pytest.param(
+            _definition("Established"),
+            lambda item: item["spec"].update(scope="Cluster", group="other.example.com"),
+            [
+                'spec.scope: Invalid value: "Cluster": field is immutable',
+                'spec.group: Invalid value: "other.example.com": field is immutable',
+            ],
+            id="established-definition",
+        ),
+        pytest.param(
+            _definition("NamesAccepted"), _set("spec/scope", "Cluster"), [], id="definition-that-is-not-served-yet"
         ),
         pytest.param(
             thing("ConfigMap", immutable=True, data={"a": "b"}),

@@ -163,6 +163,89 @@ def test_a_rule_cannot_use_what_only_our_engine_has() -> None:
     assert "undeclared reference to 'cel'" in cause.message
 
 
+_FIELDS = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "on": {"type": "boolean"},
+        "all": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+def _with_rule(rule: str) -> dict[str, Any]:
+    spec = _FIELDS | {"x-kubernetes-validations": [{"rule": rule}]}
+    return definition({"type": "object", "properties": {"spec": spec}})
+
+
+@pytest.mark.parametrize("rule", ["self.on", "self.text == 'a'", "has(self.text)", "self.text.matches(r'^a\\d$')"])
+def test_a_rule_that_is_true_or_false_is_accepted(rule: str) -> None:
+    assert len(custom.serve(_with_rule(rule))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        pytest.param("self.text", "cel expression must evaluate to a bool", id="text"),
+        pytest.param(" self.count ", "cel expression must evaluate to a bool", id="number"),
+        pytest.param("self.all", "cel expression must evaluate to a bool", id="list"),
+        pytest.param("1", "cel expression must evaluate to a bool", id="literal"),
+        pytest.param(
+            "self.text.matches('[')",
+            "ERROR: <input>:1:19: invalid matches argument\n | self.text.matches('[')\n | ..................^",
+            id="pattern",
+        ),
+        pytest.param(
+            "self.text.matches('(?=a)')",
+            "ERROR: <input>:1:19: invalid matches argument\n | self.text.matches('(?=a)')\n | ..................^",
+            id="look-around",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_judged_by_is_refused(rule: str, problem: str) -> None:
+    (cause,) = refused(_with_rule(rule)).causes
+
+    assert cause.message.endswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        pytest.param([".spec.text", ".spec.on", ".spec.count"], [], id="single-values"),
+        pytest.param(
+            [".spec.nope"],
+            ['Invalid value: ".spec.nope": is an invalid path: does not refer to a valid field'],
+            id="missing",
+        ),
+        pytest.param(
+            [".spec.all"],
+            [
+                'Invalid value: ".spec.all": must point to a field of type string, boolean or integer. Enum string '
+                "fields and strings with formats are allowed."
+            ],
+            id="list",
+        ),
+        pytest.param(
+            ["spec.text"],
+            ['Invalid value: "spec.text": is an invalid path: expected [ or . but got: spec'],
+            id="no-dot",
+        ),
+        pytest.param([".spec.text", ".spec.text"], ['Duplicate value: ".spec.text"'], id="twice"),
+    ],
+)
+def test_lists_are_selected_by_fields_that_are_there(paths: list[str], expected: list[str]) -> None:
+    fields = {"selectableFields": [{"jsonPath": path} for path in paths]}
+    crd = definition({"type": "object", "properties": {"spec": _FIELDS}}, version=fields)
+    try:
+        custom.serve(crd)
+        causes = []
+    except Invalid as answer:
+        causes = [cause.message for cause in answer.causes]
+
+    assert causes == expected
+
+
 class TestAccepted:
     def test_the_status_says_that_the_kind_is_served(self) -> None:
         crd = definition(names={"plural": "things", "kind": "Thing"})

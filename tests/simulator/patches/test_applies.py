@@ -248,6 +248,45 @@ def test_entries_that_cannot_be_told_apart_are_refused_in_the_servers_words(spec
     assert prefix + problem == refusal.value.message
 
 
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param({"typo": 1}, ".spec.typo: field not declared in schema", id="undeclared"),
+        pytest.param({"typo": None}, ".spec.typo: field not declared in schema", id="undeclared and null"),
+        pytest.param({"nested": {"typo": 1}}, ".spec.nested.typo: field not declared in schema", id="deep"),
+        pytest.param(
+            {"containers": [{"name": "a", "typo": 1}]},
+            '.spec.containers[name="a"].typo: field not declared in schema',
+            id="in an entry",
+        ),
+        pytest.param(
+            {"text": 1}, ".spec.text: expected string, got &value.valueUnstructured{Value:1}", id="number for text"
+        ),
+        pytest.param(
+            {"text": {"a": ["b"]}},
+            '.spec.text: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"a":[]interface '
+            '{}{"b"}}}',
+            id="map for text",
+        ),
+        pytest.param(
+            {"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string", id="text for number"
+        ),
+        pytest.param({"labels": ["a", 1]}, ".spec.labels: expected map, got &{[a 1]}", id="list for map"),
+        pytest.param({"set": {"a": 1}}, ".spec.set: expected list, got &{map[a:1]}", id="map for list"),
+        pytest.param({"text": None, "any": {"x": [1]}}, "", id="null and what may be anything"),
+    ],
+)
+def test_what_does_not_fit_the_structure_is_refused_in_the_servers_words(spec: Any, problem: str) -> None:
+    prefix = "failed to create typed patch object (/t; example.com/v1, Kind=Thing): "
+    try:
+        apply(None, thing(spec), by="me")
+        answer = ""
+    except ServerError as refusal:
+        answer = refusal.message.removeprefix(prefix)
+
+    assert answer == problem
+
+
 def test_a_configuration_says_nothing_about_owners() -> None:
     with pytest.raises(BadRequest, match=r"^metadata.managedFields must be nil$"):
         apply(None, thing(managedFields=[]), by="me")

@@ -1,7 +1,8 @@
 """What the cluster as a whole has to say about a new object, beyond the rules of its kind.
 
 Its namespace must be there and not on its way out; a pod gets the defaults of limit ranges and the number of its
-priority class; and what it asks for must fit into the quotas of its namespace.
+priority class; a node is not ready before somebody says so; and what an object asks for must fit into the limit ranges
+and the quotas of its namespace.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Protocol
 
 from springtide.cluster.errors import Cause
 from springtide.cluster.resources import Key, Object
-from springtide.simulator.api import pods, quota
+from springtide.simulator.api import limits, quota
 from springtide.simulator.api.answers import forbidden, not_found
 from springtide.simulator.api.kinds import ServedKind
 from springtide.simulator.api.storage import CollectionId
@@ -23,6 +24,9 @@ _LIMIT_RANGES = CollectionId("", "limitranges")
 PRIORITY_CLASSES = CollectionId("scheduling.k8s.io", "priorityclasses")
 
 _UNDELETABLE = ("default", "kube-public", "kube-system")
+_SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
+_LIMITED = ("Pod", "PersistentVolumeClaim")
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 class Objects(Protocol):
@@ -65,21 +69,48 @@ class Admission:
         """Refuse to delete what a cluster cannot be without."""
         if kind.resource.kind == "Namespace" and key.name in _UNDELETABLE:
             raise forbidden(kind.resource, key.name, "this namespace may not be deleted")
+        if kind.resource.kind == "PriorityClass" and key.name in _SYSTEM_PRIORITIES:
+            raise forbidden(kind.resource, key.name, "this is a system priority class and cannot be deleted")
 
     def completed(self, kind: ServedKind, item: Object) -> Object:
-        """Give a new object what the cluster adds to it; may change what it is given, which is well formed."""
-        if (kind.resource.group, kind.resource.kind) != ("", "Pod"):
-            return item
-        for _, limits in self._objects.objects(_LIMIT_RANGES, item["metadata"]["namespace"]):
-            _fill_limits(item, limits)
-        self._fill_priority(kind, item)
+        """Give a new object what the cluster adds to it; may change what it is given, which is well formed.
+
+        Another object than the one that was given has got something that could break the rules of its kind.
+        """
+        match kind.resource.group, kind.resource.kind:
+            case "", "Node":
+                _taint(item)
+            case "", "Pod":
+                self._fill_priority(kind, item)
+                for _, each in self._objects.objects(_LIMIT_RANGES, item["metadata"]["namespace"]):
+                    item = limits.filled(item, each)
         return item
 
-    def admit_quota(self, kind: ServedKind, item: Object) -> None:
-        """Refuse a new object that does not fit into the quotas of its namespace."""
+    def admit_change(self, kind: ServedKind, item: Object) -> None:
+        """Refuse what another object has already."""
+        if kind.resource.kind == "PriorityClass" and item.get("globalDefault"):
+            name, default = item["metadata"]["name"], self._default_priority()
+            if default is not None and default["metadata"]["name"] != name:
+                why = f"PriorityClass {default['metadata']['name']} is already marked as default."
+                raise forbidden(kind.resource, name, f"{why} Only one default can exist")
+
+    def admit_new(self, kind: ServedKind, item: Object) -> None:
+        """Refuse a new object that does not fit into the limit ranges and quotas of its namespace."""
+        self.admit_change(kind, item)
+        if kind.resource.namespaced:
+            self._admit_limits(kind, item)
+            self._admit_quota(kind, item)
+
+    def _admit_limits(self, kind: ServedKind, item: Object) -> None:
         resource, metadata = kind.resource, item["metadata"]
-        if not resource.namespaced:
+        if resource.group or resource.kind not in _LIMITED:
             return
+        for _, each in self._objects.objects(_LIMIT_RANGES, metadata["namespace"]):
+            if why := limits.exceeded(resource.kind, item, each):
+                raise forbidden(resource, metadata["name"], why)
+
+    def _admit_quota(self, kind: ServedKind, item: Object) -> None:
+        resource, metadata = kind.resource, item["metadata"]
         requested: quota.Usage | None = None
         for _, each in self._objects.objects(_QUOTAS, metadata["namespace"]):
             hard = (each.get("spec") or {}).get("hard") or {}
@@ -128,15 +159,11 @@ class Admission:
         return min(marked, key=lambda item: item.get("value", 0), default=None)
 
 
-def _fill_limits(pod: Object, limits: Object) -> None:
-    for rule in (limits.get("spec") or {}).get("limits") or ():
-        if rule.get("type") != "Container":
-            continue
-        for container in pods.containers(pod["spec"]):
-            resources = container.setdefault("resources", {})
-            for part, defaults in (("limits", rule.get("default")), ("requests", rule.get("defaultRequest"))):
-                if defaults:
-                    resources[part] = {**defaults, **(resources.get(part) or {})}
+def _taint(node: Object) -> None:
+    """Keep pods away from a node until it is known to be ready."""
+    taints = (node.get("spec") or {}).get("taints") or []
+    if not any(taint.items() >= _NOT_READY.items() for taint in taints):
+        node["spec"] = {**(node.get("spec") or {}), "taints": [*taints, dict(_NOT_READY)]}
 
 
 def _listed(names: tuple[str, ...], amounts: quota.Usage | dict[str, str]) -> str:

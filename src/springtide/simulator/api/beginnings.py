@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from springtide.cluster.resources import Object
+from springtide.simulator.api.builtin.pod_defaults import service_class
 from springtide.simulator.api.kinds import ServedKind
 
 NAMESPACE_FINALIZER = "kubernetes"
@@ -10,6 +11,12 @@ NAMESPACE_FINALIZER = "kubernetes"
 DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 """Holds a CRD until the objects of its kind are gone."""
 
+_GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 _NO_DISRUPTIONS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
 
@@ -25,7 +32,7 @@ def begun(kind: ServedKind, item: Object) -> Object:
     """Give a new object its beginnings; may change what it is given, which is well formed."""
     match kind.resource.group, kind.resource.kind:
         case "", "Pod":
-            item["status"] = {"phase": "Pending"}
+            item["status"] = _pod_status(item)
         case "", "Namespace":
             item["spec"] = _with_finalizer(item.get("spec") or {}, NAMESPACE_FINALIZER)
             item["status"] = {"phase": "Active"}
@@ -33,12 +40,18 @@ def begun(kind: ServedKind, item: Object) -> Object:
             item["status"] = {"phase": "Pending"}
         case "policy", "PodDisruptionBudget":
             item["status"] = dict(_NO_DISRUPTIONS)
-        case "apiextensions.k8s.io", "CustomResourceDefinition":
-            item["metadata"] = _with_finalizer(item["metadata"], DEFINITION_FINALIZER)
         case _:
             if kind.strategic and "status" in kind.subresources:
                 item.setdefault("status", {})
     return item
+
+
+def _pod_status(pod: Object) -> Object:
+    status: Object = {"phase": "Pending", "qosClass": service_class(pod["spec"])}
+    if pod["spec"].get("schedulingGates"):
+        gated = _GATED | {"lastProbeTime": None, "lastTransitionTime": pod["metadata"]["creationTimestamp"]}
+        status["conditions"] = [gated]
+    return status
 
 
 def _with_finalizer(holder: Object, finalizer: str) -> Object:

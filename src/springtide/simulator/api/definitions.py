@@ -64,7 +64,9 @@ class Definitions:
             for subscription in list(self._server.storage.collection(identity).subscriptions):
                 subscription.end()
         elif "deletionTimestamp" not in new["metadata"]:
-            self._server.catalogue.serve(_identity(new), custom.serve(new), _selectable(new))
+            identity, kinds = _identity(new), custom.serve(new)
+            self._server.catalogue.serve(identity, kinds, _selectable(new))
+            self._server.versions.defined(identity, kinds, self._server.revision)
         elif DEFINITION_FINALIZER in new["metadata"].get("finalizers", ()):
             for served in custom.serve(new)[:1]:
                 self._server.deletecollection(Selection(served.resource), write)

@@ -1,7 +1,8 @@
-"""What a request to delete does to an object: nothing, mark it, or let it go.
+"""What a request to delete makes of an object before it goes: marked, with other finalizers, or just what it was.
 
 An object goes at once unless something holds it: finalizers, a grace period, or, for a namespace, its contents. Then it
-is marked with the time of its deletion, and goes with the last thing that held it.
+is marked with the time of its deletion, and goes with the last thing that held it. A pod is marked in any case, so that
+whoever watches sees it leave in the same steps whether it has any time left or none.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from springtide.cluster.port import Precondition, Propagation
 from springtide.cluster.resources import Object, Resource
 from springtide.simulator.api.answers import conflict
+from springtide.simulator.api.beginnings import DEFINITION_FINALIZER
 from springtide.simulator.api.metadata import FOREGROUND, ORPHAN
 from springtide.simulator.api.timestamps import instant, timestamp
 from springtide.simulator.api.values import with_metadata
@@ -41,19 +43,20 @@ def check_delete(item: Object, precondition: Precondition, resource: Resource) -
 
 def after_delete(
     item: Object, resource: Resource, now: int, *, propagation: Propagation | None, grace_seconds: int | None
-) -> Object | None:
-    """Give what an object becomes when it is asked to go: None when it goes, itself when nothing changes."""
+) -> Object:
+    """Give what an object becomes when it is asked to go, itself when nothing changes; it goes unless it is `held`."""
     marked = item
     if (resource.group, resource.kind) == ("", "Pod"):
         marked = _gracefully(item, now, grace_seconds)
-        if marked is item and "deletionTimestamp" in item["metadata"] and _grace(item) > 0:
+        if marked is item:
             return item
+    if _defines(resource) and "deletionTimestamp" not in item["metadata"]:
+        present = item["metadata"].get("finalizers", [])
+        return with_metadata(item, deletionTimestamp=timestamp(now), finalizers=[*present, DEFINITION_FINALIZER])
     finalizers = _finalizers(marked, resource, propagation)
     if finalizers != marked["metadata"].get("finalizers", []):
         marked = with_metadata(marked, finalizers=finalizers or None)
-    if not held(marked):
-        return None
-    if "deletionTimestamp" not in marked["metadata"]:
+    if held(marked) and "deletionTimestamp" not in marked["metadata"]:
         marked = _marked(marked, now, 0)
     return marked
 
@@ -64,6 +67,10 @@ def held(item: Object) -> bool:
     if metadata.get("finalizers") or _grace(item) > 0:
         return True
     return bool(item["kind"] == "Namespace" and (item.get("spec") or {}).get("finalizers"))
+
+
+def _defines(resource: Resource) -> bool:
+    return (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def _grace(item: Object) -> int:
@@ -84,9 +91,8 @@ def _gracefully(pod: Object, now: int, grace_seconds: int | None) -> Object:
             until, asked = now, min(asked, 1)
         return with_metadata(pod, deletionTimestamp=timestamp(until), deletionGracePeriodSeconds=asked)
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _FINISHED:
-        return pod
-    grace = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
-    return _marked(pod, now, grace) if grace else pod
+        return _marked(pod, now, 0)
+    return _marked(pod, now, spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked)
 
 
 def _marked(item: Object, now: int, grace: int) -> Object:

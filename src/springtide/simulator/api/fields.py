@@ -30,7 +30,6 @@ _BY_KIND = {
     ("", "Secret"): ("type",),
     ("", "Service"): ("spec.clusterIP", "spec.type"),
     ("", "ReplicationController"): ("status.replicas",),
-    ("apps", "ReplicaSet"): ("status.replicas",),
     ("batch", "Job"): ("status.successful",),
     ("", "Event"): (
         "involvedObject.kind",

@@ -5,15 +5,16 @@ Pure functions of the kind and of what was before. They refuse with the errors t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from springtide.cluster.errors import BadRequest, Cause
 from springtide.cluster.port import Precondition
 from springtide.cluster.resources import Key, Object
-from springtide.simulator.api import metadata
+from springtide.simulator.api import metadata, metadata_rules
 from springtide.simulator.api.answers import conflict, invalid
 from springtide.simulator.api.beginnings import without_status
 from springtide.simulator.api.kinds import ServedKind
@@ -83,13 +84,11 @@ def changed(kind: ServedKind, body: Any, old: Object, part: Part) -> Object:
             raise BadRequest(f"the {field} of the object ({wanted}) does not match the {field} on the URL ({present})")
         if present:
             tidy[field] = present
-    if tidy.get("uid", before["uid"]) != before["uid"]:
-        why = f"Precondition failed: UID in precondition: {tidy['uid']}, UID in object meta: {before['uid']}"
-        raise conflict(kind.resource, before["name"], why)
     item = _divided(kind, item, old, part)
-    item["metadata"] = metadata.of_changed(tidy, before, status_only=part is Part.STATUS)
+    kept = metadata.kept_by_status(kind) if part is Part.STATUS else ()
+    item["metadata"] = metadata.of_changed(tidy, before, kept)
     item = kind.complete(item)
-    if kind.generation and part is Part.MAIN and _counts(kind, item, old):
+    if part is Part.MAIN and _counts(kind, item, old):
         item["metadata"]["generation"] = before.get("generation", 0) + 1
     check(kind, item, old)
     item["metadata"]["resourceVersion"] = before["resourceVersion"]
@@ -108,31 +107,49 @@ def check_precondition(kind: ServedKind, item: Object, precondition: Preconditio
 
 
 def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
-    """Refuse to replace a custom object by one that does not say which version it was made from."""
-    version = found(body, ("metadata", "resourceVersion"))
-    if not kind.strategic and not version:
+    """Refuse to replace an object by one without a name, or a custom one by one that does not say what it was."""
+    if isinstance(body, dict) and not found(body, ("metadata", "name")):
+        raise BadRequest(nameless(key.name))
+    if not kind.strategic and not found(body, ("metadata", "resourceVersion")):
         cause = Cause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
         raise invalid(kind.resource, key.name, (cause,))
+
+
+def replacing(body: Any, precondition: Precondition) -> Precondition:
+    """Give the precondition of a replacement: an object that says who it is replaces no other."""
+    uid = found(body, ("metadata", "uid"))
+    return replace(precondition, uid=uid) if isinstance(uid, str) and uid and not precondition.uid else precondition
+
+
+def nameless(name: str) -> str:
+    """Tell that a body does not say which object it is."""
+    return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
 
 
 def check(kind: ServedKind, item: Object, old: Object | None) -> None:
     """Refuse an object that breaks the rules; all its problems are told at once."""
     resource = kind.resource
-    fields = metadata.problems(item["metadata"], old and old["metadata"], resource.group, resource.kind)
+    fields = metadata_rules.problems(item["metadata"], old and old["metadata"], kind)
     causes = (*fields, *kind.judge(item, old))
     if causes:
         raise invalid(resource, item["metadata"]["name"], causes)
 
 
 def _of_kind(kind: ServedKind, item: Any) -> Object:
-    """Refuse what is not an object of the kind; what it does not say of itself is filled in."""
+    """Refuse what is not an object of the kind; what one of a built-in kind does not say of itself is filled in."""
     if not isinstance(item, dict):
         raise BadRequest(f"the body of the request is {type(item).__name__}, expected an object")
     resource = kind.resource
     version, name = item.get("apiVersion"), item.get("kind")
-    if version and version != resource.api_version:
+    if not kind.strategic and not name:
         raise BadRequest(
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"Object 'Kind' is missing in '{json.dumps(item)}'"
+        )
+    if (version or not kind.strategic) and version != resource.api_version:
+        raise BadRequest(
+            f"the API version in the data ({version or ''}) does not match the expected API version "
+            f"({resource.api_version})"
         )
     if name and name != resource.kind:
         raise BadRequest(f"the kind in the data ({name}) does not match the expected kind ({resource.kind})")
@@ -170,6 +187,11 @@ def _divided(kind: ServedKind, item: Object, old: Object, part: Part) -> Object:
 
 def _counts(kind: ServedKind, item: Object, old: Object) -> bool:
     """Tell whether a change is one of those that `generation` counts."""
+    name = kind.resource.kind if kind.strategic else ""
+    if not kind.generation or name == "PriorityClass":
+        return False
+    if name == "Deployment" and item["metadata"].get("annotations") != old["metadata"].get("annotations"):
+        return True
     apart = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
     return {name: value for name, value in item.items() if name not in apart} != {
         name: value for name, value in old.items() if name not in apart

@@ -8,13 +8,11 @@ from random import Random
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_QUALIFIED})?"
 
 _MATCHES_LABEL = re.compile(_LABEL).fullmatch
 _MATCHES_SUBDOMAIN = re.compile(_SUBDOMAIN).fullmatch
-_MATCHES_LABEL_1035 = re.compile(_LABEL_1035).fullmatch
 _MATCHES_QUALIFIED = re.compile(_QUALIFIED).fullmatch
 _MATCHES_VALUE = re.compile(_VALUE).fullmatch
 
@@ -43,28 +41,16 @@ def _too_long(length: int) -> str:
 
 @lru_cache(maxsize=4096)
 def label_problem(text: str) -> str:
-    """Tell what is wrong with a DNS label, such as the name of a namespace."""
+    """Tell what is wrong with a DNS label, such as the name of a namespace or a service."""
     if len(text) > _LABEL_LENGTH:
         return _too_long(_LABEL_LENGTH)
     if _MATCHES_LABEL(text):
         return ""
+    if _MATCHES_SUBDOMAIN(text):
+        return "must not contain dots"
     return (
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
         f"with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-    )
-
-
-@lru_cache(maxsize=4096)
-def service_name_problem(text: str) -> str:
-    """Tell what is wrong with the name of a service, which may not start with a digit."""
-    if len(text) > _LABEL_LENGTH:
-        return _too_long(_LABEL_LENGTH)
-    if _MATCHES_LABEL_1035(text):
-        return ""
-    return (
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-        "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation "
-        f"is '{_LABEL_1035}')"
     )
 
 

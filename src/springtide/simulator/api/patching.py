@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from springtide.cluster.errors import BadRequest, UnsupportedPatch
+from springtide.cluster.errors import BadRequest, ServerError, UnsupportedPatch
 from springtide.cluster.port import Patch, PatchType
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api import patches
 from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.lifecycle import nameless
+from springtide.simulator.api.metadata import kept_by_status
 from springtide.simulator.api.patches import managed
+from springtide.simulator.api.scale import scale_applied
 from springtide.simulator.api.structure import Node
 
 
@@ -34,7 +37,7 @@ def applied(
     kind: ServedKind, key: Key, live: Object | None, patch: Patch, *, manager: str, now: str, subresource: str = ""
 ) -> Object:
     """Give what an apply makes of an object, or of nothing."""
-    body = patch.body
+    body = scale_applied(kind, key, patch.body) if subresource == "scale" else patch.body
     if not isinstance(body, dict):
         raise BadRequest(f"the body of an apply is {type(body).__name__}, expected an object")
     if not manager:
@@ -51,6 +54,13 @@ def applied(
     for field, expected in (("apiVersion", resource.api_version), ("kind", resource.kind)):
         if body.get(field) != expected:
             raise BadRequest(f"{field} of an apply is {body.get(field)!r}, expected {expected!r}")
+    if live is None and not metadata.get("name"):
+        raise BadRequest(nameless(key.name))
+    if subresource == "scale" and not kind.strategic:
+        raise ServerError(
+            f"failed to convert new object (/{name}; autoscaling/v1, Kind=Scale) to proper version: "
+            "request to convert CR to an invalid group/version: autoscaling/v1"
+        )
     return managed.apply(
         live,
         _ownable(kind, body | {"metadata": metadata | {"name": name}}, subresource),
@@ -65,7 +75,10 @@ def applied(
 def _ownable(kind: ServedKind, body: Object, subresource: str) -> Object:
     """Leave out what the writer cannot change here, and so cannot own."""
     if subresource == "status":
-        return {name: value for name, value in body.items() if name in ("apiVersion", "kind", "metadata", "status")}
+        kept = kept_by_status(kind)
+        metadata = {name: value for name, value in body["metadata"].items() if name not in kept}
+        ownable = {name: value for name, value in body.items() if name in ("apiVersion", "kind", "status")}
+        return ownable | {"metadata": metadata}
     if "status" in kind.subresources:
         return {name: value for name, value in body.items() if name != "status"}
     return body

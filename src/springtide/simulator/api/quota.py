@@ -114,22 +114,23 @@ def _pod_usage(pod: Object) -> Usage:
         if name in _BARE_NAMES:
             counted[name] = amount
         counted[f"requests.{name}"] = amount
-    limits = pod_requests(msgspec.convert(_limits_as_requests(spec), PodSpec))
+    limits = pod_requests(msgspec.convert(limits_as_requests(spec), PodSpec))
     counted |= {f"limits.{name}": amount for name, amount in limits.items() if name in _BARE_NAMES}
     return counted
 
 
-def _limits_as_requests(spec: Object) -> Object:
+def limits_as_requests(spec: Object) -> Object:
     """Give a pod that requests just its limits: what it is limited to adds up in the same way."""
 
-    def limited(container: Object) -> Object:
-        return {**container, "resources": {"requests": (container.get("resources") or {}).get("limits") or {}}}
+    def limited(holder: Object) -> Object:
+        return {**holder, "resources": {"requests": (holder.get("resources") or {}).get("limits") or {}}}
 
-    return spec | {
+    containers = {
         name: [limited(container) for container in spec[name]]
         for name in ("containers", "initContainers")
         if spec.get(name)
     }
+    return (limited(spec) if spec.get("resources") else spec) | containers
 
 
 def _in_scope(scope: Object, spec: Object) -> bool:

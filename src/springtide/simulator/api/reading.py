@@ -46,6 +46,8 @@ def page(
     exact: bool,
 ) -> Page:
     """List objects as they were at one version; further pages show the same version."""
+    if continue_ and version not in _ANY_VERSION:
+        raise BadRequest("specifying resource version is not allowed when using continue")
     start = _read_token(continue_) if continue_ else _Token(_list_revision(storage, version, exact))
     items: list[Object] = []
     last: Key | None = None

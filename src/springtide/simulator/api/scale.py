@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from springtide.cluster.errors import Cause, NotFound
-from springtide.cluster.resources import Object, Resource
+from springtide.cluster.errors import BadRequest, Cause, NotFound
+from springtide.cluster.resources import Key, Object, Resource
 from springtide.simulator.api.answers import conflict, invalid
 from springtide.simulator.api.bodies import body_of, leaf, part
 from springtide.simulator.api.kinds import ScalePaths, ServedKind
@@ -46,10 +46,30 @@ def scaled(kind: ServedKind, item: Object, scale: Any) -> Object:
         why = f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {metadata['uid']}"
         raise conflict(kind.resource, metadata["name"], why)
     replicas = part(body, "spec").get("replicas", 0)
+    _check_replicas(replicas, metadata["name"])
+    return replaced(item, steps(_paths(kind).spec), replicas)
+
+
+def scale_applied(kind: ServedKind, key: Key, scale: Any) -> Object:
+    """Give what an apply of a scale applies to the object: its number of replicas, where it names one."""
+    if not isinstance(scale, dict) or (scale.get("apiVersion"), scale.get("kind")) != (_SCALE.api_version, _SCALE.kind):
+        told = f"{scale.get('apiVersion')}, Kind={scale.get('kind')}" if isinstance(scale, dict) else repr(scale)
+        raise BadRequest(f"invalid object type: {told}")
+    version = leaf(part(body_of(_SCALE.kind, scale, key.name), "metadata"), "resourceVersion", str, "")
+    metadata = {"name": key.name} | ({"resourceVersion": version} if version else {})
+    resource = kind.resource
+    body: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+    replicas = part(scale, "spec").get("replicas")
+    if replicas is None:
+        return body
+    _check_replicas(replicas, key.name)
+    return replaced(body, steps(_paths(kind).spec), replicas)
+
+
+def _check_replicas(replicas: Any, name: str) -> None:
     if type(replicas) is not int or replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid(_SCALE, metadata["name"], (Cause("spec.replicas", message),))
-    return replaced(item, steps(_paths(kind).spec), replicas)
+        raise invalid(_SCALE, name, (Cause("spec.replicas", message),))
 
 
 def _paths(kind: ServedKind) -> ScalePaths:

@@ -29,7 +29,17 @@ from springtide.simulator.api.catalogue import Catalogue, identity_of
 from springtide.simulator.api.definitions import Definitions
 from springtide.simulator.api.deletion import after_delete, check_delete, held
 from springtide.simulator.api.kinds import ServedKind
-from springtide.simulator.api.lifecycle import Birth, Part, changed, check_precondition, check_replacement, newborn
+from springtide.simulator.api.lifecycle import (
+    Birth,
+    Part,
+    changed,
+    check,
+    check_precondition,
+    check_replacement,
+    newborn,
+    replacing,
+)
+from springtide.simulator.api.managers import check_manager
 from springtide.simulator.api.names import name_suffix
 from springtide.simulator.api.patches import managed
 from springtide.simulator.api.patching import applied, patched
@@ -39,6 +49,7 @@ from springtide.simulator.api.subresources import Subresources
 from springtide.simulator.api.subscriptions import Subscription
 from springtide.simulator.api.timestamps import timestamp
 from springtide.simulator.api.values import shared
+from springtide.simulator.api.versions import Versions
 
 _NAME_ATTEMPTS = 8
 """How often a generated name is drawn again because it is taken."""
@@ -76,11 +87,11 @@ class ApiServer:
     ) -> None:
         self.storage = Storage(history=history)
         self.catalogue = Catalogue(builtin.kinds() if kinds is None else kinds)
+        self.versions = Versions(self.catalogue, converter)
         self.observers: list[Callable[[Written], None]] = []
         """Are told of every write that took effect, in order, before the verb returns."""
         self._now = now
         self._random = random
-        self._converter = converter
         self._admission = Admission(self)
         self._definitions = Definitions(self)
         self._subresources = Subresources(self)
@@ -102,7 +113,7 @@ class ApiServer:
         if subresource not in ("", "scale", "status"):
             raise method_not_allowed(resource, "get")
         kind = self._kind(resource, "get", subresource)
-        item = self._served(kind, self._live(kind, key))
+        item = self.versions.served(kind, self._live(kind, key))
         return scale_of(kind, item) if subresource == "scale" else item
 
     def list(
@@ -116,7 +127,7 @@ class ApiServer:
             self._collection(kind),
             selection,
             matches,
-            self._serving(kind),
+            self.versions.serving(kind),
             limit=limit,
             continue_=continue_,
             version=version,
@@ -132,7 +143,7 @@ class ApiServer:
             self._collection(kind),
             selection,
             matches,
-            self._serving(kind),
+            self.versions.serving(kind),
             version=version,
             initial_events=initial_events,
         )
@@ -141,7 +152,7 @@ class ApiServer:
         """Give an object as it was at a version; None where it did not exist."""
         kind = self.catalogue.find(resource)
         item = self.storage.at(self._collection(kind), key, revision)
-        return None if item is None else self._served(kind, item)
+        return None if item is None else self.versions.served(kind, item)
 
     def objects(self, identity: CollectionId, namespace: str = "") -> Iterator[tuple[Key, Object]]:
         """Give the objects of a kind as they are stored, in the order of their keys."""
@@ -158,6 +169,7 @@ class ApiServer:
     ) -> Object:
         """Create an object; with a name and a subresource, an eviction or a binding of that object."""
         kind = self._kind(resource, "create", subresource)
+        check_manager(write.manager, "Create")
         if subresource:
             return self._subresources.create(kind, Key(namespace, name), body, write, subresource)
         live = self._collection(kind).live
@@ -179,8 +191,10 @@ class ApiServer:
     ) -> Object:
         """Replace one object."""
         kind = self._kind(resource, "update", subresource)
+        check_manager(write.manager, "Update")
         check_replacement(kind, key, body)
-        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, precondition)
+        meant = replacing(body, precondition)
+        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, meant)
 
     def patch(
         self,
@@ -194,7 +208,8 @@ class ApiServer:
     ) -> Object:
         """Change one object; an apply creates it where it is not there."""
         kind = self._kind(resource, "patch", subresource)
-        if patch.type is PatchType.APPLY and subresource in ("", "status"):
+        check_manager(write.manager, "Patch")
+        if patch.type is PatchType.APPLY and subresource in ("", "scale", "status"):
             return self._apply(kind, key, patch, write, subresource, precondition)
         structure = self._subresources.structure(kind, subresource)
         return self._subresources.change(
@@ -216,10 +231,12 @@ class ApiServer:
         old = self._live(kind, key)
         check_delete(old, precondition, kind.resource)
         self._admission.admit_delete(kind, key)
-        new = after_delete(old, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
-        if new is old:
-            return self._served(kind, old)
-        return self._served(kind, self._commit(kind, key, old, new, write, "delete"))
+        present = self.versions.renewed(kind, old)
+        marked = after_delete(present, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
+        left = old if marked is present else self._commit(kind, key, old, marked, write, "delete")
+        if not held(marked):
+            left = self._commit(kind, key, left, None, write, "delete")
+        return self.versions.served(kind, left)
 
     def deletecollection(
         self,
@@ -253,20 +270,22 @@ class ApiServer:
         `owned` tells that the change has brought the managed fields up to date already.
         """
         stored = self._live(kind, key)
-        old = self._served(kind, stored)
+        old = self.versions.served(kind, stored)
         check_precondition(kind, old, precondition)
         new = changed(kind, change(old), old, part)
-        if new is old:
+        if new is not old:
+            if not owned:
+                new = self._owned(kind, old, new, write, verb)
+            new = shared(self._definitions.completed(kind, new), old)
+        # Even a write that changes nothing stores an object anew that was written under another definition.
+        if new is old and self.versions.renewed(kind, stored) is stored:
             return old
-        if not owned:
-            new = self._owned(kind, old, new, write, verb)
-        final: Object = shared(self._definitions.completed(kind, new), old)
-        if final is old:
-            return old
-        # An object whose last finalizer goes is not written once more: it goes as it was.
-        gone = "deletionTimestamp" in final["metadata"] and not held(final)
-        kept = None if gone else self._stored(kind, final)
-        return self._served(kind, self._commit(kind, key, stored, kept, write, verb))
+        self._admission.admit_change(kind, new)
+        if "deletionTimestamp" in new["metadata"] and not held(new):
+            # An object whose last finalizer goes is not written once more: it goes as it was.
+            self._commit(kind, key, stored, None, write, verb)
+            return new
+        return self.versions.served(kind, self._commit(kind, key, stored, self.versions.stored(kind, new), write, verb))
 
     # Versions and watches
 
@@ -304,14 +323,16 @@ class ApiServer:
         key = key_of(born)
         self._definitions.admit(kind)
         self._admission.admit_namespace(kind, key)
-        item = self._admission.completed(kind, born)
         if not owned:
-            item = self._owned(kind, None, item, write, verb)
+            born = self._claimed(kind, born, write)
+        item = self._admission.completed(kind, born)
+        if item is not born:
+            check(kind, item, None)
         item = self._definitions.completed(kind, begun(kind, item))
-        self._admission.admit_quota(kind, item)
+        self._admission.admit_new(kind, item)
         if key in self._collection(kind).live:
             raise already_exists(kind.resource, key.name)
-        return self._served(kind, self._commit(kind, key, None, self._stored(kind, item), write, verb))
+        return self.versions.served(kind, self._commit(kind, key, None, self.versions.stored(kind, item), write, verb))
 
     def _apply(
         self, kind: ServedKind, key: Key, patch: Patch, write: Write, subresource: str, precondition: Precondition
@@ -323,17 +344,27 @@ class ApiServer:
             return applied(kind, key, live, patch, manager=write.manager, now=now, subresource=subresource)
 
         if key in self._collection(kind).live:
-            part = Part.STATUS if subresource else Part.MAIN
-            return self.modify(kind, key, apply, write, verb, part=part, precondition=precondition, owned=True)
+            if subresource == "scale":
+                precondition = replacing(patch.body, precondition)
+            part = Part.STATUS if subresource == "status" else Part.MAIN
+            item = self.modify(kind, key, apply, write, verb, part=part, precondition=precondition, owned=True)
+            return scale_of(kind, item) if subresource == "scale" else item
+        if subresource:
+            raise not_found(kind.resource, key.name)
         body = apply(None)
         wanted = body["metadata"]
-        if subresource or precondition != UNCONDITIONAL or wanted.get("resourceVersion"):
+        if precondition != UNCONDITIONAL or wanted.get("resourceVersion"):
             raise not_found(kind.resource, key.name)
         if uid := wanted.get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind.resource, key.name, why)
         born = newborn(kind, body, key.namespace, self._birth())
         return self._create(kind, born, write, verb, owned=True)
+
+    def _claimed(self, kind: ServedKind, born: Object, write: Write) -> Object:
+        """Give a new object with its author as the owner of what they wrote; its status is nobody's yet."""
+        written = {name: value for name, value in born.items() if name != "status" or name not in kind.subresources}
+        return {**born, "metadata": self._owned(kind, None, written, write, "create")["metadata"]}
 
     def _owned(self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str) -> Object:
         return managed.after_update(
@@ -365,27 +396,6 @@ class ApiServer:
 
     def _birth(self) -> Birth:
         return Birth(_uid(self._random), timestamp(self._now()), lambda: name_suffix(self._random))
-
-    def _served(self, kind: ServedKind, item: Object) -> Object:
-        """Give a stored object in the version of a kind."""
-        version = kind.resource.api_version
-        if item["apiVersion"] == version:
-            return item
-        return {**item, "apiVersion": version} if self._converter is None else self._converter(item, version)
-
-    def _serving(self, kind: ServedKind) -> Callable[[Object], Object] | None:
-        """Give what makes objects of this version, where not all of them are stored in it."""
-        if kind.stored_version in ("", kind.resource.version) and kind.strategic:
-            return None
-        return lambda item: self._served(kind, item)
-
-    def _stored(self, kind: ServedKind, item: Object) -> Object:
-        """Give an object in the version that its kind is stored in."""
-        if kind.stored_version in ("", kind.resource.version):
-            return item
-        group = kind.resource.group
-        version = f"{group}/{kind.stored_version}" if group else kind.stored_version
-        return {**item, "apiVersion": version} if self._converter is None else self._converter(item, version)
 
 
 def _uid(random: Random) -> str:

@@ -90,7 +90,7 @@ class Subresources:
             case "binding":
                 now = timestamp(self._server.now())
                 self._server.modify(
-                    kind, key, lambda pod: bound(pod, body, now), write, "create/binding", part=Part.WHOLE
+                    kind, key, lambda pod: bound(pod, body, now), write, "create/binding", part=Part.WHOLE, owned=True
                 )
                 return _SUCCESS
             case _:
@@ -118,6 +118,7 @@ class Subresources:
             write,
             "create/eviction",
             part=Part.WHOLE,
+            owned=True,
         )
         self._server.delete(
             kind.resource,

@@ -73,8 +73,8 @@ class _Filler:
             if all((value.get(name) or None) == wanted for name, wanted in step.given.items()):
                 for name, default in step.set.items():
                     held = value.get(name)
-                    # Go's strings cannot be absent: an empty one is.
-                    if held is None or (held == "" and default != ""):
+                    # Go's strings and lists cannot be absent: empty ones are.
+                    if held is None or (held in ("", []) and default != held):
                         value[name] = fresh(default)
         if self._derive is not None:
             self._derive(value)

@@ -13,7 +13,7 @@ from typing import Any
 from springtide.cluster.errors import Cause
 from springtide.cluster.resources import Object
 from springtide.quantity import AmountError, Quantity
-from springtide.simulator.api.builtin.tree import QUANTITY, STATUS, TypeNode
+from springtide.simulator.api.builtin.tree import QUANTITY, STATUS, Choice, TypeNode
 from springtide.simulator.api.structure import Node, Type
 
 _Path = tuple[Any, ...]
@@ -38,6 +38,22 @@ def required(field: str, detail: str = "") -> Cause:
 def invalid(field: str, value: Any, detail: str) -> Cause:
     """Say what is wrong with a value."""
     return Cause(field, f"Invalid value: {shown(value)}: {detail}")
+
+
+def invalid_here(field: str, detail: str) -> Cause:
+    """Say what is wrong at a field whose value would say nothing."""
+    return Cause(field, f"Invalid value: {detail}")
+
+
+def duplicate(field: str, value: Any, detail: str = "") -> Cause:
+    """Say that a value stands there twice."""
+    told = f"Duplicate value: {shown(value)}"
+    return Cause(field, f"{told}: {detail}" if detail else told, "FieldValueDuplicate")
+
+
+def not_found(field: str, value: Any) -> Cause:
+    """Say that what a field names is not there."""
+    return Cause(field, f"Not found: {shown(value)}", "FieldValueNotFound")
 
 
 def forbidden(field: str, detail: str) -> Cause:
@@ -89,6 +105,8 @@ def _judge(value: Any, old: Any, node: Node, path: _Path, causes: list[Cause], c
             causes.append(invalid(_spelt(path), value, _QUANTITY_FORM))
     elif kind is not Type.ANY and type(value) not in _PYTHON_TYPES[kind]:
         causes.append(_wrong_type(path, value, _NAMES.get(kind, kind.value)))
+    elif type(node) is Choice and value and value not in node.supported:
+        causes.append(unsupported(_spelt(path), value, *node.supported))
 
 
 def _judge_map(value: Object, old: Any, values: Node, path: _Path, causes: list[Cause], complete: bool) -> None:

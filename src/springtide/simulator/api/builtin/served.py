@@ -10,7 +10,7 @@ from springtide.cluster.resources import Object, Resource
 from springtide.simulator.api.builtin.completing import Completer, completers
 from springtide.simulator.api.builtin.data import KindData, load
 from springtide.simulator.api.builtin.judging import misfits
-from springtide.simulator.api.builtin.rules import RULES, Rule
+from springtide.simulator.api.builtin.rules import RULES, Rules
 from springtide.simulator.api.builtin.tree import Forest, TypeNode
 from springtide.simulator.api.kinds import ScalePaths, ServedKind
 
@@ -44,6 +44,9 @@ _SCALE = {
 }
 """Selectors are those of the spec: label selectors as objects, a plain map for replication controllers."""
 
+_HARMLESS = ("FieldValueRequired", "FieldValueNotSupported")
+"""What may be wrong with an object whose fields have the declared types all the same."""
+
 _STORED_VERSION = {"HorizontalPodAutoscaler": "v2"}
 
 
@@ -74,18 +77,22 @@ def _served(kind: KindData, structure: TypeNode, complete: Completer) -> ServedK
         scale=_SCALE.get(kind.kind),
         generation=kind.kind not in _WITHOUT_GENERATION,
         complete=complete,
-        judge=_judge(structure, RULES.get(kind.kind, ())),
+        judge=_judge(structure, RULES.get(kind.kind, Rules())),
         stored_version=_STORED_VERSION.get(kind.kind, ""),
     )
 
 
-def _judge(structure: TypeNode, rules: tuple[Rule, ...]) -> Callable[[Object, Object | None], tuple[Cause, ...]]:
+def _judge(structure: TypeNode, rules: Rules) -> Callable[[Object, Object | None], tuple[Cause, ...]]:
     """Check what is declared; where that is in order, the rules between fields, which may then rely on the types."""
 
     def judge(value: Object, old: Object | None) -> tuple[Cause, ...]:
         found = misfits(value, old, structure)
-        if any(cause.reason != "FieldValueRequired" for cause in found):
+        if any(cause.reason not in _HARMLESS for cause in found):
             return found
-        return found + tuple(cause for rule in rules for cause in rule(value, old))
+        if rules.main and (old is None or "spec" not in value or value["spec"] != old.get("spec")):
+            found += tuple(cause for rule in rules.main for cause in rule(value, old))
+        if rules.status and old is not None and value.get("status") != old.get("status"):
+            found += tuple(cause for rule in rules.status for cause in rule(value, old))
+        return found
 
     return judge

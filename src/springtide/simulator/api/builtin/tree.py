@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import msgspec
 
 from springtide.simulator.api.builtin.data import Place, TypeData, place_of
 from springtide.simulator.api.structure import ANYTHING, ListKind, Node, Type
@@ -15,6 +19,13 @@ class TypeNode(Node):
 
     present: tuple[str, ...] = ()
     """Fields that are there even when nobody writes them, and require something that is then asked for."""
+
+
+@dataclass(slots=True, eq=False)
+class Choice(Node):
+    """A text that is one of a few."""
+
+    supported: tuple[str, ...] = ()
 
 
 STATUS = "status"
@@ -47,6 +58,13 @@ _OPTIONAL_AFTER_ALL = {
 """Fields whose empty value means something: Go cannot tell it from none, and a server lets both pass."""
 
 
+@cache
+def _choices() -> dict[str, dict[str, tuple[str, ...]]]:
+    """Read the table of texts that are one of a few, by type and field, in the order in which messages list them."""
+    table = dict[str, dict[str, tuple[str, ...]]]
+    return msgspec.json.decode(Path(__file__).with_name("enums.json").read_bytes(), type=table)
+
+
 class Forest:
     """The trees of all types; equal types are the same node, so that types may refer back to themselves."""
 
@@ -69,6 +87,8 @@ class Forest:
         # Filled only now: a type whose fields lead back to it finds the node above.
         for field, place in places.items():
             node.fields[field] = self._place(place)
+        for field, supported in _choices().get(name, {}).items():
+            node.fields[field] = Choice(Type.STRING, supported=supported)
         node.present = tuple(field for field in structs if field != STATUS and _asks(node.fields[field]))
         return node
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from springtide.cluster.errors import Cause
 from springtide.simulator.api.custom import wording
+from springtide.simulator.api.custom.kind_names import kind_name_problem
 from springtide.simulator.api.custom.places import Place
-from springtide.simulator.api.names import service_name_problem
 
 METADATA_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "annotations": dict,
@@ -71,7 +71,7 @@ def _judge_resource(value: dict[str, Any], path: str) -> Iterator[Cause]:
             yield wording.invalid(f"{prefix}{name}", "", "must not be empty")
         elif name == "apiVersion" and value[name].count("/") > 1:
             yield wording.invalid(f"{prefix}{name}", value[name], f"unexpected GroupVersion string: {value[name]}")
-        elif name == "kind" and (problem := service_name_problem(value[name].lower())):
+        elif name == "kind" and (problem := kind_name_problem(value[name].lower())):
             detail = f"may have mixed case, but should otherwise match: {problem}"
             yield wording.invalid(f"{prefix}{name}", value[name], detail)
     metadata = value.get("metadata", {})

@@ -34,6 +34,14 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.search(text) is not None
 
 
+def is_pattern(text: str) -> bool:
+    """Tell whether a text is a regular expression of Go's dialect."""
+    try:
+        return is_linear(text) or compile_go(text) is not None
+    except PatternError:
+        return False
+
+
 @lru_cache(maxsize=4096)
 def is_linear(pattern: str) -> bool:
     """Tell whether the linear-time engine takes the pattern as it is."""

@@ -13,25 +13,39 @@ _TYPES = {
     "number": Type.NUMBER,
     "boolean": Type.BOOLEAN,
 }
+_TEXTS = (
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generateName",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_NUMBERS = ("deletionGracePeriodSeconds", "generation")
+"""The fields of metadata that are plain texts or numbers."""
 _LIST_KINDS = {"set": ListKind.SET, "map": ListKind.MAP}
 
 
 def structure_of(place: Place) -> Node:
     """Give the structure of a custom resource, with the fields that every resource has."""
     root = _node(place)
-    root.fields = {
-        "apiVersion": Node(type=Type.STRING),
-        "kind": Node(type=Type.STRING),
-        "metadata": _metadata(),
-    } | {name: node for name, node in root.fields.items() if name not in ("apiVersion", "kind", "metadata")}
+    root.fields = _with_identity(root.fields)
     return root
+
+
+def _with_identity(fields: dict[str, Node]) -> dict[str, Node]:
+    identity = {"apiVersion": Node(type=Type.STRING), "kind": Node(type=Type.STRING), "metadata": _metadata()}
+    return identity | {name: node for name, node in fields.items() if name not in identity}
 
 
 def _node(place: Place) -> Node:
     entries = place.items.properties if place.items is not None else {}
+    fields = {name: _node(part) for name, part in place.properties.items()}
     return Node(
         type=Type.INT_OR_STRING if place.int_or_string else _TYPES.get(place.type, Type.ANY),
-        fields={name: _node(part) for name, part in place.properties.items()},
+        fields=_with_identity(fields) if place.embedded else fields,
         values=_node(place.values) if place.values is not None else None,
         items=_node(place.items) if place.items is not None else None,
         required=tuple(place.checks.get("required") or ()),
@@ -64,6 +78,8 @@ def _metadata() -> Node:
             "finalizers": Node(type=Type.LIST, items=text, list_kind=ListKind.SET),
             "labels": Node(type=Type.OBJECT, values=text),
             "ownerReferences": Node(type=Type.LIST, items=owner, list_kind=ListKind.MAP, keys=("uid",)),
-        },
-        open=True,
+            "managedFields": Node(),
+        }
+        | dict.fromkeys(_TEXTS, text)
+        | dict.fromkeys(_NUMBERS, Node(type=Type.INTEGER)),
     )

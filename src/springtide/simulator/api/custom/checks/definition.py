@@ -8,8 +8,10 @@ from typing import Any, Final
 from springtide.cluster.errors import Cause
 from springtide.simulator.api.custom import wording
 from springtide.simulator.api.custom.checks.openapi import judge_schema
+from springtide.simulator.api.custom.checks.selectable import judge_selectable
 from springtide.simulator.api.custom.checks.shape import judge_shape
-from springtide.simulator.api.names import service_name_problem, subdomain_problem
+from springtide.simulator.api.custom.kind_names import kind_name_problem
+from springtide.simulator.api.names import subdomain_problem
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -60,7 +62,7 @@ def _judge_versions(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
         name = version.get("name") or ""
-        if problem := service_name_problem(name):
+        if problem := kind_name_problem(name):
             yield wording.invalid(f"{path}.name", name, problem)
             if not index:
                 yield wording.invalid("spec.version", name, problem)
@@ -78,6 +80,9 @@ def _judge_versions(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     for path, columns in _parts(versions, "additionalPrinterColumns", "spec.additionalPrinterColumns"):
         for position, column in enumerate(columns):
             yield from _judge_column(column, f"{path}[{position}]")
+    for path, fields in _parts(versions, "selectableFields", "spec.selectableFields"):
+        index = 0 if path == "spec.selectableFields" else int(path.split("[")[1].split("]")[0])
+        yield from judge_selectable(fields, versions[index].get("schema") or {}, path)
     names = [version.get("name") for version in versions]
     if len({*names}) != len(names):
         yield wording.invalid("spec.versions", wording.OMITTED, "must contain unique version names")
@@ -100,17 +105,17 @@ def _judge_names(names: Mapping[str, Any]) -> Iterator[Cause]:
         if not names.get(key):
             yield wording.required(f"spec.names.{key}")
     for key in ("plural", "singular"):
-        if names.get(key) and (problem := service_name_problem(names[key])):
+        if names.get(key) and (problem := kind_name_problem(names[key])):
             yield wording.invalid(f"spec.names.{key}", names[key], problem)
     for key in ("kind", "listKind"):
-        if names.get(key) and (problem := service_name_problem(names[key].lower())):
+        if names.get(key) and (problem := kind_name_problem(names[key].lower())):
             detail = f"may have mixed case, but should otherwise match: {problem}"
             yield wording.invalid(f"spec.names.{key}", names[key], detail)
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         yield wording.invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
     for key in ("shortNames", "categories"):
         for index, name in enumerate(names.get(key) or ()):
-            if problem := service_name_problem(name):
+            if problem := kind_name_problem(name):
                 yield wording.invalid(f"spec.names.{key}[{index}]", name, problem)
 
 

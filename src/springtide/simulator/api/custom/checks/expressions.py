@@ -1,4 +1,8 @@
-"""The rules of a schema must compile, and must be able to do what they say."""
+"""The rules of a schema must compile, and must be able to do what they say.
+
+The engine knows no types of fields, so a rule whose result is no boolean is found where it is a literal, a call whose
+result is known, or a path; what operators make of fields is not followed. The cost of rules is not estimated.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,14 @@ from springtide.cluster.errors import Cause
 from springtide.simulator.api.custom import wording
 from springtide.simulator.api.custom.places import Place, Rule
 from springtide.simulator.api.custom.rules.engine import OLD_SELF, CompileError, Program, program
-from springtide.simulator.api.custom.rules.text import mentions, typed, undeclared, undefined_field
+from springtide.simulator.api.custom.rules.text import (
+    broken_pattern,
+    mentions,
+    plain_type,
+    typed,
+    undeclared,
+    undefined_field,
+)
 
 
 def judge_expressions(place: Place, path: str, *, resource: bool = False, loose: str = "") -> Iterator[Cause]:
@@ -31,7 +42,8 @@ def _judge(rule: Rule, place: Place, path: str, *, resource: bool, loose: str) -
     except CompileError as error:
         yield wording.invalid(f"{path}.rule", _written(rule), f"compilation failed: {error}")
         return
-    if not compiled.may_return("BOOL"):
+    plain = plain_type(rule.rule, place, root=resource)
+    if not compiled.may_return("BOOL") or plain not in ("", "boolean"):
         yield wording.invalid(f"{path}.rule", _written(rule), "cel expression must evaluate to a bool")
     if rule.message_expression:
         yield from _judge_message(rule, place, f"{path}.messageExpression", resource=resource)
@@ -59,7 +71,11 @@ def _judge_message(rule: Rule, place: Place, path: str, *, resource: bool) -> It
 def _compile(text: str, rule: Rule, place: Place, *, resource: bool) -> Program:
     optional = rule.optional_old_self is True
     compiled = program(typed(text, place, root=resource), optional_old_self=optional)
-    unknown = undeclared(text, "cel") or ("" if optional else undefined_field(text, place, root=resource))
+    unknown = (
+        undeclared(text, "cel")
+        or broken_pattern(text)
+        or ("" if optional else undefined_field(text, place, root=resource))
+    )
     if unknown:
         raise CompileError(unknown)
     return compiled

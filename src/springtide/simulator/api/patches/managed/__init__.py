@@ -7,7 +7,7 @@
     comparison  the paths that differ between two objects
     merging     an applied configuration laid over an object
     removal     an object without some of its paths
-    ambiguity   entries that cannot be told apart
+    fitting     configurations that do not fit the structure of their kind
     conflicts   what others own and an apply would change
     entries     the list in `metadata.managedFields`
     applying    server-side apply

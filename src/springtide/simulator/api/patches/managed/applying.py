@@ -12,7 +12,6 @@ from functools import reduce
 from springtide.cluster.errors import BadRequest, ServerError
 from springtide.cluster.resources import Object
 from springtide.simulator.api.patches.managed import entries
-from springtide.simulator.api.patches.managed.ambiguity import described, refuse_ambiguity
 from springtide.simulator.api.patches.managed.comparison import compare
 from springtide.simulator.api.patches.managed.conflicts import refuse_conflicts
 from springtide.simulator.api.patches.managed.elements import Unidentifiable
@@ -24,6 +23,7 @@ from springtide.simulator.api.patches.managed.fieldsets import (
     union,
     with_named_fields,
 )
+from springtide.simulator.api.patches.managed.fitting import described, refuse_misfits
 from springtide.simulator.api.patches.managed.merging import merge
 from springtide.simulator.api.patches.managed.paths import claimed
 from springtide.simulator.api.patches.managed.removal import without
@@ -41,7 +41,7 @@ def apply(
     """Give the object after an apply, with its managed fields; `Conflict` where others own what would change."""
     if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
-    refuse_ambiguity(applied, node)
+    refuse_misfits(applied, node)
     try:
         return _apply(live, applied, entries.applier(manager, subresource), force, node, now)
     except Unidentifiable as error:

@@ -1,0 +1,160 @@
+"""The status of Jobs: a Job ends in steps, and what has been told of its end stays told.
+
+First a Job says what it is going to be (SuccessCriteriaMet, FailureTarget); once no pod is left to be counted, it is
+that (Complete, Failed). Others may rely on it: what is over never runs again, and its numbers are final. Each rule
+looks only at what a write changes, so that a status that was wrong before can still be mended elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from springtide.cluster.errors import Cause
+from springtide.cluster.resources import Object
+from springtide.simulator.api.builtin.judging import duplicate, invalid, invalid_here, required
+from springtide.simulator.api.builtin.rules.making import AT_LEAST_ZERO, IMMUTABLE, field_of
+
+_ENDS = ("Complete", "Failed")
+_CONDITIONS = "status.conditions"
+_EXCLUSIVE = (
+    ("Complete", "Failed", "cannot set Complete=True and Failed=true conditions"),
+    ("Complete", "FailureTarget", "cannot set Complete=True and FailureTarget=true conditions"),
+)
+_PREREQUISITES = (
+    ("Failed", "FailureTarget", "cannot set Failed=True condition without the FailureTarget=true condition"),
+    (
+        "Complete",
+        "SuccessCriteriaMet",
+        "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+    ),
+)
+
+
+def job_status(job: Object, old: Object | None) -> Iterator[Cause]:
+    """Find what a new status may not say, given what the old one said."""
+    new, before = job.get("status") or {}, (old or {}).get("status") or {}
+    now, then = _true(new), _true(before)
+    changed = tuple(name for name in {**new, **before} if new.get(name) != before.get(name))
+    ended = [kind for kind in _ENDS if kind in now]
+    turned = bool(ended) != any(kind in then for kind in _ENDS)
+    yield from _numbers(new)
+    yield from _uncounted(new.get("uncountedTerminatedPods") or {})
+    yield from _together(now, then)
+    yield from _completion_time(new, changed, "Complete" in now, ("Complete" in now) != ("Complete" in then))
+    yield from _order(now, then)
+    if ended:
+        yield from _finished(job, new, lambda name: turned or name in changed)
+    yield from _counts(job, new, changed)
+    for kind, message in (("Failed", "Failed=true"), ("FailureTarget", "FailureTarget=true")):
+        if "SuccessCriteriaMet" in now and kind in now:
+            yield invalid_here(_CONDITIONS, f"cannot set SuccessCriteriaMet=True and {message} conditions")
+    yield from _lasting(job, new, before, now, then)
+
+
+def _true(status: Object) -> tuple[str, ...]:
+    """List the conditions that hold."""
+    return tuple(each.get("type", "") for each in _conditions(status) if each.get("status") == "True")
+
+
+def _conditions(status: Object) -> Iterator[Object]:
+    return (each for each in status.get("conditions") or () if each is not None)
+
+
+def _numbers(status: Object) -> Iterator[Cause]:
+    for name in ("active", "succeeded", "failed", "ready", "terminating"):
+        number = status.get(name)
+        if number is not None and number < 0:
+            yield invalid(f"status.{name}", number, AT_LEAST_ZERO)
+
+
+def _uncounted(uncounted: Object) -> Iterator[Cause]:
+    seen: list[str] = []
+    for name in ("succeeded", "failed"):
+        for index, uid in enumerate(uncounted.get(name) or ()):
+            path = f"status.uncountedTerminatedPods.{name}[{index}]"
+            if not uid:
+                yield invalid(path, uid, "must not be empty")
+            elif uid in seen:
+                yield duplicate(path, uid)
+            seen.append(uid)
+
+
+def _together(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[Cause]:
+    for one, other, message in _EXCLUSIVE:
+        changed = any((kind in now) != (kind in then) for kind in (one, other))
+        if changed and one in now and other in now:
+            yield invalid_here(_CONDITIONS, message)
+
+
+def _order(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[Cause]:
+    for end, first, message in _PREREQUISITES:
+        changed = any((kind in now) != (kind in then) for kind in (end, first))
+        if changed and end in now and first not in now:
+            yield invalid_here(_CONDITIONS, message)
+
+
+def _completion_time(status: Object, changed: tuple[str, ...], complete: bool, turned: bool) -> Iterator[Cause]:
+    path, at, start = "status.completionTime", status.get("completionTime"), status.get("startTime")
+    if turned or "completionTime" in changed:
+        if at is not None and not complete:
+            yield invalid(path, at, "cannot set completionTime when there is no Complete=True condition")
+        if at is None and complete:
+            yield required(path, "completionTime is required for Complete jobs")
+    if ("completionTime" in changed or "startTime" in changed) and at is not None and start is not None and at < start:
+        yield invalid(path, at, "must be equal to or after `startTime`")
+
+
+def _finished(job: Object, status: Object, asked: Any) -> Iterator[Cause]:
+    """Judge a Job that is over: nothing of it runs, nothing is left to be counted."""
+    active, terminating = status.get("active") or 0, status.get("terminating") or 0
+    if asked("active") and active > 0:
+        yield invalid("status.active", active, "active>0 is invalid for finished job")
+    nothing_to_do = field_of(job, "spec.suspend") is True and field_of(job, "spec.completions") == 0
+    if asked("startTime") and status.get("startTime") is None and not nothing_to_do:
+        yield required("status.startTime", "startTime is required for finished job")
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    if asked("uncountedTerminatedPods") and (uncounted.get("succeeded") or uncounted.get("failed")):
+        yield invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job")
+    if asked("terminating") and terminating > 0:
+        yield invalid("status.terminating", terminating, "terminating>0 is invalid for finished job")
+
+
+def _counts(job: Object, status: Object, changed: tuple[str, ...]) -> Iterator[Cause]:
+    indexes = status.get("completedIndexes")
+    if indexes and "completedIndexes" in changed and field_of(job, "spec.completionMode") != "Indexed":
+        message = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        yield invalid("status.completedIndexes", indexes, message)
+    failed = status.get("failedIndexes")
+    if failed is not None and "failedIndexes" in changed and field_of(job, "spec.backoffLimitPerIndex") is None:
+        message = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        yield invalid("status.failedIndexes", failed, message)
+    ready = status.get("ready")
+    if ("ready" in changed or "active" in changed) and ready is not None and ready > (status.get("active") or 0):
+        yield invalid("status.ready", ready, "cannot set more ready pods than active")
+
+
+def _lasting(job: Object, new: Object, before: Object, now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[Cause]:
+    """Judge what must not be taken back."""
+    for kind in ("Failed", "Complete", "FailureTarget"):
+        if kind in then and kind not in now:
+            yield invalid_here(_CONDITIONS, f"cannot disable the terminal {kind}=True condition")
+    spec = job["spec"]
+    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    for name in ("failed",) if elastic else ("failed", "succeeded"):
+        if (new.get(name) or 0) < (before.get(name) or 0):
+            yield invalid(f"status.{name}", new.get(name) or 0, f"cannot decrease the {name} counter")
+    done, had_done = new.get("completionTime"), before.get("completionTime")
+    if done is not None and had_done is not None and done != had_done:
+        yield invalid("status.completionTime", done, IMMUTABLE)
+    start, had_start = new.get("startTime"), before.get("startTime")
+    resumed = "Suspended" in then and any(
+        each.get("type") == "Suspended" and each.get("status") == "False" for each in _conditions(new)
+    )
+    if had_start is not None and start != had_start and not resumed and not spec.get("suspend"):
+        yield invalid("status.startTime", start, "field is immutable for unsuspended job once set")
+    if "SuccessCriteriaMet" in then and "SuccessCriteriaMet" not in now:
+        yield invalid_here(_CONDITIONS, "cannot disable the SuccessCriteriaMet=True condition")
+    if "Complete" in then and "SuccessCriteriaMet" not in then and "SuccessCriteriaMet" in now:
+        message = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+        yield invalid_here(_CONDITIONS, message)

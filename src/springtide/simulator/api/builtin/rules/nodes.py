@@ -1,0 +1,49 @@
+"""Nodes: their taints, what they can hold, and what is settled once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from springtide.cluster.errors import Cause
+from springtide.cluster.resources import Object
+from springtide.simulator.api.builtin.judging import duplicate, forbidden, invalid, unsupported
+from springtide.simulator.api.builtin.rules.amounts import amount
+from springtide.simulator.api.builtin.rules.making import field_of
+from springtide.simulator.api.names import label_value_problem, qualified_name_problem
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def node_taints(node: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
+    """Judge taints; messages place them in the metadata, where they once were."""
+    seen: list[tuple[str, str]] = []
+    for index, taint in enumerate(field_of(node, "spec.taints") or ()):
+        path, key, effect = f"metadata.taints[{index}]", taint.get("key") or "", taint.get("effect") or ""
+        if key and (problem := qualified_name_problem(key)):
+            yield invalid(f"{path}.key", key, problem)
+        value = taint.get("value") or ""
+        if problem := label_value_problem(value):
+            yield invalid(f"{path}.value", value, problem)
+        if effect and effect not in _EFFECTS:
+            yield unsupported(f"{path}.effect", effect, *_EFFECTS)
+        if (key, effect) in seen:
+            yield duplicate(path, taint, "taints must be unique by key and effect pair")
+        seen.append((key, effect))
+
+
+def node_amounts(node: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
+    """Judge what a node can hold."""
+    for part in ("capacity", "allocatable"):
+        listed = field_of(node, f"status.{part}") or {}
+        for name in sorted(listed):
+            yield from amount(listed[name], name, f"status.{part}.{name}")
+
+
+def node_stays(node: Object, old: Object | None) -> Iterator[Cause]:
+    """Judge a change of a node: what it is called elsewhere, and its addresses, are settled once."""
+    if old is None:
+        return
+    for name, told in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+        before = field_of(old, f"spec.{name}")
+        if before and field_of(node, f"spec.{name}") != before:
+            yield forbidden(f"spec.{name}", f'node updates may not change {told} except from "" to valid')

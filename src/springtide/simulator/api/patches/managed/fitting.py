@@ -1,0 +1,115 @@
+"""Configurations that do not fit the structure of their kind: nobody can say who owns what in them.
+
+An applied configuration may hold only what is declared, values of the declared types, and in lists only entries that
+can be told apart. A server answers everything else with an internal error, before it looks at anything more.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from springtide.cluster.errors import ServerError
+from springtide.cluster.resources import Object
+from springtide.simulator.api.patches.managed.elements import Unidentifiable, shown
+from springtide.simulator.api.patches.managed.shape import element_of, is_list, item_node
+from springtide.simulator.api.structure import Node, Type
+
+
+def refuse_misfits(applied: Object, node: Node) -> None:
+    """Raise what the API server answers to a configuration that does not fit."""
+    problems = _problems(node, applied, "")
+    if not problems:
+        return
+    text = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join("  " + problem for problem in problems)
+    raise ServerError(f"failed to create typed patch object ({described(applied)}): {text}")
+
+
+def described(item: Object) -> str:
+    """Name an object as the API server's internal errors do."""
+    metadata = item.get("metadata") or {}
+    name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return f"{name}; {item.get('apiVersion', '')}, Kind={item.get('kind', '')}"
+
+
+def _problems(node: Node, value: Any, path: str) -> list[str]:
+    if value is None:
+        return []
+    if problem := _wrong_type(node.type, value):
+        return [f"{path}: {problem}"]
+    if isinstance(value, dict):
+        return _in_map(node, value, path)
+    return _in_list(node, value, path) if isinstance(value, list) else []
+
+
+def _wrong_type(wanted: Type, value: Any) -> str:
+    match wanted:
+        case Type.STRING if not isinstance(value, str):
+            return f"expected string, got &value.valueUnstructured{{Value:{_as_source(value)}}}"
+        case Type.INTEGER | Type.NUMBER if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"expected numeric (int or float), got {_type_name(value)}"
+        case Type.BOOLEAN if not isinstance(value, bool):
+            return f"expected boolean, got &{{{_as_text(value)}}}"
+        case Type.OBJECT if not isinstance(value, dict):
+            return f"expected map, got &{{{_as_text(value)}}}"
+        case Type.LIST if not isinstance(value, list):
+            return f"expected list, got &{{{_as_text(value)}}}"
+    return ""
+
+
+def _in_map(node: Node, value: Object, path: str) -> list[str]:
+    # An object of which nothing is declared is taken for a map of anything.
+    closed = node.type is Type.OBJECT and bool(node.fields) and node.values is None and not node.open
+    found: list[str] = []
+    for name, part in value.items():
+        if closed and name not in node.fields:
+            return [*found, f"{path}.{name}: field not declared in schema"]
+        found += _problems(node.child(name), part, f"{path}.{name}")
+    return found
+
+
+def _in_list(node: Node, value: list[Any], path: str) -> list[str]:
+    found: list[str] = []
+    if not is_list(node, value):
+        for index, item in enumerate(value):
+            found += _problems(item_node(node), item, f"{path}[{index}]")
+        return found
+    seen = set()
+    for index, item in enumerate(value):
+        try:
+            element = element_of(node, item)
+        except Unidentifiable as error:
+            found.append(f"{path}: element {index}: {error}")
+            continue
+        if element in seen:
+            found.append(f"{path}: duplicate entries for key {shown(element)}")
+        seen.add(element)
+        found += _problems(item_node(node), item, path + shown(element))
+    return found
+
+
+def _type_name(value: Any) -> str:
+    """Name the type of a value as a server's messages do."""
+    names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
+    return names.get(type(value), "interface {}")
+
+
+def _as_text(value: Any) -> str:
+    """Write a value as a server's messages show it where only the value counts."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{_as_text(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_as_text, value))}]"
+    if value is None:
+        return "<nil>"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _as_source(value: Any) -> str:
+    """Write a value as a server's messages show it where the type counts, too."""
+    if isinstance(value, dict):
+        parts = ", ".join(f"{json.dumps(name)}:{_as_source(value[name])}" for name in sorted(value))
+        return f"{_type_name(value)}{{{parts}}}"
+    if isinstance(value, list):
+        return f"{_type_name(value)}{{{', '.join(map(_as_source, value))}}}"
+    return "interface {}(nil)" if value is None else json.dumps(value)

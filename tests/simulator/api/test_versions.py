@@ -1,0 +1,111 @@
+"""Objects that are older than the definition of their kind, or were written in another version of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.simulator.api.samples import DEFINITIONS, WIDGETS, WIDGETS_BETA, WRITE, a_server, definition, key, widget
+
+from springtide.cluster.errors import Invalid
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Object, Selection
+from springtide.simulator.api.server import ApiServer
+
+_KEY = Key("", "widgets.example.com")
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    made = a_server()
+    made.create(DEFINITIONS, definition(), WRITE)
+    made.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
+    return made
+
+
+def _properties(crd: Object) -> dict[str, Any]:
+    found: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    return found
+
+
+def _redefine(server: ApiServer, **properties: Any) -> None:
+    crd = definition()
+    _properties(crd).update(properties)
+    server.patch(DEFINITIONS, _KEY, Patch.merge({"spec": crd["spec"]}), WRITE)
+
+
+def test_a_new_default_shows_in_old_objects(server: ApiServer) -> None:
+    before = server.get(WIDGETS, key("w"))["metadata"]["resourceVersion"]
+    _redefine(server, shape={"type": "string", "default": "round"})
+    expected = {"size": 3, "color": "red", "shape": "round"}
+    assert server.get(WIDGETS, key("w"))["spec"] == expected
+    assert [item["spec"] for item in server.list(Selection(WIDGETS)).items] == [expected]
+    assert server.watch(Selection(WIDGETS)).events[0].object["spec"] == expected
+    assert server.get(WIDGETS, key("w"))["metadata"]["resourceVersion"] == before
+    assert server.get(WIDGETS, key("w")) is server.get(WIDGETS, key("w"))
+
+
+def test_a_write_stores_the_new_default(server: ApiServer) -> None:
+    _redefine(server, shape={"type": "string", "default": "round"})
+    server.patch(WIDGETS, key("w"), Patch.merge({"spec": {"size": 4}}), WRITE)
+    _redefine(server, shape={"type": "string", "default": "flat"})
+    assert server.get(WIDGETS, key("w"))["spec"]["shape"] == "round"
+
+
+def test_even_a_write_of_nothing_stores_the_new_default(server: ApiServer) -> None:
+    before = server.get(WIDGETS, key("w"))["metadata"]["resourceVersion"]
+    _redefine(server, shape={"type": "string", "default": "round"})
+    written = server.patch(WIDGETS, key("w"), Patch.merge({}), WRITE)
+    assert written["metadata"]["resourceVersion"] != before
+    again = server.patch(WIDGETS, key("w"), Patch.merge({}), WRITE)
+    assert again["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
+
+
+def test_an_object_that_is_marked_gets_the_new_default(server: ApiServer) -> None:
+    server.patch(WIDGETS, key("w"), Patch.merge({"metadata": {"finalizers": ["example.com/a"]}}), WRITE)
+    _redefine(server, shape={"type": "string", "default": "round"})
+    server.delete(WIDGETS, key("w"), WRITE)
+    assert server.get(WIDGETS, key("w"))["spec"]["shape"] == "round"
+
+
+def test_a_definition_that_changes_nothing_for_an_object_leaves_it(server: ApiServer) -> None:
+    before = server.get(WIDGETS, key("w"))
+    _redefine(server, shape={"type": "string"})
+    assert server.get(WIDGETS, key("w")) is before
+    assert server.patch(WIDGETS, key("w"), Patch.merge({}), WRITE) is before
+
+
+def test_a_new_default_is_no_change_of_the_writer(server: ApiServer) -> None:
+    """A default that the schema itself would refuse was there before the write, which is about something else."""
+    _redefine(server, shape={"type": "string", "default": "round"})
+    unchangeable = [{"rule": "self == oldSelf"}]
+    _redefine(server, shape={"type": "string", "default": "round", "x-kubernetes-validations": unchangeable})
+    assert server.patch(WIDGETS, key("w"), Patch.merge({"spec": {"size": 4}}), WRITE)["spec"]["shape"] == "round"
+    with pytest.raises(Invalid):
+        server.patch(WIDGETS, key("w"), Patch.merge({"spec": {"shape": "flat"}}), WRITE)
+
+
+def test_fields_that_the_stored_version_does_not_have_are_not_stored() -> None:
+    server = a_server()
+    crd = definition(beta=True)
+    crd["spec"]["versions"][1] = {
+        **crd["spec"]["versions"][1],
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "properties": {
+                    "spec": {
+                        "type": "object",
+                        "properties": {"color": {"type": "string"}, "extra": {"type": "string"}},
+                    }
+                },
+            }
+        },
+    }
+    server.create(DEFINITIONS, crd, WRITE)
+    made = server.create(WIDGETS_BETA, widget(of=WIDGETS_BETA, color="red", extra="x"), WRITE, namespace="default")
+    assert made["spec"] == {"color": "red"}
+    assert server.get(WIDGETS, key("w"))["spec"] == {"color": "red", "size": 3}
+    assert server.get(WIDGETS_BETA, key("w"))["spec"] == {"color": "red"}
+    again = server.patch(WIDGETS_BETA, key("w"), Patch.merge({"spec": {"extra": "x"}}), WRITE)
+    assert again["spec"] == {"color": "red"}
