@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any
 
 from springtide.cluster.controller import Controller
-from springtide.cluster.errors import NotFound
+from springtide.cluster.errors import Conflict, NotFound
 from springtide.cluster.manager import Manager, ManagerSettings
-from springtide.cluster.port import Patch, Propagation, Write
+from springtide.cluster.port import Patch, Propagation, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.simulator import behaviours
 from springtide.simulator.api.direct import DirectTransport
@@ -26,13 +27,18 @@ USER = Write("user", "the test wants it")
 class Cluster:
     """What a test does to a cluster, and sees of it."""
 
-    def __init__(self, clock: VirtualClock, controllers: Sequence[type[Controller]]) -> None:
+    def __init__(
+        self,
+        clock: VirtualClock,
+        controllers: Sequence[type[Controller]],
+        connect: Callable[[ApiServer], Transport] = DirectTransport,
+    ) -> None:
         self.clock = clock
         self.server = ApiServer(now=clock.now, random=Random(1))
         self.written: list[Written] = []
         self.server.observers.append(self.written.append)
         self.manager = Manager(
-            DirectTransport(self.server),
+            connect(self.server),
             clock,
             controllers,
             random=Random(2),
@@ -80,16 +86,33 @@ def is_up(pod: Object) -> bool:
     return status.get("phase") == "Running" and ready and "deletionTimestamp" not in pod["metadata"]
 
 
+class NeedlessConflicts(DirectTransport):
+    """Tells everybody, three times for each conditional write, that somebody was faster, though nobody was."""
+
+    def __init__(self, server: ApiServer) -> None:
+        super().__init__(server)
+        self._refused: Counter[object] = Counter()
+
+    async def patch(self, resource: Resource, key: Key, patch: Patch, write: Write, **options: Any) -> Object:
+        attempt = (write.manager, resource, key, options["precondition"].version)
+        if attempt[-1] and self._refused[attempt] < 3:
+            self._refused[attempt] += 1
+            msg = "the object has been modified"
+            raise Conflict(msg)
+        return await super().patch(resource, key, patch, write, **options)
+
+
 def play(
     story: Callable[[Cluster], Coroutine[Any, Any, None]],
     *,
     controllers: Sequence[type[Controller]] = behaviours.ALL,
     failing: bool = False,
+    connect: Callable[[ApiServer], Transport] = DirectTransport,
 ) -> Cluster:
     """Let a story happen to a fresh cluster; only a story in which something is `failing` may have errors."""
 
     async def main(clock: VirtualClock) -> Cluster:
-        cluster = Cluster(clock, controllers)
+        cluster = Cluster(clock, controllers, connect)
         tasks = [
             asyncio.ensure_future(cluster.manager.run()),
             asyncio.ensure_future(GarbageCollector(cluster.server).run(clock)),

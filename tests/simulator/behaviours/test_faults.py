@@ -21,8 +21,8 @@ from springtide.simulator.behaviours.kinds import (
     STATEFUL_SETS,
 )
 from springtide.simulator.faults.profile import Faults, Severity
-from springtide.simulator.scenario.actions import edit
-from springtide.simulator.scenario.invariants import Broken, Invariant
+from springtide.simulator.scenario.actions import edit, scale
+from springtide.simulator.scenario.invariants import Broken, Invariant, NobodyChangesWhatIsShared, StoresFollowTheServer
 from springtide.simulator.scenario.scenario import Scenario
 from springtide.simulator.world import World
 
@@ -38,7 +38,9 @@ def whole(resource: Resource, body: Object) -> Object:
 
 
 HARD = Faults.of(Severity.HEAVY).but(node_loss_every=0)
-"""Nodes that are lost never come back: what is left of them is told elsewhere."""
+"""With every node in its place: what a strategy allows does not hold for nodes that are lost."""
+LOSSY = Faults.of(Severity.HEAVY).but(node_loss_every=400, longest_node_loss=1200)
+"""Nodes are lost all the time, for long enough that their pods are driven away."""
 
 
 def everything(world: World, resource: Resource) -> list[Object]:
@@ -118,3 +120,28 @@ def test_everything_runs_in_the_end(seed: int) -> None:
     assert ended == {"Succeeded": 6}
     images = {pod["spec"]["containers"][0]["image"] for pod in everything(world, PODS) if pod_app(pod) == "web"}
     assert images == {"app:2"}
+
+
+LOSSES = (
+    Scenario("nodes come and go")
+    .given(
+        # Any of them could carry everything: nobody makes room for daemons that come late.
+        *(whole(NODES, node(f"node-{number}", cpu="16")) for number in range(5)),
+        whole(DEPLOYMENTS, workload("web", 8, template())),
+        whole(STATEFUL_SETS, workload("db", 3, template("db"), serviceName="db")),
+        whole(DAEMON_SETS, workload("agent", None, template("agent", cpu="100m"))),
+    )
+    .at("20m", scale("Deployment", "web", 12))
+    .always(StoresFollowTheServer, NobodyChangesWhatIsShared)
+    .under(LOSSY)
+    .settling("30m")
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_everything_runs_again_when_the_nodes_are_back(seed: int) -> None:
+    outcome = LOSSES.running(*behaviours.ALL, name="kubernetes").run("90m", seed=seed)
+    assert any("lost" in field for entry in outcome.trace if entry.kind == "Node" for field in entry.change)
+    pods = everything(outcome.world, PODS)
+    assert Counter(pod_app(pod) for pod in pods if is_up(pod)) == {"web": 12, "db": 3, "agent": 5}
+    assert len(pods) == 20

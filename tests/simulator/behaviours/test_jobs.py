@@ -11,6 +11,7 @@ from tests.simulator.behaviours.cluster import Cluster, names, node, play, templ
 from springtide.apis.meta.instants import parse_instant
 from springtide.cluster.port import Propagation
 from springtide.cluster.resources import Object
+from springtide.simulator.api.server import Written
 from springtide.simulator.behaviours.job_indexes import completed_indexes, written_indexes
 from springtide.simulator.behaviours.kinds import JOBS, NODES, PODS
 from springtide.simulator.behaviours.settings import EXIT_CODE, RUN_SECONDS
@@ -23,6 +24,13 @@ def job(name: str = "work", *, policy: str = "Never", annotations: dict[str, str
 
 def ends(item: Object) -> list[tuple[str, str]]:
     return [(one["type"], one["reason"]) for one in item["status"].get("conditions") or () if one["status"] == "True"]
+
+
+COMPLETE = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
+
+
+def failed(reason: str) -> list[tuple[str, str]]:
+    return [("FailureTarget", reason), ("Failed", reason)]
 
 
 async def begin(cluster: Cluster, body: Object, seconds: int, *, nodes: int = 2) -> Object:
@@ -42,7 +50,7 @@ def test_a_job_runs_so_many_at_a_time_until_enough_have_succeeded() -> None:
             lambda _: most.append(sum(pod["status"]["phase"] != "Succeeded" for pod in cluster.all(PODS)))
         )
         done = await begin(cluster, job(completions=5, parallelism=2), 300)
-        assert ends(done) == [("Complete", "CompletionsReached")]
+        assert ends(done) == COMPLETE
         status = done["status"]
         assert (status["succeeded"], status.get("failed"), status.get("active")) == (5, None, None)
         assert status["uncountedTerminatedPods"] == {}
@@ -52,11 +60,42 @@ def test_a_job_runs_so_many_at_a_time_until_enough_have_succeeded() -> None:
     assert max(most) == 2
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(job(completions=3, parallelism=3), COMPLETE, id="complete"),
+        pytest.param(job(annotations={EXIT_CODE: "1"}, backoffLimit=0), failed("BackoffLimitExceeded"), id="failed"),
+        pytest.param(
+            job(annotations={RUN_SECONDS: "1000"}, activeDeadlineSeconds=50), failed("DeadlineExceeded"), id="late"
+        ),
+    ],
+)
+def test_a_job_says_what_it_will_be_before_it_is_over(body: Object, expected: list[tuple[str, str]]) -> None:
+    """Only when every pod is counted, and none is left to go, does the Job say that it is over."""
+    told: list[list[tuple[str, str]]] = []
+    left: list[tuple[Object, int]] = []
+
+    async def story(cluster: Cluster) -> None:
+        def observe(written: Written) -> None:
+            if written.resource == JOBS and written.new is not None and ends(written.new) not in told:
+                told.append(ends(written.new))
+                if ends(written.new) == expected:
+                    going = sum("deletionTimestamp" in pod["metadata"] for pod in cluster.all(PODS))
+                    left.append((written.new["status"]["uncountedTerminatedPods"], going))
+
+        cluster.server.observers.append(observe)
+        await begin(cluster, body, 200)
+
+    play(story)
+    assert told == [[], expected[:1], expected]
+    assert left == [({}, 0)]
+
+
 def test_a_job_without_completions_ends_when_one_pod_has_succeeded_and_none_runs() -> None:
     async def story(cluster: Cluster) -> None:
         body = job(parallelism=3)
         done = await begin(cluster, body, 120)
-        assert ends(done) == [("Complete", "CompletionsReached")]
+        assert ends(done) == COMPLETE
         assert done["status"]["succeeded"] == 3
 
     play(story)
@@ -67,7 +106,7 @@ def test_a_job_gives_up_after_its_retries_with_growing_pauses() -> None:
         failing = {EXIT_CODE: "3", RUN_SECONDS: "5"}
         body = job(annotations=failing, backoffLimit=2)
         done = await begin(cluster, body, 600)
-        assert ends(done) == [("Failed", "BackoffLimitExceeded")]
+        assert ends(done) == failed("BackoffLimitExceeded")
         assert done["status"]["failed"] == 3
         pods = sorted(cluster.all(PODS), key=lambda pod: pod["metadata"]["creationTimestamp"])
         codes = [pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] for pod in pods]
@@ -83,7 +122,7 @@ def test_restarts_in_place_count_as_retries() -> None:
     async def story(cluster: Cluster) -> None:
         body = job(policy="OnFailure", annotations={EXIT_CODE: "1", RUN_SECONDS: "5"}, backoffLimit=2)
         done = await begin(cluster, body, 300)
-        assert ends(done) == [("Failed", "BackoffLimitExceeded")]
+        assert ends(done) == failed("BackoffLimitExceeded")
         assert cluster.running() == []
 
     play(story)
@@ -104,7 +143,7 @@ def test_a_suspended_job_has_no_pods_and_goes_on_when_it_is_resumed() -> None:
         assert "failed" not in cluster.get(JOBS, "work")["status"]
         cluster.patch(JOBS, "work", {"spec": {"suspend": False}})
         await cluster.passes(120)
-        assert ends(cluster.get(JOBS, "work")) == [("Complete", "CompletionsReached")]
+        assert ends(cluster.get(JOBS, "work")) == COMPLETE
 
     play(story)
 
@@ -125,7 +164,7 @@ def test_a_job_that_takes_too_long_fails() -> None:
         body = job(annotations={RUN_SECONDS: "1000"}, activeDeadlineSeconds=100)
         assert ends(await begin(cluster, body, 99)) == []
         await cluster.passes(60)
-        assert ends(cluster.get(JOBS, "work")) == [("Failed", "DeadlineExceeded")]
+        assert ends(cluster.get(JOBS, "work")) == failed("DeadlineExceeded")
         assert cluster.all(PODS) == []
 
     play(story)
@@ -152,7 +191,7 @@ def test_what_has_succeeded_stays_counted_when_its_node_goes() -> None:
         cluster.create(NODES, node("node-1"))
         await cluster.passes(300)
         done = cluster.get(JOBS, "work")
-        assert ends(done) == [("Complete", "CompletionsReached")]
+        assert ends(done) == COMPLETE
         assert done["status"]["succeeded"] == 3
 
     play(story)

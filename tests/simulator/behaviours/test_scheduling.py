@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
-from tests.simulator.behaviours.cluster import Cluster, node, play, pod
+from tests.simulator.behaviours.cluster import Cluster, NeedlessConflicts, node, nodes_of, play, pod
 
+from springtide.cluster.errors import Forbidden
 from springtide.cluster.resources import Object, Resource
 from springtide.simulator import behaviours
+from springtide.simulator.api.direct import DirectTransport
 from springtide.simulator.behaviours.kinds import NODES, PODS
 
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
@@ -126,6 +129,65 @@ def test_pods_that_wait_are_tried_again_when_there_is_a_chance_and_only_then() -
         assert cluster.get(PODS, "q")["spec"]["nodeName"] == "small"
 
     play(story)
+
+
+class LateAnswers(DirectTransport):
+    """Answers so late that the writer's store has shown the write, and what came after it, long before."""
+
+    async def patch(self, *arguments: Any, **options: Any) -> Object:
+        answer = await super().patch(*arguments, **options)
+        await asyncio.sleep(3)
+        return answer
+
+
+@pytest.mark.parametrize(
+    "connect",
+    [
+        pytest.param(DirectTransport, id="at once"),
+        pytest.param(LateAnswers, id="late answers"),
+        pytest.param(NeedlessConflicts, id="needless conflicts"),
+    ],
+)
+def test_pods_that_are_refused_again_and_again_are_placed_in_the_end(connect: type[DirectTransport]) -> None:
+    """Every node that comes up takes one pod, and changes what the others are told."""
+
+    async def story(cluster: Cluster) -> None:
+        for number in range(4):
+            cluster.create(PODS, pod(f"p-{number}"))
+        for number, seconds in enumerate((30, 60, 61, 120)):
+            boots = {"simulator.springtide.dev/boot-seconds": str(seconds)}
+            item = node(f"node-{number}", cpu="500m")
+            cluster.create(NODES, {**item, "metadata": {**item["metadata"], "annotations": boots}})
+        await cluster.passes(600)
+        assert nodes_of(cluster) == [f"node-{number}" for number in range(4)]
+        last = [entry.new for entry in cluster.written if entry.key.name == "p-3" and entry.new is not None]
+        told = list(
+            dict.fromkeys(scheduled(item).get("message", "") for item in last if "conditions" in item["status"])
+        )
+        assert told[0] == "0/4 nodes are available: 4 node(s) had untolerated taint(s)."
+        assert told[1] == "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) had untolerated taint(s)."
+        assert len(cluster.running()) == 4
+
+    play(story, connect=connect)
+
+
+def test_a_pod_that_nobody_may_bind_does_not_hold_up_others() -> None:
+    class NotThisOne(DirectTransport):
+        async def create(self, *arguments: Any, **options: Any) -> Object:
+            if options.get("name") == "first" and options.get("subresource") == "binding":
+                msg = "no"
+                raise Forbidden(msg)
+            return await super().create(*arguments, **options)
+
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a", cpu="500m"))
+        cluster.create(PODS, pod("first"))
+        await cluster.passes(60)
+        cluster.create(PODS, pod("second"))
+        await cluster.passes(60)
+        assert [item["spec"].get("nodeName") for item in cluster.all(PODS)] == [None, "a"]
+
+    play(story, connect=NotThisOne, failing=True)
 
 
 def test_a_node_that_has_not_booted_takes_no_pods() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.simulator.behaviours.cluster import (
     USER,
     Cluster,
+    NeedlessConflicts,
     is_up,
     names,
     node,
@@ -18,7 +19,7 @@ from tests.simulator.behaviours.cluster import (
     workload,
 )
 
-from springtide.cluster.resources import Resource
+from springtide.cluster.resources import Key, Resource
 from springtide.simulator import behaviours
 from springtide.simulator.behaviours.kinds import (
     DAEMON_SETS,
@@ -29,6 +30,7 @@ from springtide.simulator.behaviours.kinds import (
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
 )
+from springtide.simulator.behaviours.settings import UNREADY
 
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 
@@ -46,8 +48,10 @@ def test_a_deployment_of_three_runs_on_two_nodes() -> None:
         await cluster.passes(120)
         assert nodes_of(cluster) == ["node-0", "node-0", "node-1"]
         assert len(cluster.running()) == 3
-        status = cluster.get(DEPLOYMENTS, "web")["status"]
-        assert (status["replicas"], status["availableReplicas"], status["observedGeneration"]) == (3, 3, 1)
+        made = cluster.get(DEPLOYMENTS, "web")
+        status = made["status"]
+        assert (status["replicas"], status["availableReplicas"]) == (3, 3)
+        assert status["observedGeneration"] == made["metadata"]["generation"] == 1
         truths = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
         assert truths == {
             "Available": ("True", "MinimumReplicasAvailable"),
@@ -383,6 +387,38 @@ def test_a_node_boots_once_and_a_quiet_week_writes_nothing() -> None:
         await cluster.passes(7 * 86_400)
         assert len(cluster.written) == writes
         assert [health.reconciles for health in cluster.manager.health()] == reconciles
+
+    play(story)
+
+
+def test_the_pod_of_a_lost_node_is_marked_and_comes_back_though_writes_are_refused_for_nothing() -> None:
+    async def story(cluster: Cluster) -> None:
+        await with_nodes(cluster, 1)
+        cluster.create(PODS, pod("p"))
+        await cluster.passes(60)
+        assert len(cluster.running()) == 1
+        cluster.server.patch(NODES, Key("", "node-0"), behaviours.losing(cluster.clock.now()), USER)
+        await cluster.passes(60)
+        assert cluster.running() == []
+        cluster.server.patch(NODES, Key("", "node-0"), behaviours.finding(), USER)
+        await cluster.passes(60)
+        assert len(cluster.running()) == 1
+
+    play(story, connect=NeedlessConflicts)
+
+
+def test_a_rollout_to_pods_that_never_get_ready_stops_at_what_may_be_missing() -> None:
+    async def story(cluster: Cluster) -> None:
+        await with_nodes(cluster, 3)
+        cluster.create(DEPLOYMENTS, workload("web", 6, template()))
+        await cluster.passes(60)
+        up = []
+        cluster.server.observers.append(lambda _: up.append(len(cluster.running())))
+        broken = template(image="app:2", annotations={UNREADY: "yes"})
+        cluster.patch(DEPLOYMENTS, "web", {"spec": {"template": broken}})
+        await cluster.passes(3600)
+        assert min(up) == 5
+        assert {pod["spec"]["containers"][0]["image"] for pod in cluster.running()} == {"app:1"}
 
     play(story)
 

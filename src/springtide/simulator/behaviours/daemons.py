@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from springtide.cluster.resources import Object, key_of
 from springtide.simulator.behaviours import pods as state
@@ -57,55 +57,82 @@ def node_of(pod: Object) -> str | None:
     return str(name) if name else None
 
 
-def runs_on(spec: Object, node: Object) -> tuple[bool, bool]:
-    """Tell whether a node should get a daemon, and whether one that is there may stay."""
+class Standing(NamedTuple):
+    """How a node stands to a DaemonSet."""
+
+    should: bool
+    """It should have a daemon."""
+    may: bool
+    """It may keep the one that it has."""
+
+
+def standings(item: Object, nodes: Iterable[Object]) -> dict[str, Standing]:
+    """Tell how each node, by its name, stands to a DaemonSet."""
+    spec = spec_of(item)
+    return {node["metadata"]["name"]: _standing(spec, node) for node in nodes}
+
+
+def _standing(spec: Object, node: Object) -> Standing:
     if not chooses(spec, node):
-        return False, False
+        return Standing(should=False, may=False)
     tolerations, taints = spec["tolerations"], effective_taints(node)
     stays = not untolerated(tolerations, taints, ("NoExecute",))
-    return stays and not untolerated(tolerations, taints, ("NoSchedule",)), stays
+    return Standing(should=stays and not untolerated(tolerations, taints, ("NoSchedule",)), may=stays)
 
 
-def decide(item: Object, nodes: Sequence[Object], pods: Sequence[Object]) -> Plan:
-    """Compare the pods on some nodes with the one that each should have; pods of other nodes are left alone."""
-    spec, plan = spec_of(item), Plan()
-    by_node: dict[str, list[Object]] = {}
-    for pod in pods:
-        by_node.setdefault(node_of(pod) or "", []).append(pod)
-    for node in nodes:
-        name = node["metadata"]["name"]
-        present = by_node.get(name, [])
-        should, may = runs_on(spec, node)
+def decide(item: Object, nodes: Mapping[str, Standing], pods: Iterable[Object], now: int) -> Plan:
+    """Compare the pods of all nodes with the one that each should have, or the two of a node that changes over."""
+    if state.is_terminating(item):
+        return Plan()
+    there, plan, surges = by_node(pods), Plan(), most_surge(item, nodes) > 0
+    for name, (should, may) in nodes.items():
+        present = there.pop(name, [])
         alive = [pod for pod in present if not state.is_terminating(pod)]
         ended = [pod for pod in alive if state.is_finished(pod)]
-        alive.sort(key=lambda pod: (not pod["spec"].get("nodeName"), state.created_at(pod), key_of(pod)))
         if not may:
             plan.delete += [(pod, f"node {name} does not take it any more") for pod in alive]
         elif ended:
             plan.delete += [(pod, "it has ended, and is made anew") for pod in ended]
-        elif should and not present:
+        elif should and not (alive if surges else present):
             plan.create.append(name)
         else:
-            plan.delete += [(pod, f"node {name} has one already") for pod in alive[1:]]
-    if state.is_terminating(item):
-        return Plan()
+            surplus = _surplus(item, alive, now) if surges else alive[1:]
+            plan.delete += [(pod, f"node {name} has one already") for pod in surplus]
+    for name, lost in there.items():
+        # Those that are bound to a node that is gone are garbage, and somebody else's business.
+        unbound = [pod for pod in lost if not pod["spec"].get("nodeName") and not state.is_terminating(pod)]
+        plan.delete += [(pod, f"node {name} does not exist any more") for pod in unbound if name]
     return plan
 
 
-def outdated(item: Object, nodes: Sequence[Object], pods: Sequence[Object], now: int) -> list[Object]:
-    """Choose the pods of an old template to replace now: those of no use at once, others as many as may be missing."""
-    strategy = item["spec"].get("updateStrategy") or {}
-    if strategy.get("type", "RollingUpdate") != "RollingUpdate" or state.is_terminating(item):
-        return []
-    spec, mark = spec_of(item), template_hash(item["spec"]["template"])
-    wanted = [node["metadata"]["name"] for node in nodes if runs_on(spec, node)[0]]
-    available = {node_of(pod) for pod in pods if _is_available(item, pod, now)}
-    room = share((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(wanted), up=True)
-    room -= sum(name not in available for name in wanted)
-    old = [pod for pod in pods if state.is_active(pod) and (pod["metadata"].get("labels") or {}).get(LABEL) != mark]
-    useless = [pod for pod in old if not _is_available(item, pod, now)]
-    working = [pod for pod in old if _is_available(item, pod, now)]
-    return useless + working[: max(0, room)]
+def by_node(pods: Iterable[Object]) -> dict[str, list[Object]]:
+    """Group pods by the node that they are for: on each, those that are bound come first, then the oldest."""
+    grouped: dict[str, list[Object]] = {}
+    for pod in sorted(pods, key=lambda pod: (not pod["spec"].get("nodeName"), state.created_at(pod), key_of(pod))):
+        grouped.setdefault(node_of(pod) or "", []).append(pod)
+    return grouped
+
+
+def most_surge(item: Object, nodes: Mapping[str, Standing]) -> int:
+    """Tell how many nodes may have a second pod while they change over to a new template."""
+    rolling = (item["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return share(rolling.get("maxSurge", 0), sum(node.should for node in nodes.values()), up=True)
+
+
+def _surplus(item: Object, alive: Sequence[Object], now: int) -> list[Object]:
+    """List the pods that a node need not keep: it has one that is up to date, and an old one until that works."""
+    new, old = current_and_old(item, alive)
+    changed_over = new and old and (is_available(item, new[0], now) or not state.is_ready(old[0]))
+    return new[1:] + (old if changed_over else old[1:])
+
+
+def current_and_old(item: Object, pods: Iterable[Object]) -> tuple[list[Object], list[Object]]:
+    """Part the pods that are up to date from those of older templates."""
+    mark = template_hash(item["spec"]["template"])
+    parts: tuple[list[Object], list[Object]] = ([], [])
+    for pod in pods:
+        parts[(pod["metadata"].get("labels") or {}).get(LABEL) != mark].append(pod)
+    return parts
 
 
 def available_at(item: Object, pod: Object) -> int | None:
@@ -113,27 +140,26 @@ def available_at(item: Object, pod: Object) -> int | None:
     return state.available_at(pod, int(item["spec"].get("minReadySeconds") or 0))
 
 
-def _is_available(item: Object, pod: Object, now: int) -> bool:
+def is_available(item: Object, pod: Object, now: int) -> bool:
+    """Tell whether a pod of a DaemonSet works, and has for long enough."""
     at = available_at(item, pod)
     return not state.is_terminating(pod) and at is not None and at <= now
 
 
-def status_of(item: Object, nodes: Sequence[Object], pods: Sequence[Object], now: int) -> dict[str, Any]:
+def status_of(item: Object, nodes: Mapping[str, Standing], pods: Iterable[Object], now: int) -> dict[str, Any]:
     """Count nodes: those that should have a pod, those that have one, and those that have one in vain."""
-    spec, mark = spec_of(item), template_hash(item["spec"]["template"])
-    by_node = {node_of(pod): pod for pod in pods if state.is_active(pod)}
-    should = {node["metadata"]["name"]: runs_on(spec, node)[0] for node in nodes}
-    placed = [by_node[name] for name, wanted in should.items() if wanted and name in by_node]
-    available = sum(_is_available(item, pod, now) for pod in placed)
-    wanted = sum(should.values())
+    first = {name: there[0] for name, there in by_node(pod for pod in pods if state.is_active(pod)).items()}
+    placed = [first[name] for name, node in nodes.items() if node.should and name in first]
+    available = sum(is_available(item, pod, now) for pod in placed)
+    wanted = sum(node.should for node in nodes.values())
+    up_to_date, _ = current_and_old(item, placed)
     return {
         "observedGeneration": item["metadata"].get("generation"),
         "desiredNumberScheduled": wanted,
         "currentNumberScheduled": len(placed),
-        "numberMisscheduled": sum(not wanted and name in by_node for name, wanted in should.items()),
+        "numberMisscheduled": sum(not node.should and name in first for name, node in nodes.items()),
         "numberReady": sum(state.is_ready(pod) for pod in placed),
-        "updatedNumberScheduled": sum((pod["metadata"].get("labels") or {}).get(LABEL) == mark for pod in placed)
-        or None,
+        "updatedNumberScheduled": len(up_to_date) or None,
         "numberAvailable": available or None,
         "numberUnavailable": wanted - available or None,
     }

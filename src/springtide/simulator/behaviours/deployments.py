@@ -121,6 +121,15 @@ def _replica_set(deployment: Object, limits: Bounds, olds: Sequence[Object], rev
     }
 
 
+def _standing(status: Object, limits: Bounds) -> str:
+    """Tell how far a rollout is, or that it has come to nothing."""
+    progress = next((one for one in status.get("conditions") or () if one["type"] == "Progressing"), None)
+    if progress is not None and progress["status"] == "False":
+        return str(progress["message"])
+    updated, available = status.get("updatedReplicas") or 0, status.get("availableReplicas") or 0
+    return f"{updated} of {limits.wanted} pods are of the newest revision, {available} are available"
+
+
 def _counts(limits: Bounds) -> dict[str, str]:
     return {DESIRED: str(limits.wanted), MOST: str(limits.most)}
 
@@ -148,7 +157,9 @@ class Deployments(Controller):
         plan = decide(item, replica_sets, now)
         await self._act(item, plan)
         item = await self._number(item, _newest(item, replica_sets), plan.revision)
-        await write_status(self.tools, DEPLOYMENTS, item, plan.status, because="the rollout has moved")
+        await write_status(
+            self.tools, DEPLOYMENTS, item, plan.status, because=_standing(plan.status, rollout.bounds(item))
+        )
         at = gives_up_at(item, plan.status)
         return None if at is None else Again(at=max(at, now + 1))
 
@@ -168,7 +179,7 @@ class Deployments(Controller):
         counts = _counts(limits)
         if size(replica_set) != wanted or any(noted.get(name) != count for name, count in counts.items()):
             change = {"metadata": {"annotations": counts}, "spec": {"replicas": wanted}}
-            reason = f"{because}: {size(replica_set)} → {wanted} of this revision"
+            reason = f"{because}: {wanted} instead of {size(replica_set)} of this revision"
             await self.tools.client.patch(REPLICA_SETS, Patch.merge(change), of=replica_set, because=reason)
 
     async def _number(self, item: Object, new: Object | None, revision: int) -> Object:
@@ -180,5 +191,6 @@ class Deployments(Controller):
         if _revision_of(new) != revision:
             await self.tools.client.patch(REPLICA_SETS, change, of=new, because=because, exact=False)
         if _revision_of(item) != revision:
-            return await self.tools.client.patch(DEPLOYMENTS, change, of=item, because=because)
+            # By the status, as Kubernetes does: an annotation that is written elsewhere counts as a new generation.
+            return await self.tools.client.patch(DEPLOYMENTS, change, of=item, because=because, subresource="status")
         return item

@@ -151,6 +151,13 @@ def _conditions(budget: Object, reason: str, message: str, generation: int | Non
     return with_conditions((budget.get("status") or {}).get("conditions"), [allowed], format_instant(now))
 
 
+def _in_words(status: Object) -> str:
+    healthy, desired, expected = (
+        status.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods")
+    )
+    return f"{healthy} of {expected} pods are healthy, and {desired} must be"
+
+
 class DisruptionBudgets(Controller):
     """The disruption controller; it reconciles all budgets of a namespace together."""
 
@@ -197,7 +204,7 @@ class DisruptionBudgets(Controller):
         for name in standing.overdue:
             told = f"Pod was expected by PDB {namespace}/{budget['metadata']['name']} to be deleted but it wasn't"
             self.tools.events.record(PODS, Key(namespace, name), warning("NotDeleted", told))
-        await write_status(self.tools, BUDGETS, budget, standing.status, because="pods that the budget covers changed")
+        await write_status(self.tools, BUDGETS, budget, standing.status, because=_in_words(standing.status))
         return standing
 
     async def _scales(self, spec: Object, pods: Sequence[Object]) -> dict[str, int]:

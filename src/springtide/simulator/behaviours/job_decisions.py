@@ -1,4 +1,8 @@
-"""What is to be done about a Job: pods to make, pods to delete, and whether it is over."""
+"""What is to be done about a Job: pods to make, pods to delete, and whether it is over.
+
+A Job ends in steps. First its status says what it is going to be, then its pods go and are counted, and only when none
+is left does the status say that the Job is over. Each step follows from the state alone.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,10 @@ class Plan:
     """When the Job, which is over, is to be deleted; None: it stays, or is not over."""
 
 
+_TARGETS = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
+"""What a Job says of itself before it is over, by what it says then."""
+
+
 @dataclass(frozen=True, slots=True)
 class _End:
     """How a Job ends."""
@@ -41,6 +49,10 @@ class _End:
     type: str
     reason: str
     message: str
+
+    def told(self, kind: str, at: str) -> Object:
+        """Give the condition that tells of the end."""
+        return {"type": kind, "status": "True", "reason": self.reason, "message": self.message, "lastProbeTime": at}
 
 
 def decide(job: Object, pods: Sequence[Object], now: int) -> Plan:
@@ -52,13 +64,14 @@ def decide(job: Object, pods: Sequence[Object], now: int) -> Plan:
     if indexed:
         done = newly_done(pods, counted, done)
     active = [pod for pod in pods if state.is_active(pod)]
-    end = _over(job) or _ending(job, counted, active, now)
+    end = _told_end(job) or _ending(job, counted, active, now)
     suspended = bool(spec.get("suspend"))
     stopping = end is not None or suspended or state.is_terminating(job)
     wanted = 0 if stopping else _wanted(spec, counted, len(active))
     later = [] if stopping else _due_times(job, pods, now)
     missing = 0 if _backs_off_until(pods, now) is not None else max(0, wanted - len(active))
-    status_now = _status(job, counted, active, end, now)
+    settled = not active and not counted.uncounted and not any(map(state.is_terminating, pods))
+    status_now = _status(job, counted, active, end, _news(job, end, settled, now), now)
     if indexed:
         status_now["completedIndexes"] = written_indexes(done) or None
     return Plan(
@@ -82,11 +95,13 @@ def _wanted(spec: Object, counted: Count, active: int) -> int:
     return max(0, min(parallelism, int(completions) - counted.successes))
 
 
-def _over(job: Object) -> _End | None:
-    for kind in ("Complete", "Failed"):
-        found = condition(job, kind)
-        if found is not None and found["status"] == "True":
-            return _End(kind, found.get("reason", ""), found.get("message", ""))
+def _told_end(job: Object) -> _End | None:
+    """Give the end that the status of a Job tells of, whether it is there already or only certain."""
+    for kind, target in _TARGETS.items():
+        for told in (kind, target):
+            found = condition(job, told)
+            if found is not None and found["status"] == "True":
+                return _End(kind, found.get("reason", ""), found.get("message", ""))
     return None
 
 
@@ -128,27 +143,34 @@ def _ended_at(pod: Object) -> int | None:
     return max((parse_instant(ended["finishedAt"]) for ended in states if ended), default=None)
 
 
-def _status(job: Object, counted: Count, active: Sequence[Object], end: _End | None, now: int) -> dict[str, Any]:
-    status, at = job.get("status") or {}, format_instant(now)
+def _news(job: Object, end: _End | None, settled: bool, now: int) -> Object | None:
+    """Give the one condition that is to be told next; `settled`: no pod runs, goes, or is yet to be counted."""
+    at = format_instant(now)
     suspended = bool(job["spec"].get("suspend"))
-    conditions = list(status.get("conditions") or ())
-    if end is not None and _over(job) is None:
-        ended = {"type": end.type, "status": "True", "reason": end.reason, "message": end.message, "lastProbeTime": at}
-        conditions = with_conditions(conditions, [ended], at)
-    elif suspended != is_true(job, "Suspended"):
-        reason, message = ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
-        told = {
-            "type": "Suspended",
-            "status": str(suspended),
-            "reason": reason,
-            "message": message,
-            "lastProbeTime": at,
-        }
-        conditions = with_conditions(conditions, [told], at)
+    if end is not None:
+        target = _TARGETS[end.type]
+        if is_true(job, end.type):
+            return None
+        if not is_true(job, target):
+            return end.told(target, at)
+        return end.told(end.type, at) if settled else None
+    if suspended == is_true(job, "Suspended"):
+        return None
+    reason, message = ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
+    told = {"type": "Suspended", "status": str(suspended), "reason": reason, "message": message}
+    return told | {"lastProbeTime": at}
+
+
+def _status(
+    job: Object, counted: Count, active: Sequence[Object], end: _End | None, news: Object | None, now: int
+) -> dict[str, Any]:
+    status, at = job.get("status") or {}, format_instant(now)
+    conditions = with_conditions(status.get("conditions"), [news] if news is not None else [], at)
+    completed = at if news is not None and news["type"] == "Complete" else None
     uncounted = {"succeeded": list(counted.uncounted_succeeded), "failed": list(counted.uncounted_failed)}
     return {
-        "startTime": None if suspended and end is None else status.get("startTime") or at,
-        "completionTime": status.get("completionTime") or (at if end is not None and end.type == "Complete" else None),
+        "startTime": None if job["spec"].get("suspend") and end is None else status.get("startTime") or at,
+        "completionTime": status.get("completionTime") or completed,
         "active": (len(active) if end is None else 0) or None,
         "ready": sum(map(state.is_ready, active)) if end is None else 0,
         "succeeded": counted.succeeded or None,

@@ -29,6 +29,11 @@ class Count:
     """Pods that are written down, and whose finalizer may go."""
 
     @property
+    def uncounted(self) -> int:
+        """All that have ended and are not counted yet."""
+        return len(self.uncounted_succeeded) + len(self.uncounted_failed)
+
+    @property
     def successes(self) -> int:
         """All that succeeded, counted or not."""
         return self.succeeded + len(self.uncounted_succeeded)

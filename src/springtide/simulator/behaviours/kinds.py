@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from springtide.cluster.controller import Cached
 from springtide.cluster.resources import Key, Object, Resource, Selection
@@ -23,7 +23,7 @@ def controller_of(item: Object) -> Object | None:
     """Give the owner reference of the one controller that looks after an object."""
     for reference in item["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
-            return dict(reference)
+            return cast(Object, reference)
     return None
 
 

@@ -78,8 +78,10 @@ class Kubelets(Controller):
         except NotFound:
             self.tools.log.info("%s %s is gone", resource.kind, key_of(item))
         except Conflict as changed:
-            # One pod that changes under our hands must not hold up its neighbours; its change comes as an event.
+            # One pod that changes under our hands must not hold up its neighbours. Its change comes as an event, but a
+            # server may refuse for less than a change.
             self.tools.log.info("%s", changed)
+            return now + 1
         return None
 
     async def _effect(self, stages: Stages, stage: Stage, resource: Resource, item: Object, now: int) -> None:

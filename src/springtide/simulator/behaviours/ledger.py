@@ -6,18 +6,17 @@ are written anew from the stores.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgspec
-
-from springtide.apis.core.pods import PodSpec
-from springtide.apis.core.requests import pod_requests
 from springtide.cluster.resources import Key, Object, key_of
 from springtide.cluster.store import Delta
-from springtide.quantity import AmountError, Quantity
+from springtide.quantity import Quantity
 from springtide.simulator.behaviours.conditions import is_true
+from springtide.simulator.behaviours.demands import Amounts, Demand, demand_of
+from springtide.simulator.behaviours.parking import Parking
 from springtide.simulator.behaviours.pods import created_at, is_finished, is_terminating
-from springtide.simulator.behaviours.predicates import Amounts, Room, effective_taints
+from springtide.simulator.behaviours.predicates import Room, effective_taints, refusals
 
 SCHEDULER = "default-scheduler"
 
@@ -36,23 +35,14 @@ class _Account:
     pods: int = 0
 
 
-def needs_of(pod: Object) -> Amounts:
-    """Tell what a pod asks for; nothing where that cannot be read, as no server takes such a pod."""
-    try:
-        requests = pod_requests(msgspec.convert(pod["spec"], PodSpec))
-    except (msgspec.ValidationError, AmountError):
-        return {}
-    return {name: amount.nano for name, amount in requests.items()}
-
-
 class Ledger:
     """The books."""
 
     def __init__(self) -> None:
         self.waiting: dict[Key, Object] = {}
         """Pods that should be tried."""
-        self.parked: dict[Key, Object] = {}
-        """Pods that no node took; what gives a pod another chance puts them all back into `waiting`."""
+        self.parked = Parking()
+        """Pods that no node took; what gives them another chance puts them back into `waiting`."""
         self.chances = 0
         """How often something happened that may let a pod fit that did not fit before."""
         self._nodes: dict[str, Object] = {}
@@ -69,7 +59,7 @@ class Ledger:
         """List what the nodes have left, in the order of their names."""
         if self._order is None:
             self._order = sorted(self._nodes)
-        return [self._rooms.get(name) or self._measure(name) for name in self._order]
+        return [self._room(name) for name in self._order]
 
     def node_changed(self, delta: Delta[Object]) -> None:
         """Enter a change of a node."""
@@ -83,7 +73,8 @@ class Ledger:
             self._order = None
         self._nodes[name] = delta.new
         if delta.old is None or _offer(delta.old) != _offer(delta.new):
-            self._another_chance()
+            # Also those whom it is no help want to tell why the node is no help.
+            self._another_chance(lambda _: True)
 
     def pod_changed(self, delta: Delta[Object]) -> None:
         """Enter a change of a pod."""
@@ -91,21 +82,16 @@ class Ledger:
         if old is not None and pod is not None and old["metadata"].get("uid") != pod["metadata"].get("uid"):
             # One went and another came under its name, and we were told of both at once.
             self.leave(key)
+        if key in self.parked and old is not None and pod is not None and _asks_the_same(old, pod):
+            self.parked.renew(key, pod)
+            return
+        self.parked.drop(key)
+        self.waiting.pop(key, None)
         if pod is None or is_finished(pod):
-            self.waiting.pop(key, None)
-            self.parked.pop(key, None)
             self.leave(key)
         elif pod["spec"].get("nodeName"):
-            self.waiting.pop(key, None)
-            self.parked.pop(key, None)
             self._take(key, pod["spec"]["nodeName"], pod)
-        elif is_terminating(pod) or pod["spec"].get("schedulerName", SCHEDULER) != SCHEDULER:
-            self.waiting.pop(key, None)
-            self.parked.pop(key, None)
-        elif key in self.parked and old is not None and old["spec"] == pod["spec"]:
-            self.parked[key] = pod
-        elif key not in self._places:
-            self.parked.pop(key, None)
+        elif key not in self._places and _is_ours(pod):
             self.waiting[key] = pod
 
     def take(self, pod: Object, node: str) -> None:
@@ -114,26 +100,41 @@ class Ledger:
         self._take(key_of(pod), node, pod)
 
     def leave(self, key: Key) -> None:
-        """Reckon with a pod on no node any more."""
+        """Reckon with a pod on no node any more: others may fit there now."""
         place = self._places.pop(key, None)
-        if place is not None:
-            self._book(place, -1)
-            self._another_chance()
+        if place is None:
+            return
+        self._book(place, -1)
+        if place.node in self._nodes:
+            room = self._room(place.node)
+            self._another_chance(lambda demand: not refusals(demand, room))
 
-    def park(self, pod: Object, *, chances: int) -> None:
-        """Let a pod wait until something happens, unless something has happened since `chances` were counted."""
-        if chances == self.chances and self.waiting.pop(key_of(pod), None) is not None:
-            self.parked[key_of(pod)] = pod
+    def reconsider(self, key: Key, pod: Object | None) -> None:
+        """Reckon with a pod as the store has it, and no more with where it was about to go."""
+        self.leave(key)
+        self.pod_changed(Delta(key, None, pod))
 
-    def _another_chance(self) -> None:
+    def forget(self, pod: Object) -> None:
+        """Try a pod no more that is gone; if it is another one by now, that waits in its own right."""
+        if self.waiting.get(key_of(pod)) is pod:
+            del self.waiting[key_of(pod)]
+
+    def park(self, pod: Object, demand: Demand, *, chances: int) -> None:
+        """Let a pod wait until something happens, unless something has happened since `chances` were counted.
+
+        Nor does it wait if it is another one by now, be it only for what we wrote on it: it is judged as what it is.
+        """
+        if chances == self.chances and self.waiting.get(key_of(pod)) is pod:
+            del self.waiting[key_of(pod)]
+            self.parked.put(demand, pod)
+
+    def _another_chance(self, helps: Callable[[Demand], bool]) -> None:
         self.chances += 1
-        if self.parked:
-            self.waiting.update(self.parked)
-            self.parked.clear()
+        self.waiting.update(self.parked.release(helps))
 
     def _take(self, key: Key, node: str, pod: Object) -> None:
         before = self._places.get(key)
-        needs = needs_of(pod) if before is None else before.needs
+        needs = demand_of(pod).needs if before is None else before.needs
         place = _Place(node, needs)
         if before == place:
             return
@@ -148,7 +149,11 @@ class Ledger:
         account.pods += sign
         self._rooms.pop(place.node, None)
 
-    def _measure(self, name: str) -> Room:
+    def _room(self, name: str) -> Room:
+        """Measure a node, or give what was measured if nothing has happened since."""
+        known = self._rooms.get(name)
+        if known is not None:
+            return known
         node = self._nodes[name]
         offered = {
             resource: Quantity.parse(amount)
@@ -160,6 +165,20 @@ class Ledger:
         room = Room(node, effective_taints(node), allocatable, most_pods, dict(account.used), account.pods)
         self._rooms[name] = room
         return room
+
+
+def _is_ours(pod: Object) -> bool:
+    return not is_terminating(pod) and pod["spec"].get("schedulerName", SCHEDULER) == SCHEDULER
+
+
+def _asks_the_same(old: Object, new: Object) -> bool:
+    """Tell whether a change of a pod that waits leaves everything as it was that decides about it."""
+    return bool(
+        old["metadata"].get("uid") == new["metadata"].get("uid")
+        and old["spec"] == new["spec"]
+        and not is_terminating(new)
+        and not is_finished(new)
+    )
 
 
 def _priority(pod: Object) -> int:

@@ -79,7 +79,9 @@ class NodeLifecycle(Controller):
         taints = wanted_taints(node, format_instant(now))
         if taints != ((node.get("spec") or {}).get("taints") or []):
             change = Patch.merge({"spec": {"taints": taints or None}})
-            await self.tools.client.patch(NODES, change, of=node, because="the condition of the node has changed")
+            ready = (condition(node, "Ready") or {}).get("status", "not known yet")
+            because = "the node is ready" if ready == "True" else f"the node is not ready: its Ready is {ready}"
+            await self.tools.client.patch(NODES, change, of=node, because=because)
         if (condition(node, "Ready") or {}).get("status") in ("False", "Unknown"):
             await self._mark_pods(key.name, now)
         return Again(at=silent) if silent is not None and silent > now else None
@@ -99,7 +101,8 @@ class NodeLifecycle(Controller):
         return await self.tools.client.patch(NODES, change, of=node, because=because, subresource="status")
 
     async def _mark_pods(self, node: str, now: int) -> None:
-        """Let no pod count as ready of which nobody knows whether it runs."""
+        """Let no pod count as ready of which nobody knows whether it runs; none holds up the others."""
+        conflict: Conflict | None = None
         for pod in self.tools.store(ALL_PODS).by(ON_NODE, node):
             if not state.is_ready(pod):
                 continue
@@ -110,5 +113,9 @@ class NodeLifecycle(Controller):
                 await self.tools.client.patch(
                     PODS, change, of=pod, because="its node is not ready", subresource="status"
                 )
-            except (Conflict, NotFound) as changed:
-                self.tools.log.info("pod %s: %s", key_of(pod), changed)
+            except NotFound:
+                self.tools.log.info("pod %s is gone", key_of(pod))
+            except Conflict as changed:
+                conflict = changed
+        if conflict is not None:
+            raise conflict

@@ -67,12 +67,13 @@ async def claim(
             await _release(tools, of, child, owner)
     if is_terminating(owner):
         return children
-    children += [
+    adopted = [
         await _adopt(tools, resource, of, orphan, owner)
         for orphan in tools.store(of).by(UNCONTROLLED, owner["metadata"]["namespace"])
         if not is_terminating(orphan) and selects(selector, _labels(orphan))
     ]
-    return sorted(children, key=key_of)
+    # Children come in the order of their keys; without new ones it stands.
+    return sorted([*children, *adopted], key=key_of) if adopted else children
 
 
 async def _adopt(tools: Tools, resource: Resource, of: Cached, child: Object, owner: Object) -> Object:

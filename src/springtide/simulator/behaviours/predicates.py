@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from springtide.cluster.resources import Object
 from springtide.simulator.behaviours.conditions import is_true
+from springtide.simulator.behaviours.demands import Amounts, Demand
 from springtide.simulator.behaviours.requirements import all_hold
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -22,8 +23,8 @@ CORDON: Object = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
 _MOST_SCORE = 100
 _SCORED = ("cpu", "memory")
 
-Amounts = Mapping[str, int]
-"""Resources in billionths, the precision of quantities."""
+Score = tuple[int, int]
+"""How well a pod would be off on a node; the greatest is the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class Room:
     pods: int
 
 
-def refusals(pod: Object, needs: Amounts, room: Room) -> tuple[str, ...]:
+def refusals(demand: Demand, room: Room) -> tuple[str, ...]:
     """Tell why a pod cannot run on a node; nothing: it can."""
-    spec, node = pod["spec"], room.node
+    spec, node = demand.spec, room.node
     tolerations = spec.get("tolerations") or ()
     if (node.get("spec") or {}).get("unschedulable") and not tolerates(tolerations, CORDON):
         return ("node(s) were unschedulable",)
@@ -49,7 +50,7 @@ def refusals(pod: Object, needs: Amounts, room: Room) -> tuple[str, ...]:
         return ("node(s) had untolerated taint(s)",)
     if not chooses(spec, node):
         return ("node(s) didn't match Pod's node affinity/selector",)
-    return shortages(needs, room)
+    return shortages(demand.needs, room)
 
 
 def shortages(needs: Amounts, room: Room) -> tuple[str, ...]:
@@ -113,11 +114,11 @@ def is_tolerated_by(toleration: Object, taint: Object) -> bool:
     return bool((toleration.get("value") or "") == (taint.get("value") or ""))
 
 
-def score(pod: Object, needs: Amounts, room: Room) -> tuple[int, int]:
+def score(demand: Demand, room: Room) -> Score:
     """Judge a node that a pod may run on, the higher the better: taints to avoid first, then what stays free."""
-    avoided = untolerated(pod["spec"].get("tolerations") or (), room.taints, ("PreferNoSchedule",))
+    avoided = untolerated(demand.spec.get("tolerations") or (), room.taints, ("PreferNoSchedule",))
     parts = [
-        max(0, room.allocatable[name] - room.used.get(name, 0) - needs.get(name, 0))
+        max(0, room.allocatable[name] - room.used.get(name, 0) - demand.needs.get(name, 0))
         * _MOST_SCORE
         // room.allocatable[name]
         for name in _SCORED

@@ -92,7 +92,9 @@ class _Replicas(Controller):
         plan = decide(item, pods, now)
         failure = await self._act(item, plan)
         status = {**plan.status, "conditions": failure_conditions(item, failure, now)}
-        await write_status(self.tools, self.resource, item, status, because="the number of pods has changed")
+        made, ready = plan.status.get("replicas") or 0, plan.status.get("readyReplicas") or 0
+        because = f"{made} of {item['spec'].get('replicas', 1)} pods exist, {ready} are ready"
+        await write_status(self.tools, self.resource, item, status, because=because)
         if failure is not None:
             raise failure
         return plan.again

@@ -11,9 +11,8 @@ def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
     """Tell whether a LabelSelector selects these labels; one that is not there selects nothing."""
     if selector is None:
         return False
-    return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all_hold(
-        selector.get("matchExpressions"), labels
-    )
+    wanted, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
+    return (not wanted or wanted.items() <= labels.items()) and (not expressions or all_hold(expressions, labels))
 
 
 def all_hold(requirements: Iterable[Object] | None, values: Mapping[str, str]) -> bool:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.controller import Again, Controller, Permission, Watch
-from springtide.cluster.errors import ClusterError, Conflict, NotFound
+from springtide.cluster.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
 from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Object, key_of
 from springtide.cluster.tools import Tools
-from springtide.simulator.behaviours import predicates
 from springtide.simulator.behaviours.conditions import condition, with_conditions
+from springtide.simulator.behaviours.demands import Demand, demand_of
+from springtide.simulator.behaviours.judging import Judge
 from springtide.simulator.behaviours.kinds import ALL_NODES, ALL_PODS, NODES, PODS
-from springtide.simulator.behaviours.ledger import Ledger, needs_of
-from springtide.simulator.behaviours.predicates import Room
+from springtide.simulator.behaviours.ledger import Ledger
 
 _EVERYTHING = Key("", "scheduling")
 
@@ -24,22 +24,8 @@ def _to_everything(key: Key, item: Object) -> tuple[Key, ...]:  # noqa: ARG001
     return (_EVERYTHING,)
 
 
-def choose(pod: Object, rooms: list[Room]) -> tuple[str | None, str]:
-    """Choose a node: the best score wins, then the first name. Without one, tell why none is fit."""
-    needs = needs_of(pod)
-    best: tuple[tuple[int, int], str] | None = None
-    refused = []
-    for room in rooms:
-        reasons = predicates.refusals(pod, needs, room)
-        if reasons:
-            refused.append(reasons)
-            continue
-        score = predicates.score(pod, needs, room)
-        if best is None or score > best[0]:
-            best = (score, room.node["metadata"]["name"])
-    if best is not None:
-        return best[1], f"{len(rooms) - len(refused)} of {len(rooms)} nodes are fit, and this one has most to spare"
-    return None, predicates.told(len(rooms), refused)
+_ABOUT_THE_POD = (Conflict, Forbidden, Invalid)
+"""What is wrong with one pod, and no reason to let others wait."""
 
 
 class Scheduler(Controller):
@@ -57,51 +43,55 @@ class Scheduler(Controller):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._ledger = Ledger()
+        self._judge = Judge()
         tools.follow(ALL_NODES, self._ledger.node_changed)
         tools.follow(ALL_PODS, self._ledger.pod_changed)
 
     async def reconcile(self, key: Key, now: int) -> Again | None:  # noqa: ARG002
         """Try every pod that has a chance."""
         while self._ledger.waiting:
-            for pod in self._ledger.queue():
-                # The pod may have changed, or gone, while others were placed.
-                if self._ledger.waiting.get(key_of(pod)) is pod:
-                    await self._place(pod, self.tools.clock.now())
+            await self._try_all()
         return None
 
+    async def _try_all(self) -> None:
+        """Try every pod once; raise, at the end, if one must be tried again although nothing may happen any more."""
+        failed: ClusterError | None = None
+        for pod in self._ledger.queue():
+            # The pod may have changed, or gone, while others were placed.
+            if self._ledger.waiting.get(key_of(pod)) is pod:
+                try:
+                    await self._place(pod, self.tools.clock.now())
+                except NotFound:
+                    self._ledger.forget(pod)
+                except _ABOUT_THE_POD as failure:
+                    failed = failure
+        if failed is not None:
+            raise failed
+
     async def _place(self, pod: Object, now: int) -> None:
+        demand = demand_of(pod)
         if pod["spec"].get("schedulingGates"):
             message = "Scheduling is blocked due to non-empty scheduling gates"
-            await self._refuse(pod, "SchedulingGated", message, now)
+            await self._refuse(pod, demand, "SchedulingGated", message, now)
             return
-        self._ledger.leave(key_of(pod))
-        node, because = choose(pod, self._ledger.rooms())
-        if node is None:
-            await self._refuse(pod, "Unschedulable", because, now)
+        choice = self._judge.choose(demand, self._ledger.rooms())
+        if choice.node is None:
+            await self._refuse(pod, demand, "Unschedulable", choice.because, now)
             return
-        self._ledger.take(pod, node)
+        self._ledger.take(pod, choice.node)
         try:
-            await self.tools.client.bind(node, of=pod, because=because)
-        except (Conflict, NotFound):
-            # It was bound, changed or deleted meanwhile: what has become of it tells the store.
-            self._ledger.leave(key_of(pod))
-        except ClusterError as failure:
-            if not failure.uncertain:
-                self._ledger.leave(key_of(pod))
-            self._ledger.waiting.setdefault(key_of(pod), pod)
+            await self.tools.client.bind(choice.node, of=pod, because=choice.because)
+        except ClusterError:
+            # It may have changed meanwhile, or be bound by us or others: we try again when the store shows what we did.
+            self._ledger.reconsider(key_of(pod), self.tools.store(ALL_PODS).get(key_of(pod)))
             raise
 
-    async def _refuse(self, pod: Object, reason: str, message: str, now: int) -> None:
+    async def _refuse(self, pod: Object, demand: Demand, reason: str, message: str, now: int) -> None:
         chances = self._ledger.chances
         wanted = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
         present = condition(pod, "PodScheduled") or {}
         if any(present.get(name) != value for name, value in wanted.items()):
             conditions = with_conditions((pod.get("status") or {}).get("conditions"), [wanted], format_instant(now))
             change = Patch.merge({"status": {"conditions": conditions}})
-            try:
-                await self.tools.client.patch(PODS, change, of=pod, because=message, subresource="status")
-            except (Conflict, NotFound):
-                # The pod is another one by now, and comes again as that.
-                self._ledger.waiting.pop(key_of(pod), None)
-                return
-        self._ledger.park(pod, chances=chances)
+            await self.tools.client.patch(PODS, change, of=pod, because=message, subresource="status")
+        self._ledger.park(pod, demand, chances=chances)

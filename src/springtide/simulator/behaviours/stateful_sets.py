@@ -52,7 +52,9 @@ class StatefulSets(Controller):
             await create_once(self.tools, PODS, pod, because=f"StatefulSet {key.name} wants {shape.replicas} replicas")
         for pod in plan.delete:
             await delete_pod(self.tools, pod, because=plan.because)
-        await write_status(self.tools, STATEFUL_SETS, item, plan.status, because="the number of pods has changed")
+        made, ready = plan.status.get("replicas") or 0, plan.status.get("readyReplicas") or 0
+        because = f"{made} of {shape.replicas} pods exist, {ready} are ready"
+        await write_status(self.tools, STATEFUL_SETS, item, plan.status, because=because)
         return plan.again
 
     async def _current(self, item: Object, key: Key, update: Revision) -> Revision:
