@@ -163,7 +163,12 @@ def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCapt
         body = {"metadata": {"name": "made", "namespace": "work"}}
 
         assert await desk.client.create(CONFIG_MAPS, body, because="needed") == body
-        assert await desk.client.patch(CONFIG_MAPS, LABEL, of=item, because="seen") == LABEL.body
+        assert await desk.client.patch(CONFIG_MAPS, LABEL, of=item, because="seen") == {
+            "metadata": {
+                "labels": {"seen": "yes"},
+                **{name: item["metadata"][name] for name in ("namespace", "name", "uid", "resourceVersion")},
+            }
+        }
         await desk.client.delete(CONFIG_MAPS, of=item, because="old")
         await desk.client.evict(of=item, because="full")
         await desk.client.bind("node", of=item, because="fits")
@@ -381,5 +386,161 @@ def test_a_question_that_fails_is_asked_again() -> None:
         desk.line.before = desk.line.after
         await desk.barrier.caught_up()
         assert Key("work", "a") not in desk.store
+
+    play(story)
+
+
+def test_everybody_waits_for_what_nobody_knows_yet() -> None:
+    """While one asks and waits, another one of the same controller must not decide on the old state."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.config_map("a")
+        await desk.store.reached(desk.world.server.revision)
+        desk.line.flowing.clear()
+        await delete(desk)
+        waiting = [asyncio.ensure_future(desk.barrier.caught_up()) for _ in range(2)]
+        assert [await is_waiting(one) for one in waiting] == [True, True]
+        desk.line.flowing.set()
+        await asyncio.gather(*waiting)
+        assert Key("work", "a") not in desk.store
+        asked = len(desk.line.asked)
+        await desk.barrier.caught_up()
+        assert len(desk.line.asked) == asked
+
+    play(story)
+
+
+def test_what_is_written_again_while_one_asks_is_asked_again() -> None:
+    """The answer is about the write before."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.config_map("a")
+        await desk.store.reached(desk.world.server.revision)
+
+        async def write_again(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "list" and desk.line.asked.count("list configmaps") == 1:
+                desk.line.flowing.clear()
+                desk.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
+                desk.barrier.unsure(CONFIG_MAPS, Key("work", "a"))
+
+        desk.line.after = write_again
+        desk.barrier.unsure(CONFIG_MAPS, Key("work", "a"))
+        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        assert await is_waiting(waiting)
+        desk.line.flowing.set()
+        await waiting
+        assert Key("work", "a") not in desk.store
+
+    play(story)
+
+
+def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
+    """The barrier asks what has become of it."""
+
+    async def story(desk: Desk) -> None:
+        async def dawdle(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "create":
+                await asyncio.sleep(30)
+
+        desk.line.flowing.clear()
+        desk.line.after = dawdle
+        writing = asyncio.ensure_future(create(desk))
+        await desk.clock.sleep(1)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        assert await is_waiting(waiting)
+        desk.line.flowing.set()
+        await waiting
+        assert Key("work", "b") in desk.store
+
+    play(story)
+
+
+def test_the_barrier_waits_for_the_newest_write() -> None:
+    """Also where an older one is answered later."""
+
+    async def story(desk: Desk) -> None:
+        desk.line.flowing.clear()
+        new, old = desk.world.config_map("a"), desk.store.version
+        desk.barrier.wrote(CONFIG_MAPS, Key("work", "a"), int(new["metadata"]["resourceVersion"]))
+        desk.barrier.wrote(CONFIG_MAPS, Key("work", "a"), old)
+        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        assert await is_waiting(waiting)
+        desk.line.flowing.set()
+        await waiting
+
+    play(story)
+
+
+def test_the_barrier_is_about_the_namespace_of_a_store() -> None:
+    """A store of one namespace hears of others by bookmarks alone."""
+
+    async def story(desk: Desk) -> None:
+        barrier = Barrier(desk.line, [(Selection(CONFIG_MAPS, "work"), desk.store)])
+        barrier.wrote(CONFIG_MAPS, Key("elsewhere", "a"), desk.store.version + 1000)
+        barrier.unsure(CONFIG_MAPS, Key("elsewhere", "a"))
+        await asyncio.wait_for(barrier.caught_up(), 1)
+        assert desk.line.asked == []
+
+    play(story)
+
+
+def test_something_that_is_there_again_does_not_hold_the_barrier() -> None:
+    """What was deleted and made anew stays in the store: its deletion is history."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.config_map("a")
+        await desk.store.reached(desk.world.server.revision)
+        desk.line.flowing.clear()
+        await delete(desk)
+        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        assert await is_waiting(waiting)
+        desk.world.config_map("a")
+        # Both at once: whoever waits finds the new one.
+        desk.line.flowing.set()
+        await asyncio.wait_for(waiting, 1)
+
+    play(story)
+
+
+def test_observing_goes_on_from_what_it_only_would_have_made() -> None:
+    """It has no uid, and needs none: nothing is sent."""
+
+    async def story(desk: Desk) -> None:
+        body = {"metadata": {"name": "made", "namespace": "work"}}
+        made = await desk.client.create(CONFIG_MAPS, body, because="needed")
+        changed = await desk.client.patch(CONFIG_MAPS, Patch.json({"op": "remove", "path": "/x"}), of=made, because="?")
+        await desk.client.patch(CONFIG_MAPS, LABEL, of=changed, because="?", exact=False)
+        await desk.client.evict(of=made, because="?")
+        await desk.client.bind("node", of=made, because="?")
+        await desk.client.delete(CONFIG_MAPS, of=made, because="?")
+        assert desk.client.traffic.held_back == 6
+
+    play(story, Mode.OBSERVE)
+
+
+def test_a_status_field_that_must_not_be_there_goes_although_another_wrote_it() -> None:
+    """An apply takes away only what is our own; once, and not with every reconcile."""
+
+    async def story(desk: Desk) -> None:
+        desk.world.install_calendars()
+        key, server = Key("", "days"), desk.world.server
+        body = {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": "days"}, "spec": {}}
+        server.create(CALENDARS, body, USER)
+        theirs = Patch.merge({"status": {"nextDates": ["2030-01-01"]}})
+        server.patch(CALENDARS, key, theirs, USER, subresource="status")
+        ready = Condition("Ready", Truth.TRUE, "Fine", "all is well")
+
+        async def write() -> bool:
+            of = server.get(CALENDARS, key)
+            return await desk.client.apply_status(
+                CALENDARS, {"nextDates": None}, [ready], of=of, now=START, because="?"
+            )
+
+        assert await write()
+        status = server.get(CALENDARS, key)["status"]
+        assert (status.get("nextDates"), [one["type"] for one in status["conditions"]]) == (None, ["Ready"])
+        assert not await write()
 
     play(story)

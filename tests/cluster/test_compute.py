@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from concurrent.futures import BrokenExecutor
 
 import pytest
 
@@ -56,3 +57,18 @@ def test_processes_leave_the_interpreter_alone() -> None:
             compute.close()
 
     assert asyncio.run(main()) != os.getpid()
+
+
+def test_a_process_that_dies_does_not_take_the_next_ones_with_it() -> None:
+    """What it was doing fails; whoever asks then gets a new process."""
+
+    async def main() -> int:
+        compute = ProcessCompute(1)
+        try:
+            with pytest.raises(BrokenExecutor):
+                await compute.run(os._exit, 1, cost=0)
+            return await compute.run(abs, -3, cost=0)
+        finally:
+            compute.close()
+
+    assert asyncio.run(main()) == 3

@@ -136,3 +136,16 @@ def test_kinds_whose_conditions_know_no_generation_get_none() -> None:
     patch = status_patch(THINGS, thing(conditions=[before]), {}, [READY], now=NOW, observes_generation=False)
 
     assert patch is None
+
+
+def test_of_ours_an_atomic_list_keeps_the_first() -> None:
+    """Nothing but us keeps such a list from naming a type twice; once it is mended it is quiet."""
+    theirs = {"type": "Theirs", "status": "True"}
+    twice = [entry(), theirs, entry(status="False"), theirs]
+
+    patch = status_patch(THINGS, thing(conditions=twice), {}, [READY], now=NOW, listed=ConditionList.ATOMIC)
+
+    mended = [entry(), theirs, theirs]
+    assert patch == Patch.merge({"status": {"conditions": mended}})
+    again = status_patch(THINGS, thing(conditions=mended), {}, [READY], now=NOW + 9, listed=ConditionList.ATOMIC)
+    assert again is None

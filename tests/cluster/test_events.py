@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.small_world import CONFIG_MAPS, EVENTS, START, USER, SmallWorld, leave_alone
 
 from springtide.cluster import event_correlation
-from springtide.cluster.errors import Forbidden, NotLeader, RequestTimeout, TooManyRequests
+from springtide.cluster.errors import Conflict, Forbidden, NotLeader, RequestTimeout, ServerError, TooManyRequests
 from springtide.cluster.event_correlation import Correlator, Notice, Sighting, Subject
 from springtide.cluster.events import QUEUED, EventSink, Recorder, normal, warning
 from springtide.cluster.resources import Key, Object, Resource
@@ -349,3 +349,126 @@ def test_only_so_many_wait() -> None:
         assert len(desk.world.events()) == QUEUED
 
     play(story)
+
+
+def elsewhere(namespace: str, name: str = "x") -> Object:
+    return {"metadata": {"name": name, "namespace": namespace, "uid": "1"}}
+
+
+def test_an_event_in_a_namespace_that_is_gone_is_dropped_at_once() -> None:
+    """Another try would find no namespace either."""
+
+    async def story(desk: Desk) -> None:
+        desk.record(normal("Made", "m"), elsewhere("gone"))
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        assert (desk.clock.monotonic(), desk.sink.dropped, desk.sink.sent) == (0, 1, 1)
+
+    play(story)
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["changed", "removed"])
+def test_an_event_that_others_write_at_the_same_time_is_read_again_at_once(removed: bool) -> None:
+    """Nobody else has to wait for that."""
+
+    async def story(desk: Desk) -> None:
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        key = Key("work", desk.world.events()[0]["metadata"]["name"])
+        meddled: list[str] = []
+
+        async def meddle(verb: str, resource: Resource, _: Key) -> None:
+            if verb == "patch" and not meddled:
+                meddled.append(verb)
+                if removed:
+                    desk.world.server.delete(EVENTS, key, USER)
+                else:
+                    desk.world.change(key.name, resource=EVENTS, count=7)
+
+        desk.line.before = meddle
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        assert desk.clock.monotonic() == 0
+        # A count that others have brought up does not fall.
+        assert counted(desk) == [("m", 1 if removed else 7)]
+
+    play(story)
+
+
+def test_others_wait_no_longer_than_a_pause_for_an_event_that_fails() -> None:
+    """It goes to the end of the queue, with those of its kind behind it."""
+
+    async def story(desk: Desk) -> None:
+        async def fail(verb: str, resource: Resource, key: Key) -> None:
+            if key.name.startswith("bad") and desk.clock.monotonic() < 25:
+                raise ServerError("a webhook is out of order")
+
+        desk.line.before = fail
+        for name in "bad", "bad", "good", "fine":
+            desk.record(normal("Made", "m"), elsewhere("work", name))
+        await desk.clock.sleep(11)
+        assert [event["involvedObject"]["name"] for event in desk.world.events()] == ["fine", "good"]
+        await desk.sink.flushed()
+        assert [(event["involvedObject"]["name"], event["count"]) for event in desk.world.events()] == [
+            ("bad", 2),
+            ("fine", 1),
+            ("good", 1),
+        ]
+
+    play(story)
+
+
+def test_an_event_that_always_meets_another_writer_is_dropped_in_the_end() -> None:
+    """It is tried as often as one that fails in any other way."""
+
+    async def story(desk: Desk) -> None:
+        desk.line.before = refusing(Conflict("somebody wrote"))
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        assert (desk.clock.monotonic(), desk.sink.dropped) == (110, 1)
+
+    play(story)
+
+
+def test_a_later_process_counts_once_what_it_had_to_send_twice() -> None:
+    """The first try took effect, and changed what there was before."""
+
+    async def story(desk: Desk) -> None:
+        desk.record(normal("Made", "m"))
+        await desk.sink.flushed()
+        await desk.clock.sleep(5)
+        other = Desk(desk.clock, desk.world)
+        lost: list[str] = []
+
+        async def lose(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "patch" and not lost:
+                lost.append(verb)
+                raise RequestTimeout("no answer")
+
+        other.line.after = lose
+        other.record(normal("Made", "m"))
+        await other.sink.flushed()
+        assert (counted(desk), lost) == ([("m", 2)], ["patch"])
+        other.sending.cancel()
+
+    play(story)
+
+
+def test_similar_events_are_combined_for_as_long_as_they_go_on() -> None:
+    """The ten minutes count from the last of them, not from the first."""
+    correlator = Correlator("c")
+    for number in range(12):
+        correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
+    last = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
+
+    assert last is not None
+    assert last.message == "(combined from similar events): 99 pods"
+
+
+def test_a_long_silence_allows_no_more_than_a_burst() -> None:
+    """Tokens come back, but not without end."""
+    correlator = Correlator("c")
+    seen(correlator, normal("Made", "m"), 0)
+    sent = seen(correlator, normal("Made", "m"), *[10**6] * 40)
+
+    assert sum(one is not None for one in sent) == 25

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.small_world import LEASES, START, USER, Line, SmallWorld, leave_alone
 
 from springtide.cluster.errors import NotLeader, RequestTimeout, ServerError
-from springtide.cluster.lease import Leadership
+from springtide.cluster.lease import Leadership, Timing, Unopposed
 from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.simulator.time import VirtualClock, run
@@ -386,5 +386,169 @@ def test_of_many_who_try_at_once_one_leads() -> None:
         assert sum(task.done() for task in tasks) >= 2
         for task in tasks:
             task.cancel()
+
+    play(story)
+
+
+@pytest.mark.parametrize("reachable", [True, False], ids=["it notices", "it cannot be reached"])
+def test_a_lease_that_was_removed_invites_nobody_who_saw_it_held(reachable: bool) -> None:
+    """The one who holds it may not have noticed; never do two lead at once."""
+
+    async def story(rivals: Rivals) -> None:
+        first, line = rivals.process("a")
+        second, _ = rivals.process("b")
+        await first.acquire()
+        holding = asyncio.ensure_future(first.hold())
+        waiting = asyncio.ensure_future(second.acquire())
+        await rivals.clock.sleep(20)
+        rivals.world.server.delete(LEASES, KEY, USER)
+        if not reachable:
+            line.before = failing(RequestTimeout("no answer"))
+        for _ in range(300):
+            assert not (first.leading and second.leading)
+            await rivals.clock.sleep(0.1)
+
+        assert (first.leading, holding.done(), waiting.done()) == (False, True, True)
+        assert rivals.spec()["holderIdentity"] == "b"
+
+    play(story)
+
+
+def test_a_leader_notices_with_its_next_renewal_that_its_lease_was_removed() -> None:
+    """It does not wait for the one after."""
+
+    async def story(rivals: Rivals) -> None:
+        leadership, _ = rivals.process("a")
+        await leadership.acquire()
+        rivals.world.server.delete(LEASES, KEY, USER)
+        await leadership.hold()
+        assert rivals.clock.monotonic() == 2
+
+    play(story)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_one_renewal_without_an_answer_does_not_cost_the_term(when: str) -> None:
+    """It is given up in time for another one, which reads first: the lost one may have taken effect."""
+
+    async def story(rivals: Rivals) -> None:
+        leadership, line = rivals.process("a")
+        await leadership.acquire()
+        holding = asyncio.ensure_future(leadership.hold())
+        hung: list[str] = []
+
+        async def hang(verb: str, resource: Resource, key: Key) -> None:
+            if not hung:
+                hung.append(verb)
+                await rivals.clock.sleep(1000)
+            # Later ones are slow: there is no time for a pause.
+            await rivals.clock.sleep(0.6)
+
+        setattr(line, when, hang)
+        await rivals.clock.sleep(60)
+        assert hung == ["patch"]
+        assert leadership.leading
+        assert not holding.done()
+        holding.cancel()
+
+    play(story)
+
+
+def test_giving_the_lease_up_takes_no_longer_than_an_attempt() -> None:
+    """A server that does not answer must not keep a process from ending."""
+
+    async def story(rivals: Rivals) -> None:
+        leadership, line = rivals.process("a")
+        await leadership.acquire()
+
+        async def hang(verb: str, resource: Resource, key: Key) -> None:
+            await rivals.clock.sleep(1000)
+
+        line.before = hang
+        await leadership.release()
+        assert rivals.clock.monotonic() == 5
+        assert refused(leadership)
+
+    play(story)
+
+
+def test_a_lease_that_was_got_without_knowing_is_given_up() -> None:
+    """An attempt that was cancelled under way may have succeeded."""
+
+    async def story(rivals: Rivals) -> None:
+        leadership, line = rivals.process("a")
+
+        async def dawdle(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "create":
+                await rivals.clock.sleep(3)
+
+        line.after = dawdle
+        acquiring = asyncio.ensure_future(leadership.acquire())
+        await rivals.clock.sleep(1)
+        acquiring.cancel()
+        await asyncio.wait((acquiring,))
+        assert rivals.spec()["holderIdentity"] == "a"
+        await leadership.release()
+        assert rivals.spec()["holderIdentity"] == ""
+
+    play(story)
+
+
+def test_whoever_gives_up_before_it_got_the_lease_leaves_it_to_its_holder() -> None:
+    """It is read first, and it is another's."""
+
+    async def story(rivals: Rivals) -> None:
+        first, _ = rivals.process("a")
+        second, _ = rivals.process("b")
+        await first.acquire()
+        acquiring = asyncio.ensure_future(second.acquire())
+        await rivals.clock.sleep(1)
+        acquiring.cancel()
+        await asyncio.wait((acquiring,))
+        await second.release()
+        assert rivals.spec()["holderIdentity"] == "a"
+
+    play(story)
+
+
+def test_how_long_a_lease_lasts_is_what_its_holder_says() -> None:
+    """Processes of another version may have other times."""
+
+    async def story(rivals: Rivals) -> None:
+        first, _ = rivals.process("a")
+        second, _ = rivals.process("b")
+        await first.acquire()
+        rivals.write(leaseDurationSeconds=60)
+        await second.acquire()
+        assert 60 <= rivals.clock.monotonic() <= 60 + 2 * 2.2
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        pytest.param({"duration": 10}, id="the lease runs out at the deadline"),
+        pytest.param({"deadline": 4.0}, id="no time for two tries"),
+        pytest.param({"retry": 0.0}, id="tries without a pause"),
+        pytest.param({"jitter": -0.5}, id="luck that takes away"),
+    ],
+)
+def test_times_must_make_sense(timing: dict[str, float]) -> None:
+    """Else two could lead at once, or nobody for long."""
+    with pytest.raises(ValueError, match=r"expected duration > deadline > retry \* \(1 \+ jitter\)"):
+        Timing(**timing)  # type: ignore[arg-type]
+
+
+def test_a_process_without_rivals_sends_nothing_when_it_has_ended() -> None:
+    """There is no lease that could run out: its term ends when it says so."""
+
+    async def story(rivals: Rivals) -> None:
+        election = Unopposed(rivals.clock)
+        term = await election.acquire()
+        term.permit()
+        await election.release()
+        with pytest.raises(NotLeader):
+            term.permit()
 
     play(story)

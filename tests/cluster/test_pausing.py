@@ -181,3 +181,29 @@ def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
     assert key not in marks
     store.replace([seen(7, paused=True)], 9)
     assert key in marks
+
+
+def test_the_mark_of_what_is_gone_goes() -> None:
+    """A new object of that name is another one."""
+    marks = PauseMarks()
+    resumed: list[Key] = []
+    store: Store[Object] = Store(marks.marking(lambda item: item))
+    marks.attach(store)
+    marks.listen(resumed.append)
+    store.replace([seen(1, paused=True)], 1)
+    store.apply(Event(Change.DELETED, seen(2, paused=True)))
+
+    assert (Key("", "a") in marks, resumed) == (False, [Key("", "a")])
+
+
+def test_what_cannot_be_read_stays_paused() -> None:
+    """It counts as absent, which is no reason to begin to do something about it."""
+    marks = PauseMarks()
+    store: Store[Object] = Store(marks.marking(lambda item: item["metadata"]["annotations"]["kind"] and item))
+    marks.attach(store)
+    fine, odd = seen(1, paused=True), seen(2, paused=True)
+    fine["metadata"]["annotations"]["kind"] = "x"
+    store.replace([fine], 1)
+    store.apply(Event(Change.MODIFIED, odd))
+
+    assert (Key("", "a") in store, Key("", "a") in marks) == (False, True)

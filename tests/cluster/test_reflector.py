@@ -23,7 +23,7 @@ from springtide.cluster.errors import (
     ServerError,
     TooManyRequests,
 )
-from springtide.cluster.port import Page
+from springtide.cluster.port import Change, Event, Page
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.resources import Selection
 from springtide.cluster.store import Delta, Store
@@ -202,13 +202,14 @@ def listing(version: str = "", continue_: str = "") -> Asked:
                 Invalid("no WatchList"),
                 Page([pod("a", 5), pod("b", 5)], "10", "more"),
                 Gone("the continue token is too old"),
-                Page([pod("a", 20)], "20", "other"),
-                Page([pod("z", 20)], "20"),
+                Page([pod("a", 20), pod("z", 20)], "20"),
+                Stream([Quiet(9), Gone("compacted")]),
+                Page([pod("a", 30)], "30"),
             ],
-            [watch_list(), listing(), listing("", "more"), listing(), listing("", "other"), watch("20")],
-            {"a": "", "z": ""},
-            20,
-            id="pages that expire in the middle are read again",
+            [watch_list(), listing(), listing("", "more"), Asked("list"), watch("20"), listing("20"), watch("30")],
+            {"a": ""},
+            30,
+            id="pages that expire in the middle are read again, all at once, and only then",
         ),
         pytest.param(
             [
@@ -323,10 +324,66 @@ def test_a_restart_of_the_server_is_invisible() -> None:
             id="and begins the pauses anew",
         ),
         pytest.param([Stream([added("a", 5)], ends=True)], [0, 1], id="an early end of a WatchList is a failure"),
+        pytest.param(
+            [Stream([*SYNCED, Quiet(20), ConnectionLost("cut")]), *[Stream([Quiet(20), ConnectionLost("cut")])] * 2],
+            [0, 20 + 1, 41 + 2, 63 + 4],
+            id="watches that bring nothing and are cut are failures",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, Quiet(70), ConnectionLost("cut")]), *[Stream([Quiet(70), ConnectionLost("cut")])] * 2],
+            [0, 70 + 1, 141 + 1, 212 + 1],
+            id="but not where they lived for a minute",
+        ),
+        pytest.param(
+            [Stream([*SYNCED, modified("a", 11 + 10 * n), Gone("x")]) for n in range(3)],
+            [0, 1, 3, 7],
+            id="nor at once what is compacted as soon as it is read",
+        ),
     ],
 )
 def test_when_it_asks_again(answers: Answers, times: list[float]) -> None:
-    assert tell(answers).times == times
+    assert tell(answers, seconds=250 if times[-1] > 100 else 100).times == times
+
+
+def test_a_server_that_keeps_failing_to_watch_is_asked_for_everything() -> None:
+    """It may never have the version that we ask for, and say so with a 5xx."""
+    told = tell([Stream(SYNCED, ends=True), *[ServerError("too large")] * 5, Stream([bookmark(12, end=True)])])
+
+    assert told.transport.asked == [watch_list(), *[watch("10")] * 5, watch_list("10")]
+
+
+def test_one_that_cannot_be_reached_is_not() -> None:
+    """When it is back, all who watch come at once: let them not ask for everything."""
+    told = tell([Stream(SYNCED, ends=True), *[ConnectionLost("refused")] * 7], seconds=200)
+
+    assert told.transport.asked == [watch_list(), *[watch("10")] * 8]
+
+
+def test_a_server_at_a_lower_version_is_not_followed_and_that_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """It was restored from a backup, or always will lag behind: people must look."""
+    again = [Stream([added("z", 3, "n9"), bookmark(4, end=True)])] * 9
+    with caplog.at_level(logging.WARNING):
+        told = tell([Stream([*SYNCED, Quiet(9), Gone("compacted")]), *again])
+
+    assert (told.contents, told.store.version) == ({"a": "n1", "b": "n1"}, 10)
+    words = "the server lists pods at version 4, although it showed 10 before"
+    assert str(told.reflector.last_error) == words
+    assert all(words in record.message for record in caplog.records)
+    assert len(caplog.records) > 5
+
+
+def test_an_object_without_a_record_is_left_out() -> None:
+    """At first, in pages, and in a watch; the version goes on."""
+    specless = Event(Change.ADDED, {"metadata": {"namespace": "default", "name": "odd", "resourceVersion": "9"}})
+    conversations: list[Answers] = [
+        [Stream([*SYNCED[:2], specless, SYNCED[2], added("c", 11)])],
+        [Invalid("no WatchList"), Page([*[one.object for one in SYNCED[:2]], specless.object], "10")],
+    ]
+    for answers in conversations:
+        told = tell(answers)
+        assert told.contents.keys() >= {"a", "b"}
+        assert [key.name for key in told.store.unreadable] == ["odd"]
+        assert told.store.version >= 10
 
 
 def test_pauses_are_those_of_kubernetes_clients() -> None:
@@ -399,18 +456,6 @@ def test_a_listener_that_fails_does_not_stop_it(caplog: pytest.LogCaptureFixture
 
     assert told.contents == {"a": "n2", "b": "n1"}
     assert len(caplog.records) == 3
-
-
-def test_a_bug_is_not_tried_again() -> None:
-    async def main(clock: VirtualClock) -> None:
-        told = Told(clock, [Stream([added("a", 5)])], WHOLE_SECONDS)
-        told.store.record = lambda item: item["no such field"]
-        with pytest.raises(KeyError):
-            await told.reflector.run()
-        assert len(told.transport.asked) == 1
-        assert told.transport.open == 0
-
-    run(main)
 
 
 @pytest.mark.parametrize(

@@ -218,3 +218,34 @@ def test_a_stream_of_the_server_says_gone_where_it_cannot_go_on() -> None:
             await anext(stream)
 
     run(main)
+
+
+class Sized(msgspec.Struct):
+    """A view that demands more of a node than the API does."""
+
+    metadata: Any
+    size: int
+
+
+def test_one_object_that_does_not_fit_the_view_is_left_out() -> None:
+    """The others are read one by one then; when it is mended, it appears."""
+
+    async def main(clock: VirtualClock) -> None:
+        server = ApiServer(now=clock.now, random=Random(1))
+        for name, size in (("good", 1), ("bad", "large")):
+            body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "size": size}
+            server.create(NODES, body, Write("test"))
+        store: Store[int] = Store(lambda node: node.size)
+        selection = Selection(NODES, view=Sized)
+        reflector = Reflector(DirectTransport(server), selection, store, clock=clock, random=Random(1))
+        running = asyncio.create_task(reflector.run())
+        await clock.sleep(5)
+        assert (store.keys(), list(store.unreadable)) == ([Key("", "good")], [Key("", "bad")])
+
+        server.patch(NODES, Key("", "bad"), Patch.merge({"size": 2}), Write("test"))
+        await clock.sleep(5)
+        assert (store.values(), store.unreadable) == ([2, 1], {})
+        assert not running.done()
+        running.cancel()
+
+    run(main)

@@ -189,15 +189,92 @@ def test_a_listener_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) ->
     ] * 2
 
 
-def test_a_record_that_cannot_be_made_leaves_the_store_as_it_was() -> None:
-    store, told = filled(a="n1")
-    broken = Event(Change.MODIFIED, {"metadata": {"namespace": "default", "name": "a", "resourceVersion": "11"}})
-    with pytest.raises(KeyError):
-        store.apply(broken)
+def broken(name: str, version: int) -> Event:
+    """Make an event of a pod that has no spec."""
+    metadata = {"namespace": "default", "name": name, "resourceVersion": str(version)}
+    return Event(Change.MODIFIED, {"metadata": metadata})
 
-    assert contents(store) == nodes({"a": "n1"})
-    assert store.version == 10
-    assert told == []
+
+def test_an_object_without_a_record_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """The others go on, and it is named, with the stack in the log."""
+    store, told = filled(a="n1", b="n1")
+    store.apply(broken("a", 11))
+    store.apply(modified("b", 12, "n2"))
+
+    assert (contents(store), store.version) == (nodes({"b": "n2"}), 12)
+    assert {name: why.reason for name, why in store.unreadable.items()} == {key("a"): "KeyError: 'spec'"}
+    assert told == [Delta(key("a"), "n1", None), Delta(key("b"), "n1", "n2")]
+    assert "Traceback" in caplog.text
+
+    store.apply(modified("a", 13, "n3"))
+    assert contents(store) == nodes({"a": "n3", "b": "n2"})
+    assert store.unreadable == {}
+
+
+def test_an_object_without_a_record_does_not_hold_up_a_list() -> None:
+    """What is left out follows the list as everything else does."""
+    store, _ = filled(a="n1")
+    store.replace([broken("a", 11).object, broken("b", 12).object, pod("c", 13, "n1")], 20)
+    assert (contents(store), list(store.unreadable)) == (nodes({"c": "n1"}), [key("a"), key("b")])
+
+    store.apply(deleted("a", 21))
+    assert list(store.unreadable) == [key("b")]
+    store.replace([pod("c", 13, "n1")], 30)
+    assert store.unreadable == {}
+
+
+def test_a_record_that_is_none_is_refused() -> None:
+    """None means that there is no object; whoever wants to leave some out has selectors for it."""
+    store: Store[Any] = Store(lambda item: None)
+    store.replace([pod("a", 1)], 1)
+    store.apply(added("b", 2))
+
+    assert len(store) == 0
+    refusal = "TypeError: its record is None, expected a value; a selector leaves objects out"
+    assert [why.reason for why in store.unreadable.values()] == [refusal] * 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(lambda node: {"n1": ["x"], "n2": ["y"]}[node], id="that raises"),
+        pytest.param(lambda node: [{"odd": [], "n1": "x", "n2": "y"}[node]], id="of no hashable value"),
+    ],
+)
+def test_an_index_that_fails_finds_the_record_under_nothing(values: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Everything else is as it should be, also what came with it, and what it was found under before."""
+    store: Store[str] = Store(node_of, {"good": lambda node: [node], "bad": values})
+    store.replace([pod("a", 1, "n1"), pod("b", 2, "odd"), pod("c", 3, "n2")], 5)
+    told: list[Delta[str]] = []
+    store.listen(told.append)
+    store.apply(modified("a", 6, "odd"))
+
+    assert contents(store) == nodes({"a": "odd", "b": "odd", "c": "n2"})
+    assert store.keys_by("good", "odd") == [key("a"), key("b")]
+    assert (store.keys_by("bad", "x"), store.keys_by("bad", "y")) == ([], [key("c")])
+    assert told == [Delta(key("a"), "n1", "odd")]
+    assert "an index fails on default/b" in caplog.text
+
+    store.apply(modified("a", 7, "n1"))
+    assert store.keys_by("bad", "x") == [key("a")]
+
+
+def test_whoever_stops_waiting_leaves_nothing_behind() -> None:
+    """A cache that never comes must not collect those who once waited for it."""
+
+    async def main(clock: VirtualClock) -> None:
+        store: Store[Any] = Store()
+        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.reached(5))]
+        patient = asyncio.ensure_future(store.reached(7))
+        await clock.sleep(1)
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert (len(store._sync), len(store._barriers)) == (0, 1)
+        store.replace([], 7)
+        await patient
+
+    run(main)
 
 
 def test_waiting_for_the_first_list() -> None:

@@ -27,8 +27,8 @@ class _Mark:
     selection: Selection
     store: Store[Any]
     version: int = 0
-    unknown: dict[Key, None] = field(default_factory=dict)
-    """Objects of which nobody told what has become of them."""
+    unknown: dict[Key, object] = field(default_factory=dict)
+    """Objects of which nobody told what has become of them, each with a token of the write that it is about."""
 
 
 class Barrier:
@@ -46,7 +46,7 @@ class Barrier:
     def unsure(self, resource: Resource, key: Key) -> None:
         """Note that a write of an object took effect, or may have, at a version that nobody told."""
         for mark in self._concerned(resource, key):
-            mark.unknown[key] = None
+            mark.unknown[key] = object()
 
     async def caught_up(self, *resources: Resource) -> None:
         """Wait until the stores (of these resources, else all) show everything that was written so far."""
@@ -58,19 +58,16 @@ class Barrier:
 
     async def _clear_up(self, mark: _Mark, key: Key) -> None:
         """Ask what has become of an object, and see that the store shows it."""
-        # Before asking: another worker of the controller may write it again meanwhile.
-        mark.unknown.pop(key, None)
-        try:
-            just_it = Selection(mark.selection.resource, key.namespace, fields=f"metadata.name={key.name}")
-            page = await self._transport.list(just_it)
-        except BaseException:
-            mark.unknown[key] = None
-            raise
+        write = mark.unknown[key]
+        just_it = Selection(mark.selection.resource, key.namespace, fields=f"metadata.name={key.name}")
+        page = await self._transport.list(just_it)
         if page.items:
             mark.version = max(mark.version, version_of(page.items[0]))
-            return
-        while key in mark.store and mark.store.version < int(page.version):
-            await mark.store.reached(mark.store.version + 1)
+        else:
+            await mark.store.lost(key, int(page.version))
+        # Not before: others of the controller must wait as well. Nor where it was written again meanwhile.
+        if mark.unknown.get(key) is write:
+            del mark.unknown[key]
 
     def _concerned(self, resource: Resource, key: Key) -> Iterator[_Mark]:
         for mark in self._marks:

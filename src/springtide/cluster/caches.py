@@ -9,8 +9,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from springtide.cluster.catching_up import catch_up
 from springtide.cluster.clock import Clock
 from springtide.cluster.controller import Cached
+from springtide.cluster.health import CacheHealth
 from springtide.cluster.port import Transport
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.store import Store
@@ -40,6 +42,7 @@ class Caches:
         make_store: Callable[[Cached], Store[Any]],
     ) -> None:
         """Make a store of everything that is named, once."""
+        self._transport = transport
         self._clock = clock
         self.stores: dict[Cached, Store[Any]] = {}
         self._reflectors: list[Reflector] = []
@@ -62,6 +65,29 @@ class Caches:
         for store in self.stores.values():
             await store.wait_synced()
 
+    async def catch_up(self, cached: Cached, *, asking: bool) -> None:
+        """Wait until a store is complete and, if we ask, until it shows all that the server holds by now."""
+        store = self.stores[cached]
+        await store.wait_synced()
+        if asking:
+            await catch_up(self._transport, cached.selection, store, self._clock)
+
+    def health(self) -> tuple[CacheHealth, ...]:
+        """Tell how the caches are doing, in their order."""
+        return tuple(
+            CacheHealth(
+                str(reflector.selection),
+                reflector.store.synced,
+                reflector.store.version,
+                len(reflector.store),
+                len(reflector.store.unreadable),
+                reflector.relists,
+                reflector.last_contact,
+                "" if reflector.last_error is None else str(reflector.last_error),
+            )
+            for reflector in self._reflectors
+        )
+
     def missing(self) -> list[str]:
         """Name what has not come yet."""
         return [str(cached.selection) for cached, store in self.stores.items() if not store.synced]
@@ -76,7 +102,7 @@ class Caches:
             try:
                 await reflector.run()
             except Exception:
-                # A record that cannot be made of one object must not stop those who watch something else.
+                # A bug in one cache must not stop those who watch something else.
                 log.exception("the cache of %s is broken, and begins anew in %d s", reflector.selection, RESTART)
                 await self._clock.sleep(RESTART)
 

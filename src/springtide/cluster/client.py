@@ -27,7 +27,7 @@ from springtide.cluster.conditions import Condition, ConditionList, status_patch
 from springtide.cluster.errors import ClusterError
 from springtide.cluster.modes import Mode
 from springtide.cluster.origins import Origin
-from springtide.cluster.port import Patch, Propagation, Transport, Write
+from springtide.cluster.port import UNCONDITIONAL, Patch, Precondition, Propagation, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection, version_of
 
 PODS = Resource("", "v1", "pods", "Pod")
@@ -102,13 +102,13 @@ class Client:
     ) -> Object:
         """Change the object `of`, from which the patch was computed; `Conflict` where it has changed meanwhile."""
         origin = Origin.of(of)
-        precondition = origin.precondition(exact=exact)
+        precondition = self._demand(origin, exact=exact)
         return await self._send(
             "patch",
             resource,
             origin.key,
             because,
-            patch.body if isinstance(patch.body, dict) else {},
+            origin.changed_by(patch),
             lambda write: self._transport.patch(
                 resource, origin.key, patch, write, subresource=subresource, precondition=precondition
             ),
@@ -128,14 +128,21 @@ class Client:
     ) -> bool:
         """Bring the status of an object to what it should be, and tell whether there was anything to write.
 
-        `fields` are all status fields of this controller (None: must not be there), `conditions` all its conditions.
+        `fields` are all status fields of this controller (None: must not be there), `conditions` all its conditions. An
+        apply takes only what is our own away; where another has written a field that must not be there, a second patch
+        removes it, or the two would differ for ever.
         """
         patch = status_patch(
             resource, of, fields, conditions, now=now, listed=listed, observes_generation=observes_generation
         )
         if patch is None:
             return False
-        await self.patch(resource, patch, of=of, because=because, subresource="status")
+        shown = await self.patch(resource, patch, of=of, because=because, subresource="status")
+        status = shown.get("status") or {}
+        foreign = {name: None for name, value in fields.items() if value is None and status.get(name) is not None}
+        if foreign:
+            removal = Patch.merge({"status": foreign})
+            await self.patch(resource, removal, of=shown, because=because, subresource="status")
         return True
 
     async def scale(self, resource: Resource, replicas: int, *, of: Object, because: str) -> Object:
@@ -155,7 +162,7 @@ class Client:
     ) -> None:
         """Ask an object to go, as long as it is the one that was read."""
         origin = Origin.of(of)
-        precondition = origin.precondition(exact=exact)
+        precondition = self._demand(origin, exact=exact)
 
         async def send(write: Write) -> Object:
             await self._transport.delete(
@@ -176,7 +183,7 @@ class Client:
         Only the uid is demanded: the server judges the budgets itself, and the status of a pod changes all the time.
         """
         origin = Origin.of(of)
-        options: Object = {"preconditions": {"uid": origin.precondition(exact=False).uid}}
+        options: Object = {"preconditions": {"uid": self._demand(origin, exact=False).uid}}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         body = {
@@ -196,11 +203,15 @@ class Client:
             "metadata": {
                 "name": origin.key.name,
                 "namespace": origin.key.namespace,
-                "uid": origin.precondition(exact=False).uid,
+                "uid": self._demand(origin, exact=False).uid,
             },
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self._create_below("bind", origin.key, "binding", body, because)
+
+    def _demand(self, origin: Origin, *, exact: bool) -> Precondition:
+        """Demand the object that was read; what was "created" while observing has no identity, and needs none."""
+        return UNCONDITIONAL if self.mode is Mode.OBSERVE else origin.precondition(exact=exact)
 
     async def _create_below(self, verb: str, key: Key, subresource: str, body: Object, because: str) -> None:
         async def send(write: Write) -> Object:
@@ -227,8 +238,9 @@ class Client:
             return sent
         try:
             answer = await send(Write(self.manager, because, permit=self._permit))
-        except ClusterError as failure:
-            if failure.uncertain:
+        except BaseException as failure:
+            # Cancelled under way is as uncertain as an answer that was lost.
+            if not isinstance(failure, ClusterError) or failure.uncertain:
                 self._barrier.unsure(resource, key)
             raise
         self.traffic.sent += 1

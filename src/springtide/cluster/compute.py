@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Protocol, TypeVar, TypeVarTuple
 
@@ -42,14 +42,25 @@ class InlineCompute:
 
 
 class _PoolCompute:
-    """Hands functions to a pool of the standard library."""
+    """Hands functions to a pool of the standard library.
 
-    def __init__(self, pool: Executor) -> None:
-        self._pool = pool
+    A pool that breaks (one of its processes was killed) fails all that it was doing; those who try again get a new one.
+    """
+
+    def __init__(self, make: Callable[[], Executor]) -> None:
+        self._make = make
+        self._pool = make()
 
     async def run(self, function: Callable[[*Args], Result], *args: *Args, cost: float) -> Result:  # noqa: ARG002
         """Run it beside the event loop, for as long as it takes."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+        pool = self._pool
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, function, *args)
+        except BrokenExecutor:
+            if self._pool is pool:
+                self._pool = self._make()
+                pool.shutdown(wait=False)
+            raise
 
     def close(self) -> None:
         """Let running functions end, and take no more."""
@@ -60,7 +71,7 @@ class ThreadCompute(_PoolCompute):
     """For work that releases the interpreter's lock, or is short: numpy, compression, parsing."""
 
     def __init__(self, threads: int = 2) -> None:
-        super().__init__(ThreadPoolExecutor(threads, thread_name_prefix="compute"))
+        super().__init__(lambda: ThreadPoolExecutor(threads, thread_name_prefix="compute"))
 
 
 class ProcessCompute(_PoolCompute):
@@ -68,4 +79,4 @@ class ProcessCompute(_PoolCompute):
 
     def __init__(self, processes: int = 1) -> None:
         # A forked child would inherit locks and sockets of the event loop in whatever state they are in.
-        super().__init__(ProcessPoolExecutor(processes, mp_context=get_context("spawn")))
+        super().__init__(lambda: ProcessPoolExecutor(processes, mp_context=get_context("spawn")))

@@ -55,17 +55,21 @@ def own_conditions(
     existing: Sequence[Object], wanted: Iterable[Condition], *, now: int, generation: int | None
 ) -> list[Object]:
     """Write conditions as the API has them; the time of the last transition stays where the status does."""
-    by_type = {entry.get("type"): entry for entry in existing}
+    by_type = _first_by_type(existing)
     return [_entry(by_type.get(condition.type), condition, now, generation) for condition in wanted]
 
 
 def merged_conditions(
     existing: Sequence[Object], wanted: Iterable[Condition], *, now: int, generation: int | None
 ) -> list[Object]:
-    """Put conditions into a list that others write as well: theirs stay as they are, and where they are."""
+    """Put conditions into a list that others write as well: theirs stay as they are, and where they are.
+
+    Nothing keeps such a list from naming a type twice; of ours the first stays.
+    """
     own = {entry["type"]: entry for entry in own_conditions(existing, wanted, now=now, generation=generation)}
-    kept = [own.pop(entry.get("type"), entry) for entry in existing]
-    return [*kept, *own.values()]
+    first = _first_by_type(existing)
+    kept = [own.get(entry.get("type"), entry) for entry in existing if _is_kept(entry, own, first)]
+    return [*kept, *(entry for name, entry in own.items() if name not in first)]
 
 
 def status_patch(
@@ -80,7 +84,8 @@ def status_patch(
 ) -> Patch | None:
     """Compute the patch that brings the status of an object to what it should be; None where it is there already.
 
-    A field that is None is one that the status must not have. Fields that are not named are not touched, but by an
+    A field that is None is one that the status must not have; an apply removes it only where the same controller wrote
+    it, so look at what is left, as `Client.apply_status` does. Fields that are not named are not touched, but by an
     apply those go that the same controller wrote before: name always the same ones. `observes_generation` is for
     schemas whose conditions have no `observedGeneration`: a field that the server drops would be written forever.
     """
@@ -89,7 +94,8 @@ def status_patch(
     generation = item["metadata"].get("generation") if observes_generation else None
     merge = merged_conditions if listed is ConditionList.ATOMIC else own_conditions
     entries = merge(existing, conditions, now=now, generation=generation)
-    if all(status.get(name) == value for name, value in fields.items()) and _shown(entries, existing):
+    twice = listed is ConditionList.ATOMIC and len(entries) < len(existing)
+    if all(status.get(name) == value for name, value in fields.items()) and _shown(entries, existing) and not twice:
         return None
     wanted = {**fields, "conditions": entries} if conditions else dict(fields)
     if listed is ConditionList.ATOMIC:
@@ -106,8 +112,17 @@ def status_patch(
 
 def _shown(entries: Sequence[Object], existing: Sequence[Object]) -> bool:
     """Tell whether every entry stands in a list already, whatever else its namesakes there have."""
-    by_type = {entry.get("type"): entry for entry in existing}
+    by_type = _first_by_type(existing)
     return all(entry.items() <= by_type.get(entry["type"], {}).items() for entry in entries)
+
+
+def _first_by_type(entries: Sequence[Object]) -> dict[str | None, Object]:
+    """Find entries by their type; of two of a type, people and programs look at the first."""
+    return {entry.get("type"): entry for entry in reversed(entries)}
+
+
+def _is_kept(entry: Object, own: Mapping[str, Object], first: Mapping[str | None, Object]) -> bool:
+    return entry.get("type") not in own or first[entry.get("type")] is entry
 
 
 def _entry(before: Object | None, condition: Condition, now: int, generation: int | None) -> Object:

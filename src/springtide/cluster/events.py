@@ -1,7 +1,8 @@
 """Events: what happened to an object, where people look for it (`kubectl describe`).
 
 They are best effort. Recording one never waits and never fails; sending is done in the background, and what cannot be
-sent after some tries is dropped. Nothing may depend on an event having been written.
+sent after some tries is dropped. Nothing may depend on an event having been written. One that fails goes to the end of
+the queue, so that others wait no longer than a pause for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.clock import Clock
-from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound, NotSent
+from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from springtide.cluster.event_correlation import (
     Correlator,
     EventType,
@@ -37,7 +38,9 @@ QUEUED = 1000
 """How many events may wait to be sent; more are dropped."""
 TRIES = 12
 PAUSE = 10.0
-"""Seconds between two tries."""
+"""Seconds after a try that failed, for all: most likely it is the server that has trouble, not the event."""
+LOOKS = 5
+"""How often in one try an event is read again that others write at the same time."""
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,17 @@ class _Earlier:
     count: int = 0
 
 
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """An event that waits to be sent."""
+
+    component: str
+    sighting: Sighting
+    tries: int = 0
+    based: bool = False
+    """Whether it is known what was counted before it: a try whose answer was lost has changed that."""
+
+
 class EventSink:
     """Sends events, one after the other."""
 
@@ -56,7 +70,7 @@ class EventSink:
         self._transport = transport
         self._clock = clock
         self._permit = permit
-        self._waiting: deque[tuple[str, Sighting]] = deque()
+        self._waiting: deque[_Pending] = deque()
         self._sending = False
         self._changed: deque[asyncio.Future[None]] = deque()
         self._earlier: Memory[str, _Earlier] = Memory(_Earlier)
@@ -69,7 +83,7 @@ class EventSink:
             self.dropped += 1
             log.warning("dropped an event about %s %s: too many wait", sighting.subject.resource.kind, sighting.name)
             return
-        self._waiting.append((component, sighting))
+        self._waiting.append(_Pending(component, sighting))
         self._wake()
 
     async def run(self) -> None:
@@ -77,42 +91,56 @@ class EventSink:
         while True:
             while not self._waiting:
                 await self._change()
-            component, sighting = self._waiting.popleft()
+            pending = self._waiting.popleft()
             self._sending = True
             try:
-                await self._try(component, sighting)
+                sent = await self._try(pending)
             finally:
                 self._sending = False
                 self._wake()
+            if not sent:
+                await self._clock.sleep(PAUSE)
 
     async def flushed(self) -> None:
         """Wait until nothing waits to be sent."""
         while self._waiting or self._sending:
             await self._change()
 
-    async def _try(self, component: str, sighting: Sighting) -> None:
-        for attempt in range(TRIES):
-            if attempt:
-                await self._clock.sleep(PAUSE)
-            try:
-                await self._send(component, sighting)
-            except (AlreadyExists, Conflict, NotFound) as failure:
-                # Somebody else wrote or removed it between our reading and our writing: look again.
-                reason: ClusterError = failure
-            except NotSent as failure:
-                reason = failure
-                break
-            except ClusterError as failure:
-                reason = failure
-                if not failure.retriable:
-                    break
-            else:
-                self.sent += 1
-                return
-        self.dropped += 1
-        log.warning("dropped the event %s of %s: %s", sighting.name, component, reason)
+    async def _try(self, pending: _Pending) -> bool:
+        """Send an event, or drop it where that is hopeless; else let it wait for another try, and tell so."""
+        pending.tries += 1
+        try:
+            await self._send(pending)
+        except ClusterError as failure:
+            if pending.tries < TRIES and (failure.retriable or isinstance(failure, AlreadyExists | Conflict)):
+                self._put_last(pending)
+                return False
+            self.dropped += 1
+            log.warning("dropped the event %s of %s: %s", pending.sighting.name, pending.component, failure)
+        else:
+            self.sent += 1
+        return True
 
-    async def _send(self, component: str, sighting: Sighting) -> None:
+    def _put_last(self, pending: _Pending) -> None:
+        """Let others go first, but for later sightings of the same event: they are counted in their order."""
+        name = pending.sighting.name
+        others = [one for one in self._waiting if one.sighting.name != name]
+        same = [one for one in self._waiting if one.sighting.name == name]
+        self._waiting = deque([*others, pending, *same])
+
+    async def _send(self, pending: _Pending) -> None:
+        for look in range(1, LOOKS + 1):
+            try:
+                await self._create_or_count(pending)
+            except (AlreadyExists, Conflict):
+                # Somebody else wrote or removed it between our reading and our writing: look again.
+                if look == LOOKS:
+                    raise
+            else:
+                return
+
+    async def _create_or_count(self, pending: _Pending) -> None:
+        component, sighting = pending.component, pending.sighting
         write = Write(component, sighting.reason, permit=self._permit)
         key = Key(sighting.subject.key.namespace or "default", sighting.name)
         body = _body(component, key, sighting)
@@ -131,20 +159,25 @@ class EventSink:
             await self._transport.create(EVENTS, body, write, namespace=key.namespace)
             self._earlier.recall(sighting.name).count = 1 - sighting.count
             return
-        await self._count(key, current, sighting, write)
+        await self._count(key, current, pending, write)
 
-    async def _count(self, key: Key, current: Object, sighting: Sighting, write: Write) -> None:
+    async def _count(self, key: Key, current: Object, pending: _Pending, write: Write) -> None:
+        sighting = pending.sighting
         last = format_instant(sighting.last)
         seen = current.get("count", 1)
-        if sighting.count == 1:
+        if sighting.count == 1 and not pending.based:
             if seen == 1 and current.get("firstTimestamp") == last:
                 # Our own, sent by a try whose answer was lost.
                 return
             self._earlier.recall(sighting.name).count = seen
+            pending.based = True
         # The count is absolute, so that a try whose answer was lost counts nothing twice.
         count = self._earlier.recall(sighting.name).count + sighting.count
         patch = Patch.merge({"count": max(count, seen), "lastTimestamp": last, "message": sighting.message})
-        await self._transport.patch(EVENTS, key, patch, write, precondition=Origin.of(current).precondition())
+        try:
+            await self._transport.patch(EVENTS, key, patch, write, precondition=Origin.of(current).precondition())
+        except NotFound as failure:
+            raise Conflict(str(failure)) from failure
 
     async def _change(self) -> None:
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()

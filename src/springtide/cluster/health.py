@@ -20,9 +20,26 @@ class State(StrEnum):
     """It could not be made; the log says why. It is tried again when this process leads the next time."""
 
 
+@dataclass(frozen=True, slots=True)
+class CacheHealth:
+    """How a cache is doing now."""
+
+    selection: str
+    synced: bool
+    version: int
+    objects: int
+    unreadable: int
+    """Objects that are left out, because no record can be made of them; the log says why."""
+    relists: int
+    last_contact: float | None
+    """When the server last told anything, by the monotonic clock."""
+    last_error: str
+    """What went wrong last; empty when the server has told something since."""
+
+
 @dataclass(slots=True)
 class Health:
-    """Counts of one controller since the process began; they never fall, but for the depth of the queue."""
+    """Counts of one controller since the process began; they never fall, but for those of the present."""
 
     name: str
     state: State = State.STANDING_BY
@@ -32,5 +49,7 @@ class Health:
     """Writes refused because the object had changed: part of life, and no errors."""
     queued: int = 0
     delayed: int = 0
+    unreadable: int = 0
+    """Objects that its caches leave out, because no record can be made of them; it falls when they are mended."""
     traffic: Traffic = field(default_factory=Traffic)
     last_error: str = ""

@@ -12,6 +12,8 @@ The API server cannot tell a leader from one that merely believes to be it, so a
 * Every write asks `permit` immediately before it leaves; past the deadline it is held back.
 * When another's lease has run out is judged by our own monotonic clock, from when we first saw it as it is. Times that
   others write are for people: their clocks may be wrong.
+* A Lease that somebody removes is no invitation: who saw it held waits, from when it is missing, as long as it would
+  have lasted. (Who has never seen it cannot know, and makes one; the former holder notices with its next renewal.)
 * Every write of the Lease is conditional on the version that was read. A conflict means that somebody else wrote: the
   Lease is read again, and nothing is assumed.
 
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
 from random import Random
@@ -34,6 +37,7 @@ from springtide.cluster.errors import ClusterError, Conflict, NotFound, NotLeade
 from springtide.cluster.origins import Origin
 from springtide.cluster.port import Patch, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.waiting import first_of
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
@@ -53,13 +57,30 @@ class Timing:
     jitter: float = 1.2
     """How many times `retry` luck may add to it while standing by, so that not all try at once."""
 
+    def __post_init__(self) -> None:
+        """Refuse times by which two processes could lead at once, or one could never renew."""
+        if not self.duration > self.deadline > self.retry * (1 + self.jitter) or self.retry <= 0 or self.jitter < 0:
+            msg = (
+                f"a lease for {self.duration} s, with a deadline of {self.deadline} s and tries every {self.retry} s "
+                f"(jitter {self.jitter}), makes no sense: expected duration > deadline > retry * (1 + jitter), "
+                "retry > 0 and jitter >= 0"
+            )
+            raise ValueError(msg)
+
+    @property
+    def answer(self) -> float:
+        """Seconds after which an attempt without an answer is given up, so that there is time for another one."""
+        return self.deadline / 2
+
 
 class Term:
     """One time of leading: it ends when the lease is lost, and never comes back."""
 
-    def __init__(self, clock: Clock, holder: str) -> None:
+    def __init__(self, clock: Clock, holder: str, *, contested: bool = True) -> None:
         self._clock = clock
         self._holder = holder
+        self.contested = contested
+        """Whether others may have led before, and written what we must see before we act."""
         self.deadline = float("-inf")
         self.ended = False
 
@@ -73,6 +94,10 @@ class Term:
 class Election(Protocol):
     """How a process becomes the one that acts, and ceases to be it."""
 
+    def observe(self) -> None:
+        """Stand for those who only observe, before anything else: they must not keep one out who acts."""
+        ...
+
     async def acquire(self) -> Term:
         """Wait until this process is the one; a new term begins."""
         ...
@@ -82,7 +107,7 @@ class Election(Protocol):
         ...
 
     async def release(self) -> None:
-        """Let another one be it."""
+        """Let another one be it, also where this process was about to become it."""
         ...
 
 
@@ -90,20 +115,23 @@ class Unopposed:
     """For processes that have no rival: the only term begins at once and lasts."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self._term = Term(clock, "the only process", contested=False)
+        self._term.deadline = float("inf")
+
+    def observe(self) -> None:
+        """Keep nobody out, as there is nobody."""
 
     async def acquire(self) -> Term:
         """Begin a term that has no deadline."""
-        term = Term(self._clock, "the only process")
-        term.deadline = float("inf")
-        return term
+        return self._term
 
     async def hold(self) -> None:
         """Hold for ever."""
         await asyncio.get_running_loop().create_future()
 
     async def release(self) -> None:
-        """Leave nothing behind, as there is nothing to give up."""
+        """End the term: what has not stopped by now sends nothing any more."""
+        self._term.ended = True
 
 
 class _Outcome(Enum):
@@ -113,6 +141,8 @@ class _Outcome(Enum):
     """Another's, or nobody's although it was ours."""
     FAILED = auto()
     """Nothing is known: try again."""
+    UNANSWERED = auto()
+    """As before, and time is short."""
 
 
 class Leadership:
@@ -138,8 +168,12 @@ class Leadership:
         self._term = Term(clock, identity)
         self._lease: Object | None = None
         """The Lease as our last confirmed write left it; None where it must be read before it is written."""
-        self._seen_version = ""
+        self._seen: Object | None = None
+        """The Lease as we last saw it, or as it was before it was removed."""
+        self._missing = False
         self._seen_since = 0.0
+        self._reaching = False
+        """Whether an attempt to get the lease may have succeeded without our knowing."""
 
     @property
     def leading(self) -> bool:
@@ -155,13 +189,19 @@ class Leadership:
         """Let a write pass in the present term; raises `NotLeader`."""
         self._term.permit()
 
+    def observe(self) -> None:
+        """Take part in the election of those who only observe: it has a Lease of its own."""
+        self.key = Key(self.key.namespace, f"{self.key.name}-observe")
+
     async def acquire(self) -> Term:
         """Wait until the lease is ours; a new term begins."""
         log.info("%s stands by for the lease %s", self.identity, self.key)
         term = Term(self._clock, self.identity)
         self._lease = None
-        while await self._attempt(term, renewing=False) is not _Outcome.HELD:
+        self._reaching = True
+        while await self._answered(self._attempt(term, renewing=False)) is not _Outcome.HELD:
             await self._clock.sleep(self.timing.retry * (1 + self.timing.jitter * self._random.random()))
+        self._reaching = False
         self._term = term
         log.info("%s leads: it holds the lease %s", self.identity, self.key)
         return term
@@ -187,10 +227,14 @@ class Leadership:
             renewing.result()
 
     async def release(self) -> None:
-        """Give the lease up, if we still hold it, so that others need not wait until it runs out."""
-        if not self.leading:
+        """Give the lease up, if we hold it, so that others need not wait until it runs out; soon, or not at all."""
+        if not self.leading and not self._reaching:
             return
         self._term.ended = True
+        self._reaching = False
+        await self._answered(self._give_up())
+
+    async def _give_up(self) -> _Outcome:
         try:
             lease = self._lease or await self._transport.get(LEASES, self.key)
             if _spec(lease).get("holderIdentity") == self.identity:
@@ -200,13 +244,30 @@ class Leadership:
                 log.info("%s gave up the lease %s", self.identity, self.key)
         except ClusterError as failure:
             log.info("the lease %s could not be given up, and runs out by itself: %s", self.key, failure)
+            return _Outcome.FAILED
+        return _Outcome.TAKEN
 
     async def _renew(self, term: Term) -> None:
         """Renew again and again; returns when the lease is not ours any more."""
         outcome = _Outcome.HELD
         while outcome is not _Outcome.TAKEN:
-            await self._clock.sleep(self.timing.retry)
-            outcome = await self._attempt(term, renewing=True)
+            if outcome is not _Outcome.UNANSWERED:
+                await self._clock.sleep(self.timing.retry)
+            outcome = await self._answered(self._attempt(term, renewing=True))
+
+    async def _answered(self, attempt: Coroutine[Any, Any, _Outcome]) -> _Outcome:
+        """Make an attempt, and give it up where no answer comes: it must not cost the time for another one."""
+        task = asyncio.ensure_future(attempt)
+        try:
+            await first_of(task, self._clock.sleep(self.timing.answer))
+        finally:
+            # Until it has let go: two attempts at a time would race with each other.
+            task.cancel()
+            await asyncio.wait((task,))
+        if not task.cancelled():
+            return task.result()
+        log.warning("no answer about the lease %s within %g s", self.key, self.timing.answer)
+        return _Outcome.UNANSWERED
 
     async def _attempt(self, term: Term, *, renewing: bool) -> _Outcome:
         """Get or renew the lease once."""
@@ -214,7 +275,9 @@ class Leadership:
         try:
             lease = known or await self._read()
             if lease is None:
-                return _Outcome.TAKEN if renewing else await self._create(term)
+                if renewing or (self._seen is not None and not self._is_free(self._seen, renewing=False)):
+                    return _Outcome.TAKEN
+                return await self._create(term)
             if not self._is_free(lease, renewing=renewing):
                 return _Outcome.TAKEN
             return await self._take(term, lease)
@@ -224,19 +287,25 @@ class Leadership:
                 return await self._attempt(term, renewing=renewing)
             log.info("somebody else writes the lease %s as well: %s", self.key, failure)
         except ClusterError as failure:
+            if renewing and isinstance(failure, NotFound):
+                return _Outcome.TAKEN
             log.warning("the lease %s could not be read or written: %s", self.key, failure)
         return _Outcome.FAILED
 
     async def _read(self) -> Object | None:
-        """Read the Lease, and note since when it is as it is."""
+        """Read the Lease, and note since when it is as it is, or is missing."""
         try:
             lease = await self._transport.get(LEASES, self.key)
         except NotFound:
-            return None
-        version = lease["metadata"]["resourceVersion"]
-        if version != self._seen_version:
-            self._seen_version = version
+            lease = None
+        if lease is None:
+            changed = not self._missing
+        else:
+            changed = self._missing or self._seen is None or Origin.of(lease) != Origin.of(self._seen)
+            self._seen = lease
+        if changed:
             self._seen_since = self._clock.monotonic()
+        self._missing = lease is None
         return lease
 
     def _is_free(self, lease: Object, *, renewing: bool) -> bool:

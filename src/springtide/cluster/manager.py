@@ -24,7 +24,7 @@ from springtide.cluster.clock import Clock
 from springtide.cluster.compute import Compute, InlineCompute
 from springtide.cluster.controller import Cached, Controller
 from springtide.cluster.events import EventSink, Recorder, normal
-from springtide.cluster.health import Health
+from springtide.cluster.health import CacheHealth, Health
 from springtide.cluster.lease import Election, Term, Unopposed
 from springtide.cluster.modes import Mode
 from springtide.cluster.origins import Origin
@@ -55,6 +55,8 @@ class ManagerSettings:
     """Whether people can pause it; off for what stands for a part of Kubernetes itself."""
     field_manager_prefix: str = "springtide-"
     """What the field managers of controllers begin with."""
+    default_zone: str = "UTC"
+    """The time zone of objects that name none; the commands have `--default-timezone` for it."""
     backoff: Backoff = field(default_factory=Backoff)
     """Delays of a key that keeps failing."""
     reflector: ReflectorSettings = field(default_factory=ReflectorSettings)
@@ -114,6 +116,7 @@ class Manager:
             self._switch,
             settings.backoff,
             settings.field_manager_prefix,
+            settings.default_zone,
         )
         self._posts = [
             Post(
@@ -129,6 +132,8 @@ class Manager:
             marks.attach(self._caches.stores[cached])
         if settings.pausable:
             self._switch.attach(self._caches.stores[self._switch.cached], self._switched)
+        if all(modes.get(kind.name, mode) is Mode.OBSERVE for kind in controllers):
+            self._election.observe()
         self._recorder: Recorder | None = None
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -144,6 +149,8 @@ class Manager:
                 acquired = await self._unless_stopped(self._election.acquire())
                 if acquired is not None:
                     await self._lead(acquired)
+            # Also where nobody has led: what was under way to get the lease may have got it.
+            await self._election.release()
         finally:
             self._caches.stop()
             self._running = False
@@ -159,6 +166,10 @@ class Manager:
         """Tell how the controllers are doing, in their order."""
         return tuple(post.measure() for post in self._posts)
 
+    def cache_health(self) -> tuple[CacheHealth, ...]:
+        """Tell how the caches are doing."""
+        return self._caches.health()
+
     async def _sync(self) -> None:
         """Wait until the caches are complete, within reason."""
         await first_of(self._caches.wait_synced(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
@@ -169,6 +180,7 @@ class Manager:
     async def _unless_stopped(self, acquiring: Coroutine[Any, Any, Term]) -> Term | None:
         task = asyncio.ensure_future(acquiring)
         await first_of(task, self._stopping.wait())
+        await asyncio.wait((task,))
         return task.result() if task.done() and not task.cancelled() else None
 
     async def _lead(self, term: Term) -> None:
@@ -177,18 +189,22 @@ class Manager:
         self._recorder = Recorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
         holding = asyncio.ensure_future(self._hold())
         sending = asyncio.ensure_future(sink.run())
-        serving = [asyncio.ensure_future(self._serve(post, term, sink)) for post in self._posts]
+        catching_up = {
+            cached: asyncio.ensure_future(self._caches.catch_up(cached, asking=term.contested))
+            for cached in self._caches.stores
+        }
+        serving = [asyncio.ensure_future(self._serve(post, term, sink, catching_up)) for post in self._posts]
         try:
             await first_of(asyncio.shield(holding), self._stopping.wait())
             if not holding.done():
                 await self._wind_down(holding, serving, sink)
         finally:
-            for task in (*serving, sending, holding):
-                task.cancel()
+            for task in (*serving, *catching_up.values(), sending, holding):
+                # Once: whoever is cancelled a second time is torn away from what he does to end in order.
+                if not task.cancelling():
+                    task.cancel()
             self._recorder = None
         await asyncio.gather(*serving, sending, holding, return_exceptions=True)
-        if self._stopping.is_set():
-            await self._election.release()
 
     async def _wind_down(
         self, holding: asyncio.Future[None], serving: Sequence[asyncio.Future[None]], sink: EventSink
@@ -208,12 +224,17 @@ class Manager:
         except Exception:
             log.exception("holding the lease failed; the term is over")
 
-    async def _serve(self, post: Post, term: Term, sink: EventSink) -> None:
+    async def _serve(
+        self, post: Post, term: Term, sink: EventSink, catching_up: Mapping[Cached, asyncio.Future[None]]
+    ) -> None:
+        async def ready(cached: Cached) -> None:
+            await asyncio.shield(catching_up[cached])
+
         try:
             if self._settings.pausable:
                 # Whoever cannot tell whether everything is paused must not act.
-                await self._caches.stores[self._switch.cached].wait_synced()
-            await post.serve(term, sink)
+                await ready(self._switch.cached)
+            await post.serve(term, sink, ready)
         except Exception:
             log.exception("the controller %s has stopped; others go on without it", post.health.name)
 

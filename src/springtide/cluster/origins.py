@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from springtide.cluster.port import Precondition
-from springtide.cluster.resources import Key, key_of
+from springtide.cluster.port import Patch, Precondition
+from springtide.cluster.resources import Key, Object, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,18 @@ class Origin:
         else:
             uid, version = metadata.uid, metadata.resource_version
         return cls(key_of(item), uid or "", version or "")
+
+    def changed_by(self, patch: Patch) -> Object:
+        """Show as much of the changed object as the patch itself says, for those who must go on without an answer."""
+        body: Object = patch.body if isinstance(patch.body, dict) else {}
+        identity = {
+            "namespace": self.key.namespace,
+            "name": self.key.name,
+            "uid": self.uid,
+            "resourceVersion": self.version,
+        }
+        known = {name: value for name, value in identity.items() if value}
+        return body | {"metadata": (body.get("metadata") or {}) | known}
 
     def precondition(self, *, exact: bool = True) -> Precondition:
         """Demand this very version, or (not `exact`) only that it is still the same object under that name."""

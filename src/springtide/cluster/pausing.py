@@ -69,7 +69,10 @@ class PauseMarks:
                 listener(origin.key)
 
     def _changed(self, delta: Delta[Any]) -> None:
-        if delta.new is None and self._paused.pop(delta.key, None) is not None:
+        # What cannot be read counts as absent, but its pause is not over.
+        if delta.new is not None or (self._store is not None and delta.key in self._store.unreadable):
+            return
+        if self._paused.pop(delta.key, None) is not None:
             for listener in self._listeners:
                 listener(delta.key)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ class Workplace:
     switch: PauseSwitch
     backoff: Backoff
     field_manager_prefix: str
+    default_zone: str
 
 
 class Post:
@@ -57,25 +58,29 @@ class Post:
         self._stores = {watch.cached: stores[watch.cached] for watch in kind.watches}
         self._marks = marks
         self._worker: Worker | None = None
+        self._former: Worker | None = None
         self._log = logging.getLogger(f"springtide.{kind.name}")
         marks.listen(self._resumed)
         for watch in kind.watches:
             self._listen(watch)
 
-    async def serve(self, term: Term, sink: EventSink) -> None:
-        """Let the controller work for one term, as soon as all that it knows is complete."""
+    async def serve(self, term: Term, sink: EventSink, ready: Callable[[Cached], Awaitable[None]]) -> None:
+        """Let the controller work for one term, as soon as all that it knows is complete (`ready` waits for that)."""
         self.health.state = State.SYNCING
         tools = self._equip(term, sink)
         try:
-            for store in self._stores.values():
-                await store.wait_synced()
+            for cached in self._stores:
+                await ready(cached)
+            if self._former is not None:
+                # One key is never reconciled twice at a time, not even in two terms.
+                await self._former.gone()
             self._worker = self._employ(tools)
             if self._worker is not None:
                 self.health.state = State.RUNNING
                 self._worker.enqueue_everything()
                 await self._worker.run()
         finally:
-            self._worker = None
+            self._former, self._worker = self._worker or self._former, None
             tools.release()
             if self.health.state is not State.FAILED:
                 self.health.state = State.STANDING_BY
@@ -93,13 +98,14 @@ class Post:
     def finish(self) -> None:
         """Take no more keys; `serve` returns when those are done that are being worked on."""
         if self._worker is not None:
-            self._worker.queue.shut_down(drain=False)
+            self._worker.finish()
 
     def measure(self) -> Health:
-        """Bring the depth of the queue up to date."""
+        """Bring the numbers of the present up to date."""
         queue = self._worker.queue if self._worker is not None else None
         self.health.queued = len(queue) if queue is not None else 0
         self.health.delayed = queue.delayed if queue is not None else 0
+        self.health.unreadable = sum(len(store.unreadable) for store in self._stores.values())
         return self.health
 
     def _equip(self, term: Term, sink: EventSink) -> Tools:
@@ -125,6 +131,7 @@ class Post:
             events=Recorder(name, sink, place.clock),
             clock=place.clock,
             compute=place.compute,
+            default_zone=place.default_zone,
             log=self._log,
             stores=self._stores,
             barrier=barrier,

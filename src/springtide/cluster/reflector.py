@@ -6,6 +6,10 @@
 
 Everything is read as a WatchList, or in pages where the server knows no WatchList. What fails is tried again, with
 growing pauses; whoever reads the store notices nothing but that it is older for a while.
+
+A server that was restored from a backup, and is at a lower version than it showed before, is not followed: what was
+decided and written since stands in nobody's books any more, and a store never goes back. The store stays as it is, a
+warning is logged with every try, and `last_error` says so; a restart of the process begins anew.
 """
 
 from __future__ import annotations
@@ -13,9 +17,11 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
+
+import msgspec
 
 from springtide.cluster.backoff import Backoff
 from springtide.cluster.clock import Clock
@@ -36,6 +42,14 @@ from springtide.cluster.store import Store
 log = logging.getLogger(__name__)
 
 _RETRIES = Backoff(first=0.8, longest=30.0, jitter=1.0)
+_JUST_NOW = 5.0
+"""Seconds: a version that is compacted so soon after everything was read will be so again, and is not read at once."""
+_HOPELESS = 5
+"""After so many failures in a row a server that still fails to watch from our version is asked for everything."""
+
+
+class WentBack(ServerError):
+    """The server shows an older state than it did before: a replica that lags behind, or a backup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +63,12 @@ class ReflectorSettings:
     longest_watch: int = 600
     """Seconds after which a watch is begun anew at the latest; each watch draws its own time."""
     retries: Backoff = _RETRIES
-    """Pauses after failures in a row. An event of a watch, or its orderly end, is a success."""
+    """Pauses after failures in a row. An event of a watch, its orderly end, or a long life of it is a success."""
     hasty: float = 1.0
     """A watch that ends within so many seconds, before anything came, counts as a failure: it would begin anew at once,
     over and over."""
+    steady: float = 60.0
+    """A watch that lived for so many seconds was a success, also if nothing came and it was cut in the end."""
 
 
 _DEFAULTS = ReflectorSettings()
@@ -88,6 +104,12 @@ class Reflector:
         """Whether the store is what the server held at the store's version, so that a watch can go on from there."""
         self._knows_watch_list = True
         self._ask_for_newest = False
+        self._in_pages = True
+        self._asked = selection
+        self._began = 0.0
+        self._last_read = float("-inf")
+        self._expired = 0
+        """How often in a row our version was compacted as soon as everything had been read."""
 
     async def run(self) -> None:
         """Keep the store up to date until cancelled. Nothing but a bug raises."""
@@ -95,7 +117,14 @@ class Reflector:
             try:
                 await self._follow()
             except ClusterError as error:
+                if self._clock.monotonic() - self._began >= self._settings.steady:
+                    self._failures = 0
                 pause = self._pause_after(error)
+            except msgspec.ValidationError as error:
+                if self._asked.view is dict:
+                    raise
+                self._decode_one_by_one(error)
+                continue
             else:
                 self._failures = 0
                 continue
@@ -104,10 +133,12 @@ class Reflector:
 
     async def _follow(self) -> None:
         """Follow one watch to its end, reading everything first where that is needed."""
+        self._began = self._clock.monotonic()
         if not self._complete and not self._knows_watch_list:
             await self._list()
+            self._began = self._clock.monotonic()
         initial: dict[Key, Any] | None = None if self._complete else {}
-        began, heard = self._clock.monotonic(), False
+        heard = False
         async with aclosing(self._watch(initial_events=initial is not None)) as events:
             async for event in events:
                 heard = True
@@ -123,13 +154,13 @@ class Reflector:
         if initial is not None:
             msg = f"the watch of {self.selection} ended before all objects had come"
             raise ConnectionLost(msg)
-        if not heard and self._clock.monotonic() - began < self._settings.hasty:
+        if not heard and self._clock.monotonic() - self._began < self._settings.hasty:
             msg = f"the watch of {self.selection} ended as soon as it began"
             raise ConnectionLost(msg)
 
     def _watch(self, *, initial_events: bool) -> AsyncGenerator[Event, None]:
         return self._transport.watch(
-            self.selection,
+            self._asked,
             version=self._not_older_than() if initial_events else str(self.store.version),
             initial_events=initial_events,
             timeout=self._random.randint(self._settings.shortest_watch, self._settings.longest_watch),
@@ -141,21 +172,33 @@ class Reflector:
         if event.change is Change.DELETED:
             initial.pop(key, None)
         else:
-            initial[key] = self.store.record(event.object)
+            initial[key] = self.store.read(event.object)
 
     async def _list(self) -> None:
-        """Read everything in pages."""
-        limit = self._settings.page_size
+        """Read everything in pages; at once where the version of the pages was compacted before the last one came."""
+        limit = self._settings.page_size if self._in_pages else 0
+        self._in_pages = True
         records: dict[Key, Any] = {}
-        page = await self._transport.list(self.selection, limit=limit, version=self._not_older_than())
+        page = await self._transport.list(self._asked, limit=limit, version=self._not_older_than())
         while True:
             self._contact()
             for item in page.items:
-                records[key_of(item)] = self.store.record(item)
+                records[key_of(item)] = self.store.read(item)
             if not page.continue_:
                 break
-            page = await self._transport.list(self.selection, limit=limit, continue_=page.continue_)
+            try:
+                page = await self._transport.list(self._asked, limit=limit, continue_=page.continue_)
+            except Gone:
+                self._in_pages = False
+                raise
         self._replace(records, int(page.version))
+
+    def _decode_one_by_one(self, error: msgspec.ValidationError) -> None:
+        """Read whole objects from now on, so that one that does not fit the view fails by itself."""
+        log.warning("%s is read as whole objects: one does not fit its view: %s", self.selection, error)
+        record, view = self.store.record, self.selection.view
+        self.store.record = lambda item: record(msgspec.convert(item, view))
+        self._asked = replace(self.selection, view=dict)
 
     def _not_older_than(self) -> str:
         """Give the version that a full reading must reach: what we have seen, or the newest there is.
@@ -170,12 +213,13 @@ class Reflector:
         seen = self.store.version
         if version < seen:
             msg = f"the server lists {self.selection} at version {version}, although it showed {seen} before"
-            raise ServerError(msg)
+            raise WentBack(msg)
         if self.store.synced:
             self.relists += 1
+        self.store.replace_records(records, version)
         self._complete = True
         self._ask_for_newest = False
-        self.store.replace_records(records, version)
+        self._last_read = self._clock.monotonic()
 
     def _contact(self) -> None:
         self.last_contact = self._clock.monotonic()
@@ -191,15 +235,18 @@ class Reflector:
         self._failures += 1
         if not self._complete:
             self._ask_for_newest = True
-        if not error.retriable:
+        if not error.retriable or (isinstance(error, ServerError) and self._failures >= _HOPELESS):
             self._complete = False
-        if isinstance(error, Gone) and self._failures == 1:
-            log.info("%s is read again: %s", self.selection, error)
-            return 0.0
-        pause = self._settings.retries.after(self._failures, luck=self._random.random())
+        if isinstance(error, Gone):
+            recently = self._clock.monotonic() - self._last_read < _JUST_NOW
+            self._expired = self._expired + 1 if recently else 0
+            if self._failures == 1 and not recently:
+                log.info("%s is read again: %s", self.selection, error)
+                return 0.0
+        pause = self._settings.retries.after(max(self._failures, self._expired), luck=self._random.random())
         if isinstance(error, ApiError) and error.retry_after is not None:
             pause = max(pause, error.retry_after)
-        level = logging.INFO if error.retriable else logging.WARNING
+        level = logging.INFO if error.retriable and not isinstance(error, WentBack) else logging.WARNING
         log.log(level, "watching %s failed, next try in %.1f s: %s", self.selection, pause, error)
         return pause
 

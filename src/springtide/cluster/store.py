@@ -4,6 +4,9 @@ A store always equals what the server held at one version, and that version only
 list from a server that lags behind, therefore changes nothing: whatever is not newer than the store's version is in it
 already, or was deleted since.
 
+An object of which no record can be made counts as one that is not there, until it changes: one that breaks the rules
+must not keep all others of its kind from being seen. It is logged, and `unreadable` names it.
+
 A reflector writes; everybody else reads. Records are shared and not to be changed.
 """
 
@@ -13,6 +16,7 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from sys import intern
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -24,6 +28,13 @@ from springtide.cluster.store_index import Index
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What stands for an object of which no record can be made."""
+
+    reason: str
 
 
 class Delta(NamedTuple, Generic[R]):
@@ -59,6 +70,8 @@ class Store(Generic[R]):
         """The highest version that the contents reflect."""
         self.synced = False
         """Whether everything has been there once."""
+        self.unreadable: dict[Key, Unreadable] = {}
+        """Objects that are left out, because no record can be made of them."""
         self._records: dict[Key, R] = {}
         self._indexes = {name: Index(values) for name, values in indexes.items()}
         self._order: list[Key] | None = None
@@ -105,7 +118,11 @@ class Store(Generic[R]):
         if not self.synced:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._sync.append(waiting)
-            await waiting
+            try:
+                await waiting
+            finally:
+                if waiting in self._sync:
+                    self._sync.remove(waiting)
 
     async def reached(self, version: int) -> None:
         """Wait until the contents reflect at least this version."""
@@ -113,16 +130,42 @@ class Store(Generic[R]):
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._barriers_made += 1
             heapq.heappush(self._barriers, (version, self._barriers_made, waiting))
-            await waiting
+            try:
+                await waiting
+            except asyncio.CancelledError:
+                self._barriers = [barrier for barrier in self._barriers if barrier[2] is not waiting]
+                heapq.heapify(self._barriers)
+                raise
+
+    async def lost(self, key: Key, version: int) -> None:
+        """Wait until an object is gone here that was gone on the server at a version, or something newer is known."""
+        while key in self and self.version < version:
+            await self.reached(self.version + 1)
+
+    def read(self, item: Any) -> R | Unreadable:
+        """Make the record of an item, or what stands for one."""
+        try:
+            record = self.record(item)
+            if record is None:
+                msg = "its record is None, expected a value; a selector leaves objects out"
+                raise TypeError(msg)
+        except Exception as failure:
+            log.exception("no record can be made of %s, which counts as absent until it changes", key_of(item))
+            return Unreadable(f"{type(failure).__name__}: {failure}")
+        return record
 
     def replace(self, items: Iterable[Any], version: int) -> None:
         """Hold exactly these items, which are all that there was at a version."""
-        self.replace_records({key_of(item): self.record(item) for item in items}, version)
+        self.replace_records({key_of(item): self.read(item) for item in items}, version)
 
-    def replace_records(self, records: Mapping[Key, R], version: int) -> None:
+    def replace_records(self, records: Mapping[Key, R | Unreadable], version: int) -> None:
         """Hold exactly these records, which are of all that there was at a version; deltas tell the difference."""
         if version < self.version:
             return
+        self.unreadable = {key: record for key, record in records.items() if isinstance(record, Unreadable)}
+        self._replace({key: record for key, record in records.items() if not isinstance(record, Unreadable)}, version)
+
+    def _replace(self, records: Mapping[Key, R], version: int) -> None:
         held = self._records
         deltas = [Delta(key, old, None) for key, old in held.items() if key not in records]
         for key, new in records.items():
@@ -146,7 +189,15 @@ class Store(Generic[R]):
             return
         key = key_of(event.object)
         old = self._records.get(key)
-        new = None if event.change is Change.DELETED else self.record(event.object)
+        new: R | None = None
+        if self.unreadable:
+            self.unreadable.pop(key, None)
+        if event.change is not Change.DELETED:
+            record = self.read(event.object)
+            if isinstance(record, Unreadable):
+                self.unreadable[key] = record
+            else:
+                new = record
         if old == new:
             self.advance(version)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
@@ -9,9 +10,14 @@ from springtide.cluster.resources import Key
 
 R = TypeVar("R")
 
+log = logging.getLogger(__name__)
+
 
 class Index(Generic[R]):
-    """The keys of all records under each of their values."""
+    """The keys of all records under each of their values.
+
+    A record whose values cannot be computed is found under none, and the others are not concerned.
+    """
 
     def __init__(self, values: Callable[[R], Iterable[Hashable]]) -> None:
         self._values = values
@@ -24,8 +30,7 @@ class Index(Generic[R]):
 
     def move(self, key: Key, old: R | None, new: R | None) -> None:
         """Put a key from where its old record belongs to where the new one does."""
-        before = () if old is None else tuple(self._values(old))
-        after = () if new is None else tuple(self._values(new))
+        before, after = self._values_of(key, old), self._values_of(key, new)
         if before == after:
             return
         for value in before:
@@ -36,3 +41,14 @@ class Index(Generic[R]):
                     del self._keys[value]
         for value in after:
             self._keys.setdefault(value, {})[key] = None
+
+    def _values_of(self, key: Key, record: R | None) -> tuple[Hashable, ...]:
+        if record is None:
+            return ()
+        try:
+            values = tuple(self._values(record))
+            hash(values)
+        except Exception:
+            log.exception("an index fails on %s, which is not found by it", key)
+            return ()
+        return values

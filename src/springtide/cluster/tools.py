@@ -25,6 +25,8 @@ class Tools:
     events: Recorder
     clock: Clock
     compute: Compute
+    default_zone: str
+    """The time zone of objects that name none."""
     log: logging.Logger
     stores: Mapping[Cached, Store[Any]]
     barrier: Barrier

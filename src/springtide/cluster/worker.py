@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from springtide.cluster.clock import Clock
 from springtide.cluster.controller import Controller, Watch
@@ -20,7 +20,11 @@ from springtide.cluster.pausing import ANNOTATION, PauseMarks, PauseSwitch
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
+from springtide.cluster.waiting import first_of
 from springtide.cluster.workqueue import Stopped, WorkQueue
+
+LETTING_GO = 5.0
+"""Seconds that a reconcile has to end when it is cancelled; one that takes longer is left behind."""
 
 
 class Worker:
@@ -49,6 +53,9 @@ class Worker:
         self._switch = switch
         self._told: dict[Key, Origin] = {}
         """Paused objects of which people were told."""
+        self._workers: list[asyncio.Task[None]] = []
+        self._waiting: list[asyncio.Task[Any]] = []
+        """Workers that have a key, and wait until the stores show what was written."""
         self._log: logging.Logger = tools.log
 
     def enqueue_everything(self) -> None:
@@ -65,16 +72,30 @@ class Worker:
 
     async def run(self) -> None:
         """Work until cancelled, or until the queue is shut down and empty."""
-        workers = [asyncio.ensure_future(self._work()) for _ in range(self._controller.workers)]
+        self._workers = [asyncio.ensure_future(self._work()) for _ in range(self._controller.workers)]
         try:
-            await asyncio.wait(workers)
+            await asyncio.wait(self._workers)
         finally:
             # A reconcile may ignore that it is cancelled: let it find nothing more to do when it comes back.
             self.queue.shut_down(drain=False)
-            for worker in workers:
+            for worker in self._workers:
                 worker.cancel()
-        for worker in workers:
-            worker.result()
+            await first_of(asyncio.wait(self._workers), self._clock.sleep(LETTING_GO))
+        for worker in self._workers:
+            if not worker.cancelled():
+                worker.result()
+
+    def finish(self) -> None:
+        """Take no more keys, and drop those whose reconcile has not begun; `run` returns when the others are done."""
+        self.queue.shut_down(drain=False)
+        for task in self._waiting:
+            task.cancel()
+
+    async def gone(self) -> None:
+        """Wait until also those reconciles have ended that were left behind."""
+        if any(not worker.done() for worker in self._workers):
+            self._log.warning("a reconcile of an earlier term has not ended yet; the next one waits for it")
+            await asyncio.wait(self._workers)
 
     def _enqueue(self, watch: Watch, key: Key, records: Iterable[Any]) -> None:
         for record in records:
@@ -104,10 +125,11 @@ class Worker:
 
     async def _handle(self, key: Key) -> None:
         try:
+            await self._caught_up()
+            # Only now: a pause may have come while we waited.
             if self._is_paused(key) or not self._is_ours(key):
                 self.queue.forget(key)
                 return
-            await self._tools.barrier.caught_up()
             self._health.reconciles += 1
             again = await self._controller.reconcile(key, self._clock.now())
         except NotLeader as failure:
@@ -122,6 +144,14 @@ class Worker:
             self._health.conflicts += 1
             self._log.info("%s: %s", key, failure)
             self.queue.add_failed(key)
+        except asyncio.CancelledError as failure:
+            if _present_task().cancelling():
+                raise
+            # Not we are cancelled, but something that the reconcile waited for: its failure as any other.
+            cancelled = RuntimeError("something that it waited for was cancelled")
+            cancelled.__cause__ = failure
+            self._failed(str(key), cancelled)
+            self.queue.add_failed(key)
         except Exception as failure:
             self._failed(str(key), failure)
             if isinstance(failure, ApiError) and failure.retry_after:
@@ -134,6 +164,14 @@ class Worker:
                 self.queue.add_at(key, again.at)
             if again is not None and again.after is not None:
                 self.queue.add_after(key, again.after)
+
+    async def _caught_up(self) -> None:
+        task = _present_task()
+        self._waiting.append(task)
+        try:
+            await self._tools.barrier.caught_up()
+        finally:
+            self._waiting.remove(task)
 
     def _is_ours(self, key: Key) -> bool:
         """Tell whether an object is ours; one that is gone was, or is somebody's whom a change of another concerns."""
@@ -163,3 +201,7 @@ class Worker:
         # What a cluster answers needs no stack: the words say it all.
         stack = None if isinstance(failure, ClusterError) else failure
         self._log.error("%s failed: %s", what, failure, exc_info=stack)
+
+
+def _present_task() -> asyncio.Task[Any]:
+    return cast("asyncio.Task[Any]", asyncio.current_task())

@@ -47,7 +47,7 @@ class CalendarController(Controller):
         calendar = self.tools.store(_CALENDARS).get(key)
         if calendar is None:
             return None
-        outcome = decide(calendar, now)
+        outcome = decide(calendar, now, self.tools.default_zone)
         changed = await self.tools.client.apply_status(
             CALENDARS,
             {"nextDates": list(outcome.dates) or None},
@@ -78,16 +78,16 @@ class Outcome:
         return self.ready, self.active
 
 
-def decide(calendar: Object, now: int) -> Outcome:
-    """Read a calendar and tell what it comes to."""
+def decide(calendar: Object, now: int, default_zone: str = "UTC") -> Outcome:
+    """Read a calendar and tell what it comes to; the zone is that of calendars which name none."""
     written = {name: part for name, part in calendar.items() if name != "status"}
-    checked = check(written, Calendar, Context(now=now))
+    checked = check(written, Calendar, Context(now=now, default_zone=default_zone))
     errors = [problem for problem in checked.problems if problem.severity == "error"]
     if errors or not isinstance(checked.view, Calendar):
         return _unusable("Invalid", "; ".join(_in_words(problem) for problem in errors))
     try:
         compiled = compile_calendar(checked.view.spec)
-        return _resolve(compiled, compiled.zone or load_zone("UTC"), now)
+        return _resolve(compiled, compiled.zone or load_zone(default_zone), now)
     except CalendarError as failure:
         return _unusable("HolidaysUnavailable", f"{failure.message}: {failure.hint}")
 

@@ -1,0 +1,577 @@
+"""Terms of leading: what a new one sees, what an old one leaves behind, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.cluster.managed import WORK, Process, Stamper, length, names, stamper
+from tests.cluster.small_world import CONFIG_MAPS, EVENTS, LEASES, START, USER, SmallWorld
+
+from springtide.cluster.controller import Again, Cached, Watch
+from springtide.cluster.errors import ConnectionLost, ServerError
+from springtide.cluster.events import normal
+from springtide.cluster.health import State
+from springtide.cluster.manager import ManagerSettings
+from springtide.cluster.modes import Mode
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Resource, Selection
+from springtide.simulator.time import VirtualClock, run
+
+LEASE = Key("springtide-system", "springtide")
+SWITCH = Key("springtide-system", "springtide-pause")
+
+
+def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
+    """Play a story in virtual time."""
+
+    async def main(clock: VirtualClock) -> None:
+        await story(SmallWorld(clock), clock)
+
+    run(main, start=START)
+
+
+def take_over(world: SmallWorld) -> None:
+    """Take the lease as another process would that is gone a second later."""
+    spec = {"holderIdentity": "other", "leaseDurationSeconds": 1}
+    world.server.patch(LEASES, LEASE, Patch.merge({"spec": spec}), USER)
+
+
+def holder(world: SmallWorld, key: Key = LEASE) -> str:
+    found: str = world.server.get(LEASES, key)["spec"]["holderIdentity"]
+    return found
+
+
+async def hang(verb: str, resource: Resource, key: Key) -> None:
+    """Never answer."""
+    await asyncio.get_running_loop().create_future()
+
+
+@pytest.mark.parametrize("written", [["a", "b", "c"], ["a"]], ids=["made", "deleted"])
+@pytest.mark.parametrize("labels", ["", "app=x"], ids=["whole", "selected"])
+def test_a_new_term_sees_what_was_written_before_it(labels: str, written: list[str]) -> None:
+    """By the process itself or by another, however far its watches lag behind; and at once when they do not."""
+    cached = Cached(Selection(CONFIG_MAPS, "work", labels=labels))
+    saw: list[list[str]] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        saw.append([item["metadata"]["name"] for item in self.tools.store(cached).values()])
+        return None
+
+    def make(world: SmallWorld, name: str) -> None:
+        body = {"metadata": {"name": name, "namespace": "work", "labels": {"app": "x"}}}
+        world.server.create(CONFIG_MAPS, body, USER, namespace="work")
+
+    kind = stamper(watches=(Watch(cached),), reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        make(world, "a")
+        make(world, "b")
+        process = Process(world, clock, kind, identity="me")
+        await clock.sleep(3)
+        saw.clear()
+        process.line.flowing.clear()
+        if "c" in written:
+            make(world, "c")
+        else:
+            world.server.delete(CONFIG_MAPS, Key("work", "b"), USER)
+        take_over(world)
+        await clock.sleep(30)
+        assert (saw, holder(world)) == ([], "me")
+        assert process.manager.health()[0].state is State.SYNCING
+
+        process.line.flowing.set()
+        await clock.sleep(1)
+        assert saw[0] == written
+
+        # Nothing to wait for, although many other things were written since.
+        saw.clear()
+        take_over(world)
+        await clock.sleep(10)
+        assert saw[0] == written
+        process.crash()
+
+    play(story)
+
+
+def test_a_new_term_asks_again_where_it_gets_no_answer() -> None:
+    """It must not begin with what may be old."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind, identity="me")
+
+        async def refuse(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "list" and clock.monotonic() < 20:
+                raise ServerError("out of order")
+
+        process.line.before = refuse
+        await clock.sleep(19)
+        assert kind.seen == []
+        await clock.sleep(40)
+        assert length(world, "a") == "1"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_whoever_cannot_tell_whether_everything_is_paused_does_not_act() -> None:
+    """The cache of the ConfigMap comes first, and shows what there is when the term begins."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind, identity="me", settings=ManagerSettings(patience=2))
+        inner = process.line.watch
+
+        def blind(selection: Selection, **options: Any) -> Any:
+            if selection.namespace == SWITCH.namespace and clock.monotonic() < 30:
+                raise ConnectionLost("no way there")
+            return inner(selection, **options)
+
+        process.line.watch = blind  # type: ignore[method-assign]
+        await clock.sleep(20)
+        assert (kind.seen, holder(world)) == ([], "me")
+        world.config_map(SWITCH.name, SWITCH.namespace, paused="true")
+        await clock.sleep(60)
+        assert kind.seen == []
+        world.server.delete(CONFIG_MAPS, SWITCH, USER)
+        await clock.sleep(10)
+        assert length(world, "a") == "1"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
+    """What is paused is asked last, immediately before the reconcile."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind)
+
+        async def lag(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "patch":
+                process.line.flowing.clear()
+                # A second change is delivered before our own write is.
+                process.manager._posts[0].enqueue_everything()
+
+        process.line.after = lag
+        await clock.sleep(5)
+        assert names(kind) == ["a"]
+        world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}}, data={"text": "xyz"})
+        process.line.flowing.set()
+        await clock.sleep(5)
+        assert names(kind) == ["a"]
+        assert length(world, "a") == "1"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_something_cancelled_that_a_reconcile_waits_for_is_its_failure() -> None:
+    """The worker itself is not cancelled: it goes on, and the key comes again."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, now))
+        if len(self.seen) == 1:
+            lost = asyncio.get_running_loop().create_future()
+            lost.cancel()
+            await lost
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, kind)
+        await clock.sleep(10)
+        assert names(kind) == ["a", "a"]
+        (health,) = process.manager.health()
+        assert (health.errors, health.last_error) == (1, "work/a: something that it waited for was cancelled")
+        world.change("a", data={"x": "y"})
+        await clock.sleep(10)
+        assert names(kind) == ["a", "a", "a"]
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_one_key_is_never_reconciled_in_two_terms_at_once() -> None:
+    """A reconcile that takes its time to end holds back its own controller, and no other."""
+    living: list[str] = []
+    side_by_side: list[str] = []
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, now - START))
+        side_by_side.extend(living)
+        living.append(key.name)
+        try:
+            await self.tools.clock.sleep(5)
+        finally:
+            try:
+                await self.tools.clock.sleep(30)
+            finally:
+                living.remove(key.name)
+        return None
+
+    slow, quick = stamper(name="slow", reconcile=reconcile), stamper(name="quick")
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, slow, quick, identity="me")
+        await clock.sleep(2.5)
+        take_over(world)
+        await clock.sleep(20)
+        assert holder(world) == "me"
+        assert [one.state for one in process.manager.health()] == [State.SYNCING, State.RUNNING]
+        await clock.sleep(20)
+        assert len(slow.seen) == 2
+        assert side_by_side == []
+        process.crash()
+
+    play(story)
+
+
+def test_a_reconcile_that_ignores_the_end_of_its_term_is_the_last_one() -> None:
+    """When it comes back it finds nothing more to do."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, now))
+        try:
+            await self.tools.clock.sleep(1000)
+        except asyncio.CancelledError:
+            await self.tools.clock.sleep(1)
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        world.config_map("b")
+        process = Process(world, clock, kind, identity="me")
+        await clock.sleep(3)
+        world.server.patch(LEASES, LEASE, Patch.merge({"spec": {"holderIdentity": "other"}}), USER)
+        await clock.sleep(10)
+        assert (names(kind), process.manager.health()[0].state) == (["a"], State.STANDING_BY)
+        process.crash()
+
+    play(story)
+
+
+def test_what_a_controller_follows_ends_with_its_term() -> None:
+    """Else an ex-controller would be told of changes for ever."""
+    made: list[list[str]] = []
+
+    class Follower(Stamper):
+        def __init__(self, tools: Any) -> None:
+            super().__init__(tools)
+            told: list[str] = []
+            made.append(told)
+            tools.follow(WORK, lambda delta: told.append(delta.key.name))
+
+    kind = type("Variant", (Follower,), {"seen": []})
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, kind, identity="me")
+        await clock.sleep(3)
+        take_over(world)
+        await clock.sleep(10)
+        world.config_map("a")
+        await clock.sleep(1)
+        first, second = made
+        assert "a" not in first
+        assert "a" in second
+        process.crash()
+
+    play(story)
+
+
+def test_an_event_of_an_ended_term_is_not_sent() -> None:
+    """Also where the line does not notice in time that it is cancelled."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.tools.events.record(CONFIG_MAPS, self.tools.store(WORK).get(key), normal("Seen", "it was seen"))
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, kind, identity="me")
+
+        async def dawdle(verb: str, resource: Resource, key: Key) -> None:
+            if resource == LEASES and clock.monotonic() > 1:
+                raise ServerError("out of order")
+            if resource == EVENTS:
+                try:
+                    await clock.sleep(100)
+                except asyncio.CancelledError:
+                    await clock.sleep(1)
+
+        process.line.before = dawdle
+        await clock.sleep(30)
+        assert world.events() == []
+        process.crash()
+
+    play(story)
+
+
+def test_stopping_sends_the_events_that_wait() -> None:
+    """The last ones tell what was done last."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, stamper(), identity="me")
+
+        async def dawdle(verb: str, resource: Resource, key: Key) -> None:
+            if resource == EVENTS:
+                await clock.sleep(3)
+
+        process.line.before = dawdle
+        await clock.sleep(1)
+        assert world.events() == []
+        await process.manager.stop()
+        assert [event["reason"] for event in world.events()] == ["Stamped"]
+        assert clock.monotonic() == pytest.approx(3, abs=0.1)
+
+    play(story)
+
+
+def test_stopping_drops_what_only_waits_for_its_cache() -> None:
+    """Nothing has begun that would have to be finished."""
+    kind = stamper()
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind, identity="me")
+
+        async def lag(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "patch" and resource == CONFIG_MAPS:
+                process.line.flowing.clear()
+                process.manager._posts[0].enqueue_everything()
+
+        process.line.after = lag
+        await clock.sleep(1.5)
+        await process.manager.stop()
+        assert clock.monotonic() == pytest.approx(1.5, abs=0.1)
+        assert (names(kind), holder(world)) == (["a"], "")
+
+    play(story)
+
+
+def test_stopping_ends_also_where_the_server_does_not_answer() -> None:
+    """The lease runs out by itself then."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamper(), identity="me")
+        await clock.sleep(3)
+        process.line.before = hang
+        await process.manager.stop()
+        assert clock.monotonic() <= 3 + 5
+        assert process.task.done()
+
+    play(story)
+
+
+def test_stopping_while_the_lease_is_being_got_gives_it_up() -> None:
+    """The answer had not come yet, and would have been yes."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamper(), identity="me")
+
+        async def dawdle(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "create":
+                await clock.sleep(2)
+
+        process.line.after = dawdle
+        await clock.sleep(1)
+        assert holder(world) == "me"
+        await process.manager.stop()
+        assert holder(world) == ""
+
+    play(story)
+
+
+def test_losing_the_lease_while_stopping_ends_what_is_under_way() -> None:
+    """There is no grace for those who may not write any more."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        await self.tools.clock.sleep(1000)
+        return None
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, stamper(reconcile=reconcile), identity="me")
+        await clock.sleep(3.5)
+        stopping = asyncio.ensure_future(process.manager.stop())
+        take_over(world)
+        await stopping
+        assert clock.monotonic() == pytest.approx(4, abs=0.1)
+        assert holder(world) == "other"
+
+    play(story)
+
+
+def test_the_lease_is_given_up_when_everything_has_ended() -> None:
+    """Not while a reconcile that was cancelled still cleans up: it may write, for as long as we lead."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        try:
+            await self.tools.clock.sleep(1000)
+        finally:
+            await self.tools.clock.sleep(2)
+            body = Patch.merge({"data": {"length": "clean"}})
+            await self.tools.client.patch(CONFIG_MAPS, body, of=self.tools.store(WORK).get(key), because="the end")
+        return None
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(
+            world, clock, stamper(reconcile=reconcile), identity="me", settings=ManagerSettings(grace=1, flush=1)
+        )
+        await clock.sleep(3)
+        await process.manager.stop()
+        assert (length(world, "a"), holder(world)) == ("clean", "")
+        assert [what for _, _, what in world.written()][-1] == f"Lease {LEASE}"
+
+    play(story)
+
+
+def test_nothing_is_sent_after_a_stop_without_a_lease() -> None:
+    """A reconcile that will not end is held back, as it is where a lease was given up."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        try:
+            await self.tools.clock.sleep(1000)
+        finally:
+            await self.tools.clock.sleep(50)
+            await self.tools.client.patch(
+                CONFIG_MAPS, Patch.merge({"data": {"late": "yes"}}), of=self.tools.store(WORK).get(key), because="?"
+            )
+        return None
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, stamper(reconcile=reconcile), settings=ManagerSettings(grace=1))
+        await clock.sleep(1)
+        await process.manager.stop()
+        await clock.sleep(100)
+        assert world.written() == []
+
+    play(story)
+
+
+def test_an_observer_keeps_nobody_out_who_acts() -> None:
+    """It has a lease of its own; another observer stands by."""
+    kinds = [stamper() for _ in range(3)]
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        observers = [Process(world, clock, kind, identity=kind.name, mode=Mode.OBSERVE) for kind in kinds[:1]]
+        await clock.sleep(3)
+        observers.append(Process(world, clock, kinds[1], identity="second", mode=Mode.OBSERVE))
+        actor = Process(world, clock, kinds[2], identity="actor")
+        await clock.sleep(3)
+
+        assert length(world, "a") == "1"
+        assert holder(world) == "actor"
+        assert holder(world, Key(LEASE.namespace, "springtide-observe")) == "stamper"
+        assert (len(kinds[0].seen) > 0, kinds[1].seen) == (True, [])
+        for process in (*observers, actor):
+            process.crash()
+
+    play(story)
+
+
+def test_one_that_acts_in_part_is_one_that_acts() -> None:
+    """There must not be two who write the same."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        kinds = stamper(name="one"), stamper(name="two")
+        process = Process(world, clock, *kinds, identity="me", mode=Mode.OBSERVE, modes={"two": Mode.ACT})
+        await clock.sleep(1)
+        assert holder(world) == "me"
+        process.crash()
+
+    play(story)
+
+
+def test_an_object_that_cannot_be_read_is_counted_and_stops_nobody() -> None:
+    """The others are looked after; when it changes, it is as well."""
+    texts = Cached(WORK.selection, record=lambda item: item["data"]["text"])
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, now))
+        return None
+
+    kind = stamper(watches=(Watch(texts),), reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("bad")
+        world.config_map("good", text="x")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        assert (names(kind), process.manager.health()[0].unreadable) == (["good"], 1)
+        assert [one.unreadable for one in process.manager.cache_health()] == [1, 0]
+        world.change("bad", data={"text": "y"})
+        await clock.sleep(1)
+        assert (names(kind), process.manager.health()[0].unreadable) == (["good", "bad"], 0)
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_failures_are_forgotten_after_a_success() -> None:
+    """The next failure is followed by the shortest pause again."""
+    failing = [True] * 8
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        self.seen.append((key.name, round(self.tools.clock.monotonic() * 1000)))
+        if failing and failing.pop():
+            raise ZeroDivisionError
+        return None
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, kind)
+        await clock.sleep(60)
+        assert len(kind.seen) == 9
+        failing.append(True)
+        kind.seen.clear()
+        world.change("a", data={"x": "y"})
+        await clock.sleep(60)
+        (_, first), (_, second) = kind.seen
+        assert second - first == 5
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_what_a_pause_holds_back_is_not_tried_again_until_it_ends() -> None:
+    """A write that is held back is no failure: no pauses grow, nothing is tried in vain."""
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        await self.tools.clock.sleep(3)
+        return await Stamper.reconcile(self, key, now)
+
+    kind = stamper(reconcile=reconcile)
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+        world.config_map(SWITCH.name, SWITCH.namespace, paused="true")
+        await clock.sleep(10)
+        queue = process.manager._posts[0]._worker
+        assert queue is not None
+        assert (names(kind), len(queue.queue), queue.queue.delayed) == (["a"], 0, 0)
+        await process.manager.stop()
+
+    play(story)
