@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from springtide.cluster.client import Client
-from springtide.cluster.errors import Conflict
+from springtide.cluster.errors import Conflict, RequestTimeout
 from springtide.cluster.lease import Leadership, Term
 from springtide.cluster.origins import Origin
+from springtide.cluster.pausing import PauseMarks
 from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.store import Store
+from springtide.cluster.workqueue import WorkQueue
 
 
 def skip_the_relist_diff(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,10 +76,78 @@ def take_a_conflict_for_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leadership, "_take", careless)
 
 
-BUGS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
+def ignore_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What people have paused is written all the same."""
+    monkeypatch.setattr(PauseMarks, "__contains__", lambda self, key: False)
+
+
+def drop_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that failed does not come again."""
+    monkeypatch.setattr(WorkQueue, "add_failed", lambda self, key: None)
+
+
+def forget_instants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is called again at the time that they asked for."""
+    monkeypatch.setattr(WorkQueue, "add_at", lambda self, key, at: None)
+
+
+def tell_nobody_of_a_relist(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a 410 the store is right, but those who listen do not hear what has changed."""
+    replace = Store.replace_records
+
+    def careless(self: Store[Any], records: Mapping[Key, Any], version: int) -> None:
+        listeners, self._listeners = self._listeners, [] if self.synced else self._listeners
+        try:
+            replace(self, records, version)
+        finally:
+            self._listeners = listeners
+
+    monkeypatch.setattr(Store, "replace_records", careless)
+
+
+def take_a_conflict_for_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that is refused is not tried again."""
+    patch_once = Client.patch
+
+    async def careless(self: Client, *arguments: Any, **how: Any) -> Object:
+        try:
+            return await patch_once(self, *arguments, **how)
+        except Conflict:
+            return {}
+
+    monkeypatch.setattr(Client, "patch", careless)
+
+
+def take_a_timeout_for_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write whose outcome nobody knows is taken for one that took effect."""
+    patch_once = Client.patch
+
+    async def careless(self: Client, *arguments: Any, **how: Any) -> Object:
+        try:
+            return await patch_once(self, *arguments, **how)
+        except RequestTimeout:
+            return {}
+
+    monkeypatch.setattr(Client, "patch", careless)
+
+
+Bug: TypeAlias = Callable[[pytest.MonkeyPatch], None]
+
+UNDER_A_LEASE: tuple[Bug, ...] = (
     skip_the_relist_diff,
     keep_what_is_gone,
     skip_the_deadline_check,
     ignore_a_conflict,
     take_a_conflict_for_success,
+    ignore_pauses,
 )
+"""Bugs that show where replicas take turns and people edit all the time."""
+
+WHERE_NOTHING_COMES_AGAIN: tuple[Bug, ...] = (
+    drop_what_failed,
+    forget_instants,
+    tell_nobody_of_a_relist,
+    take_a_conflict_for_done,
+    take_a_timeout_for_done,
+)
+"""Bugs that show only where nothing is looked at again by chance."""

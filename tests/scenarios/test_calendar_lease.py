@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from tests.scenarios.bugs import BUGS
+from tests.scenarios.bugs import UNDER_A_LEASE, WHERE_NOTHING_COMES_AGAIN, Bug
 from tests.scenarios.calendar_lease import LENGTH, calendar_lease
-from tests.scenarios.seeds import play
+from tests.scenarios.quiet_calendars import quiet_calendars
 
-from springtide.simulator.scenario import Broken
+from springtide.simulator.scenario import Broken, Scenario, play
 
 _BLOCK = 25
 _ENOUGH = 200
@@ -28,17 +26,36 @@ def test_a_thousand_seeds_break_nothing(first: int) -> None:
     play(calendar_lease(), LENGTH, range(first, first + _BLOCK))
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
-def test_a_deliberate_bug_is_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", range(0, 20, 10))
+def test_nothing_is_missed_where_nothing_comes_again(first: int) -> None:
+    """Every wake-up counts: of failures, of instants, of changes."""
+    play(quiet_calendars(), LENGTH, range(first, first + 10))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(1000, 1200, _BLOCK))
+def test_two_hundred_seeds_miss_nothing(first: int) -> None:
+    """The same, more often."""
+    play(quiet_calendars(), LENGTH, range(first, first + _BLOCK))
+
+
+@pytest.mark.parametrize(
+    ("bug", "scenario"),
+    [
+        *(pytest.param(bug, calendar_lease(), id=bug.__name__) for bug in UNDER_A_LEASE),
+        *(pytest.param(bug, quiet_calendars(), id=bug.__name__) for bug in WHERE_NOTHING_COMES_AGAIN),
+    ],
+)
+def test_a_deliberate_bug_is_found(bug: Bug, scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     """Invariants that catch nothing are worth nothing."""
     bug(monkeypatch)
 
-    assert any(_breaks(seed) for seed in range(_ENOUGH))
+    assert any(_breaks(scenario, seed) for seed in range(_ENOUGH))
 
 
-def _breaks(seed: int) -> bool:
+def _breaks(scenario: Scenario, seed: int) -> bool:
     try:
-        calendar_lease().run(LENGTH, seed=seed)
+        scenario.run(LENGTH, seed=seed)
     except Broken:
         return True
     return False

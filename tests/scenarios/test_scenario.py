@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from tests.scenarios.calendar_lease import calendar
 
-from springtide.cluster.errors import Invalid, NotFound
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.errors import ConnectionLost, Invalid, NotFound
 from springtide.cluster.modes import Mode
 from springtide.cluster.port import Patch, Write
+from springtide.cluster.reflector import Reflector
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.controllers import CalendarController
 from springtide.controllers.calendar import CALENDARS
@@ -21,14 +23,19 @@ from springtide.simulator.scenario import (
     Broken,
     Invariant,
     NobodyChangesWhatIsShared,
+    NothingIsOverwrittenUnseen,
+    OnlyTheLeaderWrites,
     Scenario,
+    StoresFollowTheServer,
     compact,
     crash,
     create,
     delete,
     edit,
+    find,
     lose,
     pause,
+    play,
     restart_server,
     scale,
 )
@@ -149,7 +156,6 @@ def test_a_process_that_stands_still_goes_on_where_it_was() -> None:
 def test_controllers_do_not_notice_what_the_server_does(disturbance: Any) -> None:
     scenario = (
         BASE.running(CalendarController)
-        .under(Faults(latency=0.01))
         .at("5m", disturbance)
         .at("10m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
     )
@@ -160,7 +166,6 @@ def test_controllers_do_not_notice_what_the_server_does(disturbance: Any) -> Non
 def test_a_replica_takes_over_when_the_leader_is_gone() -> None:
     outcome = (
         BASE.running(CalendarController, replicas=2)
-        .under(Faults(latency=0.01))
         .at("1m", crash("springtide-0", downtime=3000), crash("springtide-1", downtime=30))
         .at("2m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
         .run("5m")
@@ -193,6 +198,61 @@ def test_a_program_that_fails_ends_the_scenario_with_its_failure() -> None:
     assert "with seed 8" in caught.value.__notes__[0]
 
 
+def test_a_controller_that_fails_ends_the_scenario_although_it_would_go_on_in_production() -> None:
+    class Failing(CalendarController):
+        async def reconcile(self, key: Key, now: int) -> Any:
+            await super().reconcile(key, now)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        BASE.running(Failing).run("5m")
+
+    assert _status(BASE.running(Failing).tolerating(ZeroDivisionError)) == ["2026-12-24"]
+
+
+def test_objects_without_a_zone_are_in_that_of_the_controllers() -> None:
+    outcome = BASE.running(CalendarController, default_zone="Asia/Tokyo").run("4h")
+
+    active = [entry.at for entry in outcome.trace if "status.conditions[Active].status" in entry.change]
+    assert active == [parse_instant("2026-12-23T15:00:00Z")]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        pytest.param(BASE.at("5h", delete("Calendar", "x")), "after 18000 s, but a run of 1h ends", id="too late"),
+        pytest.param(
+            BASE.at("50m", delete("Calendar", "x")).settling("20m"), "or settles, after 2400 s", id="while it settles"
+        ),
+        pytest.param(BASE.settling("2h"), "no time for anything before it settles", id="settles all the time"),
+    ],
+)
+def test_what_could_never_happen_is_refused(scenario: Scenario, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        scenario.run("1h")
+
+
+def test_no_time_between_two_events_is_refused() -> None:
+    with pytest.raises(ValueError, match="is no time at all"):
+        BASE.every("0s", delete("Calendar", "x"))
+
+
+def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Never(Invariant):
+        def end(self, world: World) -> None:
+            raise Broken("never")
+
+    with pytest.raises(Broken) as caught:
+        play(BASE.always(Never), "1m", [12])
+
+    (note,) = caught.value.__notes__
+    assert note.startswith("play it again with: SPRINGTIDE_SEED=12 .venv/bin/python -m pytest -n0 ")
+    assert note.endswith("::test_a_seed_that_fails_tells_how_to_play_it_again")
+
+    monkeypatch.setenv("SPRINGTIDE_SEED", "7")
+    assert [outcome.seed for outcome in play(BASE, "1m", range(100))] == [7]
+
+
 def test_listeners_hear_every_entry_as_it_is_made() -> None:
     heard: list[Entry] = []
     outcome = BASE.running(CalendarController).told_to(heard.append).run("1h")
@@ -214,6 +274,74 @@ def test_objects_that_are_refused_are_refused_in_the_words_of_the_server() -> No
         BASE.given(calendar("bad", dates="never")).run("1m")
 
 
+def test_a_server_that_is_down_does_not_answer_in_a_calm_world_either() -> None:
+    answers: list[str] = []
+
+    async def program(incarnation: Incarnation) -> None:
+        for _ in range(3):
+            await incarnation.clock.sleep(60)
+            try:
+                await incarnation.transport.get(CALENDARS, Key("", "holidays"))
+                answers.append("yes")
+            except ConnectionLost:
+                answers.append("no")
+
+    BASE.running_program("mine", program).at("100s", restart_server(60)).run("5m")
+
+    assert answers == ["yes", "no", "yes"]
+
+
+def test_crashes_that_overlap_leave_one_process() -> None:
+    outcome = (
+        BASE.running(CalendarController)
+        .at("1m", crash("springtide-0", downtime=60))
+        .at("90s", crash("springtide-0", downtime=10))
+        .run("5m")
+    )
+
+    (process,) = outcome.world.processes
+    assert process.starts == 2
+
+
+def test_what_a_scenario_has_lost_stays_lost_when_the_world_calms_down() -> None:
+    lost = Scenario("lost").given(_node("a")).behaving(*behaviours.ALL).at("5m", lose("a"))
+
+    def ready(scenario: Scenario) -> Any:
+        node = scenario.settling("10m").run("30m").object("Node", "a")
+        return next(one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready")
+
+    assert ready(lost) == "Unknown"
+    assert ready(lost.at("10m", find("a"))) == "True"
+
+
+def test_an_autoscaler_follows_the_load_that_it_is_given() -> None:
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 9,
+            "metrics": [
+                {
+                    "type": "Resource",
+                    "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "500m"}},
+                }
+            ],
+        },
+    }
+    scenario = (
+        Scenario("load")
+        .given(_node("a"), _node("b"), _deployment(1), autoscaler)
+        .behaving(*behaviours.ALL)
+        .measuring("cpu", {"0s": "500m", "10m": "2"})
+    )
+
+    sizes = [scenario.run(span).object("Deployment", "web")["spec"]["replicas"] for span in ("9m", "20m")]
+    assert sizes == [1, 4]
+
+
 class TestInvariants:
     """They are judged at every step, and the first that does not hold ends the story."""
 
@@ -231,7 +359,7 @@ class TestInvariants:
             scenario.always(NoMoreThanThree).run("2h", seed=6)
 
         first, second, *writes = str(caught.value).splitlines()
-        assert first == "a calendar: there was a fourth write"
+        assert first == "a calendar: NoMoreThanThree: there was a fourth write"
         assert second == "  at 2026-12-23T12:20:00Z, with seed 6; the last writes were:"
         assert writes[-1].startswith("2026-12-23T12:20:00Z  user  patch Calendar holidays  metadata.labels.a:")
 
@@ -263,6 +391,36 @@ class TestInvariants:
 
         with pytest.raises(Broken, match="in the end"):
             BASE.always(Never).run("1h")
+
+    def test_they_are_given_by_what_makes_them(self) -> None:
+        with pytest.raises(TypeError, match="Writes would serve all runs at once"):
+            BASE.always(Writes())  # type: ignore[arg-type]
+
+    def test_a_write_of_somebody_who_does_not_lead_is_noticed_in_a_calm_world_too(self) -> None:
+        async def usurper(incarnation: Incarnation) -> None:
+            await incarnation.clock.sleep(60)
+            wish = Patch.merge({"metadata": {"labels": {"a": "b"}}})
+            await incarnation.transport.patch(CALENDARS, Key("", "holidays"), wish, Write("springtide-calendar"))
+
+        leader = BASE.running(CalendarController, replicas=2)
+        lease = Key("springtide-system", "springtide")
+        leader.always(lambda: OnlyTheLeaderWrites(lease, "springtide-calendar")).run("5m")
+
+        with pytest.raises(Broken, match="mine-1 sent a write"):
+            leader.running_program("mine", usurper).always(
+                lambda: OnlyTheLeaderWrites(lease, "springtide-calendar")
+            ).run("5m")
+        with pytest.raises(Broken, match="was computed from version nothing"):
+            leader.running_program("mine", usurper).always(NothingIsOverwrittenUnseen).run("5m")
+
+    def test_a_store_that_is_never_filled_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def sleep(self: Reflector) -> None:
+            await self._clock.sleep(1e9)
+
+        monkeypatch.setattr(Reflector, "run", sleep)
+
+        with pytest.raises(Broken, match="was never filled"):
+            BASE.running(CalendarController).always(StoresFollowTheServer).run("5m")
 
     def test_changing_a_shared_object_is_noticed(self) -> None:
         async def meddle(world: World) -> None:

@@ -63,7 +63,9 @@ class Process:
         self._ambushes: list[tuple[int, Callable[[], None]]] = []
 
     def start(self) -> None:
-        """Start it, with a new connection and nothing in memory."""
+        """Start it, with a new connection and nothing in memory; one that runs is left alone."""
+        if self.alive:
+            return
         self.starts += 1
         self.identity = f"{self.name}-{self.starts}"
         self.alive = True

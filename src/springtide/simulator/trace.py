@@ -17,14 +17,17 @@ from springtide.cluster.resources import Object
 from springtide.simulator.api.server import Written
 
 _ABSENT = object()
-_LONGEST_VALUE = 80
+_LONGEST_VALUE = 60
+_CHANGES_IN_A_LINE = 3
 _NAMES = ("type", "name", "key", "uid")
 _HOLDERS = frozenset({"spec", "status", "metadata.annotations", "metadata.labels"})
 """Parts that come and go with what is in them: what is told is their contents."""
 _VERBS = {"create/binding": "bind", "create/eviction": "evict"}
 """Subresources that are verbs of their own to people."""
 _BOOKKEEPING = frozenset({"resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink"})
-_HEARTBEATS = frozenset({("Lease", "spec.renewTime")})
+_HEARTBEATS = frozenset(
+    {("Lease", "spec.renewTime"), ("Event", "count"), ("Event", "lastTimestamp"), ("Event", "series")}
+)
 """Changes that only say that somebody is still there: a trace would hold little else."""
 
 
@@ -53,9 +56,11 @@ class Entry:
         }
 
     def as_line(self) -> str:
-        """Give the line as people read it."""
+        """Give the line as somebody reads it who looks for a bug: not all of a large change."""
         named = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        told = "; ".join(f"{path}: {_short(old)} → {_short(new)}" for path, (old, new) in self.change.items())
+        changes = [f"{path}: {_short(old)} → {_short(new)}" for path, (old, new) in self.change.items()]
+        more = [f"and {len(changes) - _CHANGES_IN_A_LINE} more"] if len(changes) > _CHANGES_IN_A_LINE else []
+        told = "; ".join([*changes[:_CHANGES_IN_A_LINE], *more])
         why = f"  ({self.because})" if self.because else ""
         return f"{format_instant(self.at)}  {self.actor}  {self.verb} {self.kind} {named}  {told}{why}"
 
@@ -131,7 +136,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]
                 continue
             yield from _differences(old.get(key, _ABSENT), new.get(key, _ABSENT), _step(path, key))
         return
-    before, after = _by_name(old), _by_name(new)
+    before, after = _by_name(old, path), _by_name(new, path)
     if before is not None and after is not None:
         for name in [*before, *(name for name in after if name not in before)]:
             yield from _differences(before.get(name, _ABSENT), after.get(name, _ABSENT), f"{path}[{name}]")
@@ -139,8 +144,10 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]
         yield path, old, new
 
 
-def _by_name(value: Any) -> dict[str, Any] | None:
+def _by_name(value: Any, path: str) -> dict[str, Any] | None:
     """Give the entries of a list by what tells them apart, such as the type of conditions; None where nothing does."""
+    if value is _ABSENT and path == "status.conditions":
+        return {}
     if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
         return None
     for key in _NAMES:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from random import Random
 from typing import Any
 
 from springtide.cluster.errors import NotFound
-from springtide.cluster.manager import NAMESPACE
 from springtide.cluster.port import Write
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.simulator.api import builtin
@@ -24,16 +23,14 @@ from springtide.simulator.faults.chaos import disturbances
 from springtide.simulator.faults.connection import Connection, Sent
 from springtide.simulator.faults.profile import Faults
 from springtide.simulator.faults.weather import Weather
+from springtide.simulator.newcomers import DEFAULT_NAMESPACE, install, resource_of
 from springtide.simulator.processes import Cuttable, Main, Process
 from springtide.simulator.time import VirtualClock, VirtualLoop
 from springtide.simulator.time.clock import settle
 from springtide.simulator.time.loop import TICKS_PER_SECOND
 from springtide.simulator.trace import Entry, Trace
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 _MACHINES = "machines"
-_CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
-_SETUP = Write("setup", "the cluster is made")
 _RECENT = 10
 
 
@@ -57,6 +54,7 @@ class World:
         self.disturbed = self.faults != Faults()
         """Whether anything can go wrong in this world."""
         self.server = ApiServer(now=self.clock.now, random=self.random("server"), converter=builtin.convert)
+        install(self.server)
         self.trace = Trace(listener)
         self.processes: list[Process] = []
         self._failure: BaseException | None = None
@@ -64,27 +62,23 @@ class World:
         self.weather = Weather(self.faults, watch_list=self.random("watch list").random() >= self.faults.no_watch_list)
         self._tasks: list[asyncio.Task[None]] = []
         self._disturbing: list[asyncio.Task[None]] = []
+        self._lost_by_chance: dict[str, None] = {}
         self._tellers: list[Callable[[Written], None]] = []
         self._departures: list[Callable[[Sent], None]] = []
 
-    def install(self, definitions: Iterable[Object]) -> None:
-        """Make the cluster as it is when nobody has used it yet: with our namespace, and these CRDs."""
-        self.server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}}, _SETUP)
-        for definition in definitions:
-            self.server.create(_CRD, definition, _SETUP)
-
     def resource(self, kind: str, api_version: str = "") -> Resource:
         """Find what a kind is called in the API; where groups share a name, the `apiVersion` decides."""
-        catalogue = self.server.catalogue
-        if api_version:
-            served = catalogue.of_kind(api_version, kind)
-            found = [] if served is None else [served]
-        else:
-            found = [served for served in catalogue.stored() if served.resource.kind == kind]
-        if not found:
-            msg = f'no matches for kind "{kind}"' + (f' in version "{api_version}"' if api_version else "")
-            raise NotFound(msg)
-        return found[0].resource
+        return resource_of(self.server, kind, api_version)
+
+    def object(self, kind: str, name: str, *, namespace: str = "") -> Object:
+        """Give an object as it is now; raises `NotFound`."""
+        resource = self.resource(kind)
+        key = Key((namespace or DEFAULT_NAMESPACE) if resource.namespaced else "", name)
+        return self.server.get(resource, key)
+
+    def objects(self, kind: str) -> list[Object]:
+        """Give all objects of a kind, in all namespaces, in the order of their keys."""
+        return [item for _, item in self.server.objects(identity_of(self.resource(kind)))]
 
     def process(self, name: str) -> Process:
         """Find a process by its name."""
@@ -163,14 +157,14 @@ class World:
             weather=self.weather,
             compact=self._compact,
             processes=self.processes,
-            nodes=self._nodes,
-            lose=self.lose_node,
-            find=self.find_node,
+            nodes=lambda: [key.name for key, _ in self.server.objects(identity_of(NODES))],
+            lose=self._lose_by_chance,
+            find=self._find_by_chance,
         ):
             self._disturbing.append(self.run_beside(disturbance))
 
     def calm(self) -> None:
-        """End all faults: whoever is down is started, whoever stands still goes on, and lost nodes are found."""
+        """End all faults: whoever is down is started, whoever stands still goes on, what chance has lost is found."""
         for task in self._disturbing:
             task.cancel()
         self.faults = Faults()
@@ -179,8 +173,8 @@ class World:
             process.resume()
             if not process.alive:
                 process.start()
-        for name in self._nodes():
-            self.find_node(name)
+        for name in list(self._lost_by_chance):
+            self._find_by_chance(name)
 
     def fail(self, failure: BaseException) -> None:
         """End the world: something in it is broken. What failed first is what counts."""
@@ -214,11 +208,8 @@ class World:
             await asyncio.sleep(1)
 
     def _connect(self, process: Process) -> Cuttable:
-        inner = self.transport()
-        if not self.disturbed:
-            return inner
         return Connection(
-            inner,
+            self.transport(),
             loop=self.loop,
             random=self.random(f"connection of {process.identity}"),
             weather=self.weather,
@@ -227,8 +218,13 @@ class World:
             crossed=process.crossed,
         )
 
-    def _nodes(self) -> list[str]:
-        return [key.name for key, _ in self.server.objects(identity_of(NODES))]
+    def _lose_by_chance(self, name: str) -> None:
+        self._lost_by_chance[name] = None
+        self.lose_node(name)
+
+    def _find_by_chance(self, name: str) -> None:
+        self._lost_by_chance.pop(name, None)
+        self.find_node(name)
 
     def _left(self, sent: Sent) -> None:
         for watcher in self._departures:

@@ -276,6 +276,34 @@ def test_a_lagging_stream_is_late_but_in_order() -> None:
     assert [value for _, value in late] == [str(number) for number in range(20)]
 
 
+def test_what_is_under_way_when_a_stream_breaks_is_lost() -> None:
+    async def story(wire: Wire) -> list[str]:
+        told: list[str] = []
+
+        async def follow() -> None:
+            try:
+                async with aclosing(wire.connection.watch(Selection(CONFIG_MAPS), version="7")) as events:
+                    async for event in events:
+                        told.append(event.object["data"]["value"])  # noqa: PERF401 - what came before the end counts
+            except ConnectionLost:
+                told.append(f"lost at {wire.clock.now()}")
+
+        following = asyncio.ensure_future(follow())
+        for number in range(30):
+            await wire.clock.sleep(1)
+            wire.server.patch(CONFIG_MAPS, KEY, Patch.merge({"data": {"value": str(number)}}), WRITE)
+            if number == 19:
+                wire.weather.go_down()
+        await following
+        return told
+
+    *came, end = over(Faults(lag=1, longest_lag=20), story)
+
+    assert end == "lost at 20"
+    assert came == [str(number) for number in range(len(came))]
+    assert 0 < len(came) < 20
+
+
 def test_a_replay_begins_earlier_than_was_asked_for() -> None:
     async def story(wire: Wire) -> list[Any]:
         for number in range(30):

@@ -14,6 +14,8 @@ from springtide.simulator.time.clock import settle
 
 _CROSSINGS = 40
 _STEPS = 12
+_IN_FLIGHT = 0.5
+_JOURNEYS = 3
 
 
 def disturbances(
@@ -77,7 +79,7 @@ async def _outages(faults: Faults, random: Random, weather: Weather) -> None:
 async def _crashes(faults: Faults, random: Random, process: Process) -> None:
     while True:
         await _some_time(faults.crash_every, random)
-        await _amidst(process, random)
+        await _amidst(process, random, faults)
         process.crash()
         await asyncio.sleep(random.random() * faults.longest_downtime)
         process.start()
@@ -86,19 +88,22 @@ async def _crashes(faults: Faults, random: Random, process: Process) -> None:
 async def _pauses(faults: Faults, random: Random, process: Process) -> None:
     while True:
         await _some_time(faults.pause_every, random)
-        await _amidst(process, random)
+        await _amidst(process, random, faults)
         process.pause()
         await asyncio.sleep(random.random() * faults.longest_pause)
         process.resume()
 
 
-async def _amidst(process: Process, random: Random) -> None:
-    """Wait until the process is at work, and then for some steps more, so that any await may be the one."""
+async def _amidst(process: Process, random: Random, faults: Faults) -> None:
+    """Wait until the process is at work, and then for some steps or moments more, so that any await may be the one."""
     reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     process.ambush(1 + random.randrange(_CROSSINGS), lambda: settle(reached))
     await reached
     for _ in range(random.randrange(_STEPS)):
         await asyncio.sleep(0)
+    if random.random() < _IN_FLIGHT:
+        # Long enough to strike while a request, or its answer, is under way.
+        await asyncio.sleep(random.random() * _JOURNEYS * faults.latency)
 
 
 async def _some_time(mean: float, random: Random) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 from springtide.cluster.port import Event
 from springtide.simulator.time import VirtualLoop
+from springtide.simulator.time.clock import settle
 
 
 class Stream:
@@ -27,6 +28,8 @@ class Stream:
         failure: Exception | None = None
         try:
             async for event in events:
+                if self._over:
+                    return
                 # In order: an event never overtakes the one before it.
                 self._last = max(self._last, self._loop.time() + self._lag())
                 self._arriving.append((self._last, event))
@@ -36,25 +39,35 @@ class Stream:
         self.break_off(failure)
 
     def break_off(self, failure: Exception | None) -> None:
-        """End the stream: what has arrived can still be read."""
+        """End the stream: what has arrived can still be read; what is under way is lost where the connection broke."""
         if not self._over:
             self._over, self._failure = True, failure
+            if failure is not None:
+                now = self._loop.time()
+                self._arriving = deque((at, event) for at, event in self._arriving if at <= now)
             self._wake()
 
     async def read(self) -> Event | None:
         """Give the next event; None at the end. Raises what broke the stream."""
-        while not self._arriving:
-            if self._over:
+        while True:
+            at = self._arriving[0][0] if self._arriving else None
+            if at is not None and at <= self._loop.time():
+                return self._arriving.popleft()[1]
+            if at is None and self._over:
                 if self._failure is not None:
                     raise self._failure
                 return None
-            self._waiting = self._loop.create_future()
-            await self._waiting
-        at, event = self._arriving[0]
-        if at > self._loop.time():
-            await asyncio.sleep(at - self._loop.time())
-        self._arriving.popleft()
-        return event
+            await self._woken(at)
+
+    async def _woken(self, at: float | None) -> None:
+        """Wait for news of the stream, at most until the next event arrives."""
+        waiting = self._waiting = self._loop.create_future()
+        timer = None if at is None else self._loop.call_at(at, settle, waiting)
+        try:
+            await waiting
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None

@@ -21,6 +21,8 @@ class Weather:
 
     def __init__(self, faults: Faults, *, watch_list: bool = True) -> None:
         self.faults = faults
+        self.is_calm = faults == Faults()
+        """Whether nothing goes wrong by itself."""
         self.down = False
         self.watch_list = watch_list
         # A dictionary is a set in the order of arrival: whoever came first is told first.
@@ -48,3 +50,4 @@ class Weather:
         """Let everything go well from now on."""
         self.down = False
         self.faults = Faults()
+        self.is_calm = True

@@ -8,8 +8,9 @@
         .running(CalendarController, replicas=2)
         .at("6h", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
         .under(Severity.HEAVY)
-        .always(OnlyTheLeaderWrites(), StoresFollowTheServer())
-        .run("2d", seed=7)
+        .always(NothingIsOverwrittenUnseen, StoresFollowTheServer)
+        .settling("10m")
+        .run("1d", seed=7)
     )
 
     assert outcome.object("Calendar", "holidays")["status"]["nextDates"] == ["2026-12-25"]
@@ -23,6 +24,7 @@ from springtide.simulator.scenario.actions import (
     create,
     delete,
     edit,
+    find,
     lose,
     pause,
     restart_server,
@@ -38,6 +40,7 @@ from springtide.simulator.scenario.invariants import (
 )
 from springtide.simulator.scenario.outcome import Outcome
 from springtide.simulator.scenario.scenario import Scenario
+from springtide.simulator.scenario.seeds import play
 
 __all__ = [
     "Broken",
@@ -53,8 +56,10 @@ __all__ = [
     "create",
     "delete",
     "edit",
+    "find",
     "lose",
     "pause",
+    "play",
     "restart_server",
     "scale",
 ]

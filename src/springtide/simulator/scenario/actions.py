@@ -14,26 +14,18 @@ from typing import Any, TypeAlias
 from springtide.cluster.errors import NotFound
 from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.api.catalogue import identity_of
-from springtide.simulator.world import NAMESPACES, World
+from springtide.simulator.newcomers import DEFAULT_NAMESPACE, USER, admit
+from springtide.simulator.world import World
 
 Action: TypeAlias = Callable[[World], Awaitable[None]]
-
-USER = "user"
-DEFAULT_NAMESPACE = "default"
 
 
 def create(*objects: Object, because: str = "") -> Action:
     """A user creates objects, and the namespaces that they name where there are none."""
 
     async def act(world: World) -> None:
-        write = Write(USER, because)
         for item in objects:
-            resource = world.resource(item["kind"], item["apiVersion"])
-            namespace = item["metadata"].get("namespace", "") or DEFAULT_NAMESPACE if resource.namespaced else ""
-            if namespace and world.server.find(identity_of(NAMESPACES), Key("", namespace)) is None:
-                world.server.create(NAMESPACES, {"metadata": {"name": namespace}}, write)
-            world.server.create(resource, item, write, namespace=namespace)
+            admit(world.server, item, because)
 
     return act
 
@@ -104,10 +96,19 @@ def compact() -> Action:
 
 
 def lose(node: str) -> Action:
-    """A node stops answering: its kubelet says nothing any more."""
+    """A node stops answering: its kubelet says nothing any more, until it is found again."""
 
     async def act(world: World) -> None:
         world.lose_node(node)
+
+    return act
+
+
+def find(node: str) -> Action:
+    """A lost node answers again."""
+
+    async def act(world: World) -> None:
+        world.find_node(node)
 
     return act
 

@@ -37,6 +37,9 @@ class Invariant:
     def wrote(self, world: World, written: Written) -> None:
         """Judge a write that has just taken effect."""
 
+    def opened(self, world: World, process: str, selection: Selection, store: Store[Any]) -> None:
+        """Take note of a store that a process has made."""
+
     def stepped(self, world: World, process: str, selection: Selection, store: Store[Any], key: Key | None) -> None:
         """Judge a store of a process after a change of one key, or (None) of any number of them."""
 
@@ -81,6 +84,10 @@ class OnlyTheLeaderWrites(Invariant):
         return sent.manager in self._managers and sent.sender != self._holder
 
 
+_JUDGED_BY_THE_SERVER = ("create/binding", "create/eviction")
+"""Writes that are right or wrong whatever else has changed, and that the server itself refuses where they are wrong."""
+
+
 class NothingIsOverwrittenUnseen(Invariant):
     """No process changes an object in a state that it has not read: that is how updates are lost.
 
@@ -93,7 +100,9 @@ class NothingIsOverwrittenUnseen(Invariant):
         if old is None or not isinstance(sent, Sent) or written.resource.kind == "Event":
             return
         met = old["metadata"]["resourceVersion"]
-        if sent.precondition.version != met and not (written.verb == "delete" and sent.precondition.uid):
+        if written.verb in _JUDGED_BY_THE_SERVER or (written.verb == "delete" and sent.precondition.uid):
+            return
+        if sent.precondition.version != met:
             msg = (
                 f"{written.verb} of {written.resource.kind} {written.key} by {sent.sender} was computed from version "
                 f"{sent.precondition.version or 'nothing'} and has overwritten version {met}"
@@ -119,12 +128,14 @@ class StoresFollowTheServer(Invariant):
         """Remember every version of every object: the server forgets them."""
         self._history.note(written.resource, written.key, written.revision, written.new)
 
+    def opened(self, world: World, process: str, selection: Selection, store: Store[Any]) -> None:  # noqa: ARG002
+        """Expect the store to arrive."""
+        self._stores.append((process, selection, store))
+
     def stepped(self, world: World, process: str, selection: Selection, store: Store[Any], key: Key | None) -> None:
         """Compare what changed, or everything, with what the server had at that version."""
-        before = self._versions.get(store)
-        if before is None:
-            self._stores.append((process, selection, store))
-        elif store.version < before:
+        before = self._versions.get(store, 0)
+        if store.version < before:
             msg = f"the store of {selection} in {process} went back from version {before} to {store.version}"
             raise Broken(msg)
         self._versions[store] = store.version
@@ -132,10 +143,13 @@ class StoresFollowTheServer(Invariant):
             self._compare(world, process, selection, store, each, store.version)
 
     def end(self, world: World) -> None:
-        """Compare the stores of everybody who is still there with the server as it is."""
-        alive = [process.identity for process in world.processes if process.alive]
+        """Compare the stores of everybody who is still there with the server as it is, if the world has calmed down."""
+        alive = [process.identity for process in world.processes if process.alive and world.weather.is_calm]
         for process, selection, store in self._stores:
             if process in alive:
+                if not store.synced:
+                    msg = f"the store of {selection} in {process} was never filled"
+                    raise Broken(msg)
                 for key in self._keys(selection, store):
                     self._compare(world, process, selection, store, key, world.server.revision)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from springtide.cluster.resources import Key, Object
-from springtide.simulator.api.catalogue import identity_of
-from springtide.simulator.scenario.actions import DEFAULT_NAMESPACE
+from springtide.cluster.resources import Object
 from springtide.simulator.trace import Entry
 from springtide.simulator.world import World
 
@@ -29,11 +27,8 @@ class Outcome:
 
     def object(self, kind: str, name: str, *, namespace: str = "") -> Object:
         """Give an object as it was at the end; raises `NotFound`."""
-        resource = self.world.resource(kind)
-        return self.world.server.get(
-            resource, Key((namespace or DEFAULT_NAMESPACE) if resource.namespaced else "", name)
-        )
+        return self.world.object(kind, name, namespace=namespace)
 
     def objects(self, kind: str) -> list[Object]:
         """Give all objects of a kind, in all namespaces, in the order of their keys."""
-        return [item for _, item in self.world.server.objects(identity_of(self.world.resource(kind)))]
+        return self.world.objects(kind)

@@ -5,11 +5,10 @@ Scenarios are values: every word gives a new one, so that tests can share a begi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from springtide.apis.crds import Flavour, all_crds
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.instants import parse_instant
 from springtide.cluster.controller import Cached, Controller
@@ -20,11 +19,14 @@ from springtide.cluster.reflector import ReflectorSettings
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Store
 from springtide.quantity import parse_span
+from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers
+from springtide.simulator.behaviours.autoscaling.metrics import Scripted, Steps
 from springtide.simulator.faults.profile import Faults, Severity
 from springtide.simulator.processes import Incarnation, Main
 from springtide.simulator.scenario.actions import Action, create
 from springtide.simulator.scenario.invariants import Broken, Invariant
 from springtide.simulator.scenario.outcome import Outcome
+from springtide.simulator.scenario.stacks import Stacks
 from springtide.simulator.scenario.stores import WatchedStore
 from springtide.simulator.time import VirtualClock, run
 from springtide.simulator.trace import Entry
@@ -34,6 +36,7 @@ T = TypeVar("T")
 
 _LINES_OF_A_FAILURE = 12
 _CALM_WATCH = 86_400
+_SMALL_PAGE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class _Replicas:
     name: str
     count: int
     mode: Mode
+    default_zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Scenario:
     faults: Faults = Faults()  # noqa: RUF009 - it is frozen
     invariants: tuple[Callable[[], Invariant], ...] = ()
     settle: int = 0
+    loads: tuple[tuple[str, str, str], ...] = ()
+    tolerated: tuple[type[BaseException], ...] = ()
     listener: Callable[[Entry], None] | None = None
 
     def given(self, *objects: Object) -> Scenario:
@@ -81,9 +87,11 @@ class Scenario:
         replicas: int = 1,
         name: str = "springtide",
         mode: Mode = Mode.ACT,
+        default_zone: str = "UTC",
     ) -> Scenario:
         """Run controllers, in so many processes (`springtide-0`, …); with more than one, they elect a leader."""
-        return replace(self, replicas=(*self.replicas, _Replicas(controllers, name, replicas, mode)))
+        group = _Replicas(controllers, name, replicas, mode, default_zone)
+        return replace(self, replicas=(*self.replicas, group))
 
     def running_program(self, name: str, main: Main) -> Scenario:
         """Run a process of any other kind, under the same faults."""
@@ -93,6 +101,10 @@ class Scenario:
         """Let the cluster itself do something: nodes, workloads, scheduling; nothing ever happens to these."""
         return replace(self, behaviours=(*self.behaviours, *behaviours))
 
+    def measuring(self, metric: str, steps: Mapping[str, str]) -> Scenario:
+        """Let HorizontalPodAutoscalers measure a load that all pods share: `{"0s": "1", "30m": "2500m"}` by time."""
+        return replace(self, loads=(*self.loads, *((metric, when, load) for when, load in steps.items())))
+
     def at(self, when: str, *actions: Action) -> Scenario:
         """Let something happen at a time."""
         return replace(self, events=(*self.events, *(_Event(parse_span(when), action) for action in actions)))
@@ -100,6 +112,9 @@ class Scenario:
     def every(self, period: str, *actions: Action) -> Scenario:
         """Let something happen again and again, the first time after one period."""
         seconds = parse_span(period)
+        if not seconds:
+            msg = f"{period!r} between two events is no time at all, expected at least 1s"
+            raise ValueError(msg)
         return replace(self, events=(*self.events, *(_Event(seconds, action, seconds) for action in actions)))
 
     def under(self, faults: Faults | Severity) -> Scenario:
@@ -108,11 +123,19 @@ class Scenario:
 
     def always(self, *invariants: Callable[[], Invariant]) -> Scenario:
         """Demand something of every step; an invariant is made anew for every run."""
+        for made in invariants:
+            if isinstance(made, Invariant):
+                msg = f"{type(made).__name__} would serve all runs at once, expected the class or what makes one"
+                raise TypeError(msg)
         return replace(self, invariants=(*self.invariants, *invariants))
 
     def settling(self, span: str) -> Scenario:
         """End all faults and events before the end, so that everything can come to rest; part of the duration."""
         return replace(self, settle=parse_span(span))
+
+    def tolerating(self, *failures: type[BaseException]) -> Scenario:
+        """Let a process go on although it has logged such a failure with its stack; any other ends the scenario."""
+        return replace(self, tolerated=(*self.tolerated, *failures))
 
     def told_to(self, listener: Callable[[Entry], None]) -> Scenario:
         """Tell somebody of every entry of the trace as it is made."""
@@ -120,11 +143,27 @@ class Scenario:
 
     def run(self, duration: str, *, seed: int = 0) -> Outcome:
         """Play it; raises `Broken` where an invariant does not hold, and whatever a process failed with."""
-        start = parse_instant(self.start)
-        return run(lambda clock: self._play(clock, parse_span(duration), seed), start=start)
+        start, length = parse_instant(self.start), parse_span(duration)
+        self._check_times(duration, length)
+        return run(lambda clock: self._play(clock, length, seed), start=start)
+
+    def _check_times(self, duration: str, length: int) -> None:
+        """Refuse what could never happen: a test would pass, and show nothing."""
+        if self.settle >= length:
+            msg = f"a run of {duration} has no time for anything before it settles, for {self.settle} s"
+            raise ValueError(msg)
+        late = [event.after for event in self.events if event.after > length - self.settle]
+        if late:
+            msg = f"something is to happen after {late[0]} s, but a run of {duration} ends"
+            raise ValueError(f"{msg}, or settles, after {length - self.settle} s")
 
     async def _play(self, clock: VirtualClock, duration: int, seed: int) -> Outcome:
         world = World(start=clock.start, seed=seed, faults=self.faults, listener=self.listener)
+        with Stacks(world.fail, self.tolerated):
+            return await self._play_in(world, duration)
+
+    async def _play_in(self, world: World, duration: int) -> Outcome:
+        clock, seed = world.clock, world.seed
         judges = [invariant() for invariant in self.invariants]
         try:
             await self._set_up(world, judges)
@@ -136,7 +175,7 @@ class Scenario:
                 world.calm()
             await world.until(clock.start + duration)
             for judge in judges:
-                judge.end(world)
+                _put(lambda judge, world: judge.end(world), judge, world)
         except Broken as broken:
             raise Broken(self._account(world, seed, str(broken))) from None
         except Exception as failure:
@@ -147,7 +186,6 @@ class Scenario:
         return Outcome(world, seed)
 
     async def _set_up(self, world: World, judges: list[Invariant]) -> None:
-        world.install(all_crds(Flavour.EXTENDED))
         for judge in judges:
             judge.begin(world)
         world.observe(_judged(world, lambda judge, written: judge.wrote(world, written), judges))
@@ -155,7 +193,7 @@ class Scenario:
         world.begin()
         await create(*self.objects)(world)
         if self.behaviours:
-            world.run_beside(_behaving(world, self.behaviours))
+            world.run_beside(_behaving(world, _measured(self.behaviours, self.loads, world.clock.start)))
         for group in self.replicas:
             for number in range(group.count):
                 world.add_process(f"{group.name}-{number}", _managing(world, group, judges))
@@ -176,7 +214,10 @@ def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
             def stepped(judge: Invariant, step: tuple[Store[Any], Key | None]) -> None:
                 judge.stepped(world, incarnation.identity, cached.selection, *step)
 
-            return WatchedStore(cached, _judged(world, stepped, judges))
+            store = WatchedStore(cached, _judged(world, stepped, judges))
+            for judge in judges:
+                judge.opened(world, incarnation.identity, cached.selection, store)
+            return store
 
         transport, clock, random = incarnation.transport, incarnation.clock, incarnation.random
         elected = (
@@ -189,16 +230,42 @@ def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
             random=random,
             leadership=elected,
             mode=group.mode,
-            settings=ManagerSettings() if world.disturbed else _calm(),
+            settings=replace(_settings(world), default_zone=group.default_zone),
             make_store=make_store,
         ).run()
 
     return main
 
 
+def _settings(world: World) -> ManagerSettings:
+    """Read in pages of two where things may go wrong, in half of the worlds: a few objects then take many pages."""
+    if not world.disturbed:
+        return _calm()
+    size = _SMALL_PAGE if world.random("page size").random() < 0.5 else ReflectorSettings().page_size
+    return ManagerSettings(reflector=ReflectorSettings(page_size=size))
+
+
 def _calm() -> ManagerSettings:
     """Let watches last: they are begun anew to spread clients over servers, and here is one, which never tires."""
     return ManagerSettings(reflector=ReflectorSettings(shortest_watch=_CALM_WATCH, longest_watch=_CALM_WATCH))
+
+
+def _measured(
+    behaviours: tuple[type[Controller], ...], loads: tuple[tuple[str, str, str], ...], start: int
+) -> tuple[type[Controller], ...]:
+    """Give the same behaviours, of which autoscalers read these loads."""
+    if not loads:
+        return behaviours
+    script = Scripted(
+        loads={
+            metric: Steps.of(*((start + parse_span(when), load) for one, when, load in loads if one == metric))
+            for metric, _, _ in loads
+        }
+    )
+    return tuple(
+        type(one.__name__, (one,), {"metrics": script}) if one is HorizontalPodAutoscalers else one
+        for one in behaviours
+    )
 
 
 async def _behaving(world: World, behaviours: tuple[type[Controller], ...]) -> None:
@@ -215,12 +282,21 @@ def _judged(world: World, ask: Callable[[Invariant, T], None], judges: list[Inva
     def observe(observed: T) -> None:
         try:
             for judge in judges:
-                ask(judge, observed)
+                _put(ask, judge, observed)
         except Exception as failure:
             # Not raised here: this is in the middle of a verb or a process, which would take it for an answer.
             world.fail(failure)
 
     return observe
+
+
+def _put(ask: Callable[[Invariant, T], None], judge: Invariant, observed: T) -> None:
+    """Put a question to one judge, whose verdict says whose it is."""
+    try:
+        ask(judge, observed)
+    except Broken as broken:
+        msg = f"{type(judge).__name__}: {broken}"
+        raise Broken(msg) from None
 
 
 async def _happen(world: World, event: _Event, last: int) -> None:
