@@ -115,14 +115,99 @@ def test_manifests_with_errors_are_not_simulated(run: Run, tmp_path: Path) -> No
     assert "nothing was simulated" in result.stderr
 
 
-def test_what_the_server_refuses_is_told_in_its_words(run: Run, tmp_path: Path) -> None:
+def test_everything_that_the_server_refuses_is_told_in_its_words_and_nothing_is_traced(
+    run: Run, tmp_path: Path
+) -> None:
     file = tmp_path / "refused.yaml"
-    file.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: UPPER}\nspec: {ports: [{port: 80}]}\n")
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: NAME}\nspec: {ports: [{port: 80}]}\n"
+    file.write_text("---\n".join(service.replace("NAME", name) for name in ("UPPER", "fine", "MORE")))
 
-    result = run("simulate", file)
+    result = run("simulate", file, "-o", "json")
 
     assert result.exit_code == 1
-    assert 'Service "UPPER" is invalid: metadata.name' in result.stderr
+    assert result.stdout == ""
+    first, second, last = result.stderr.splitlines()
+    assert first.startswith(f'{file}:1: error: Service "UPPER" is invalid: metadata.name')
+    assert second.startswith(f'{file}:11: error: Service "MORE" is invalid: metadata.name')
+    assert last == "nothing was simulated: the API server refuses what is told above"
+
+
+def test_kinds_that_nobody_knows_or_acts_on_are_noted(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "folder.yaml"
+    file.write_text(
+        "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}\n---\n"
+        "{apiVersion: springtide.dev/v1alpha1, kind: NodeClass, metadata: {name: machines},\n"
+        "  spec: {provider: simulated}}\n---\n"
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n"
+    )
+
+    result = run("simulate", file, "--for", "1h")
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        f"note: {file}:1: Ingress web (networking.k8s.io/v1): the cluster has no such kind, skipped",
+        "note: nothing acts on NodeClass yet: such objects are stored, judged and left alone",
+    ]
+
+
+def test_objects_without_a_zone_are_in_the_default_one(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "calendar.yaml"
+    file.write_text(CALENDAR.replace("timeZone: Europe/Berlin, ", ""))
+
+    result = run(
+        *("simulate", file, "--from", "2026-12-23", "--for", "3d", "-o", "json", "--default-timezone", "Asia/Tokyo")
+    )
+
+    active = [entry for entry in _lines(result.stdout) if "status.conditions[Active].status" in entry.get("change", {})]
+    assert [entry["at"] for entry in active] == ["2026-12-23T15:00:00Z", "2026-12-24T15:00:00Z"]
+
+
+def test_a_controller_that_fails_ends_the_simulation(run: Run, calendar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("springtide.controllers.calendar.decide", fail)
+
+    result = run("simulate", calendar, "--from", "2026-12-23T00:00:00Z", "--for", "1d", "-o", "json")
+
+    assert result.exit_code == 1
+    assert _lines(result.stdout)[-1]["complete"] is False
+    assert "KeyError: 'a bug'" in result.stderr
+    assert "--from 2026-12-23T00:00:00Z --for 86400s --faults none --seed 0" in result.stderr
+
+
+def test_text_tells_what_is_worth_telling(run: Run, tmp_path: Path) -> None:
+    """Events take one line, a condition that appears is told in words, and a lease by whose it is."""
+    file = tmp_path / "pod.yaml"
+    file.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
+
+    result = run("simulate", file, "--for", "5m")
+
+    assert (
+        "    status.conditions[PodScheduled]: False, Unschedulable: no nodes available to schedule pods"
+        in result.stdout
+    )
+    assert "count" not in result.stdout
+
+
+@pytest.mark.parametrize("moment", ["9999-12-30", "9999-12-31T23:59:59Z"])
+def test_a_simulation_cannot_go_beyond_the_calendar(run: Run, calendar: Path, moment: str) -> None:
+    result = run("simulate", calendar, "--from", moment, "--for", "7d")
+
+    assert result.exit_code == 2
+    assert "would end after the year 9999" in result.stderr
+
+
+def test_other_encodings_than_utf_8_are_no_obstacle(calendar: Path) -> None:
+    springtide = [sys.executable, "-c", "from springtide.cli import main; main()"]
+    for output in ("text", "json"):
+        result = subprocess.run(
+            [*springtide, "simulate", calendar, "--from", "2026-12-23", "--for", "2d", "-o", output],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert (b"False -> True" in result.stdout) is (output == "text")
 
 
 def test_what_cannot_be_read_is_told(run: Run, tmp_path: Path) -> None:

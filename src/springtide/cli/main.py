@@ -62,6 +62,7 @@ def main(ctx: click.Context) -> None:
     Start here:
       springtide check manifests/              every problem, with a fix
       springtide preview schedule.yaml         what it will do this week
+      springtide simulate manifests/           the real controllers, a virtual week
       springtide explain-budget pool.yaml --nodes 40 --disrupting drifted=3
     """
     if "NO_COLOR" in os.environ:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+import traceback
 
 import click
 
 from springtide.almanac import load_zone
-from springtide.apis.canonical import canonical_text
+from springtide.almanac.civil import DAY, LAST_DAY
 from springtide.apis.fields import Context
 from springtide.apis.forecast import format_instant
-from springtide.apis.objects import members_of
-from springtide.apis.yaml import Document, read
 from springtide.cli.arguments import SpanType, default_timezone_option, files_argument, parse_moment
 from springtide.cli.findings import examine
 from springtide.cli.inputs import Source, read_inputs
 from springtide.cli.screen import show_problem
+from springtide.cli.traces import Teller
 
 _INTERRUPTED = 130
 
@@ -60,7 +58,7 @@ def command(
 
     \b
       springtide simulate calendar.yaml --for 30d
-      springtide simulate manifests/ --from 2026-12-20 --for 2w -o json | jq -c 'select(.actor == "user" | not)'
+      springtide simulate manifests/ --from 2026-12-20 --for 2w -o json | jq -c 'select(.actor != "user")'
       springtide simulate manifests/ --faults heavy --seed 7
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of
@@ -68,55 +66,86 @@ def command(
     Exit codes: 0 fine; 1 a manifest has errors or is refused; 2 something unreadable; 130 ended early.
     """
     begins = parse_moment(start, load_zone(default_timezone), "--from")
-    sources, unread = read_inputs(paths)
-    found = examine(sources, unread, Context(now=begins, default_zone=default_timezone))
-    for problem in found.problems:
-        show_problem(problem, err=True)
-    if found.exit_code(strict=False):
-        click.echo("nothing was simulated: `springtide check` and `springtide convert` help to mend this", err=True)
-        raise SystemExit(found.exit_code(strict=False))
-    raise SystemExit(_simulate(list(_objects(sources)), begins, length, seed, faults, output))
+    if begins + length > (LAST_DAY + 1) * DAY:
+        raise click.BadParameter("the simulation would end after the year 9999", param_hint="--for")
+    teller = Teller(output, begins, length)
+    try:
+        sources, unread = read_inputs(paths)
+        found = examine(sources, unread, Context(now=begins, default_zone=default_timezone))
+        for problem in found.problems:
+            show_problem(problem, err=True)
+        code = found.exit_code(strict=False)
+        if code:
+            click.echo("nothing was simulated: `springtide check` and `springtide convert` help to mend this", err=True)
+        else:
+            code = _simulate(sources, teller, begins, length, seed, faults, default_timezone)
+    except KeyboardInterrupt:
+        teller.end(complete=False)
+        code = _INTERRUPTED
+    raise SystemExit(code)
 
 
-def _objects(sources: list[Source]) -> Iterator[dict[str, Any]]:
-    """Give what the manifests mean, as a cluster would get it."""
-    for source in sources:
-        for document in read(canonical_text(source.text).text):
-            if isinstance(document, Document) and document.value is not None:
-                yield from (value for _, value in members_of(document.value))
-
-
-def _log_bugs_only() -> None:
-    """Keep quiet about what goes wrong in the simulated world; a failure of our own code has a stack to show."""
-    handler = logging.StreamHandler()
-    handler.addFilter(lambda record: record.exc_info is not None)
-    logger = logging.getLogger("springtide")
-    logger.handlers[:] = [handler]
-    logger.propagate = False
-
-
-def _simulate(objects: list[dict[str, Any]], begins: int, length: int, seed: int, faults: str, output: str) -> int:
+def _simulate(
+    sources: list[Source], teller: Teller, begins: int, length: int, seed: int, faults: str, default_zone: str
+) -> int:
     try:
         from springtide.cli.worlds import simulated
     except ModuleNotFoundError as missing:
         click.echo(f"simulating needs more packages ({missing.name}): pip install 'springtide[embedded]'", err=True)
         return 1
-    from springtide.cli.traces import Teller
-    from springtide.cluster.errors import ApiError
-
-    _log_bugs_only()
-    teller = Teller(output, begins, length)
-    scenario = simulated(objects, start=format_instant(begins), faults=faults, listener=teller.tell)
-    scenario = scenario.every(f"{max(60, length // 200)}s", teller.progress)
-    complete = False
+    objects = _staged(sources, begins)
+    if objects is None:
+        return 1
+    _log_nothing()
+    scenario = simulated(
+        objects, start=format_instant(begins), faults=faults, default_zone=default_zone, listener=teller.tell
+    )
     try:
         with teller:
-            scenario.run(f"{length}s", seed=seed)
-            complete = True
-    except KeyboardInterrupt:
-        pass
-    except ApiError as refused:
-        click.echo(f"error: {refused.message}", err=True)
+            scenario.every(f"{max(60, length // 200)}s", teller.progress).run(f"{length}s", seed=seed)
+    except BrokenPipeError:
+        raise
+    except Exception:
+        traceback.print_exc()
+        teller.end(complete=False)
+        again = f"--from {format_instant(begins)} --for {length}s --faults {faults} --seed {seed}"
+        click.echo(f"this is a bug of Springtide; the same files show it again with {again}", err=True)
         return 1
-    teller.end(complete=complete)
-    return 0 if complete else _INTERRUPTED
+    teller.end(complete=True)
+    return 0
+
+
+def _staged(sources: list[Source], now: int) -> list[dict[str, object]] | None:
+    """Give the objects for the cluster in order, with notes about those that do nothing; None if one is refused."""
+    from springtide.cli.staging import stage
+    from springtide.cli.worlds import without_actor
+    from springtide.simulator.newcomers import refusals
+
+    staging = stage(sources)
+    for placed in staging.unknown:
+        api_version, _ = placed.kind
+        _note(f"{placed.file}:{placed.line}: {placed.told} ({api_version}): the cluster has no such kind, skipped")
+    refused = refusals([placed.value for placed in staging.objects], now)
+    for value, answer in refused:
+        placed = next(placed for placed in staging.objects if placed.value is value)
+        severity = click.style("error", fg="red", bold=True)
+        click.echo(f"{placed.file}:{placed.line}: {severity}: {answer.message}", err=True)
+    if refused:
+        click.echo("nothing was simulated: the API server refuses what is told above", err=True)
+        return None
+    if idle := without_actor(placed.kind[1] for placed in staging.objects):
+        _note(f"nothing acts on {', '.join(idle)} yet: such objects are stored, judged and left alone")
+    if any(placed.kind[1] == "HorizontalPodAutoscaler" for placed in staging.objects):
+        _note("nothing is measured in a simulation: a HorizontalPodAutoscaler finds no metrics")
+    return [placed.value for placed in staging.objects]
+
+
+def _note(text: str) -> None:
+    click.echo(click.style(f"note: {text}", dim=True), err=True)
+
+
+def _log_nothing() -> None:
+    """Keep quiet about what goes wrong in the simulated world: what counts is in the trace, or ends it."""
+    logger = logging.getLogger("springtide")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from springtide.apis.forecast import format_instant
 from springtide.cli.screen import speaks_unicode
-from springtide.simulator.trace import Entry
-from springtide.simulator.world import World
 
-_DULL = ("lastTransitionTime", "observedGeneration", "lastUpdateTime", "lastHeartbeatTime")
+if TYPE_CHECKING:
+    from springtide.simulator.trace import Entry
+    from springtide.simulator.world import World
+
+_DULL = ("lastTransitionTime", "observedGeneration", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime")
 """Ends of paths that change whenever something else does: people need not read them."""
+_TOLD_ELSEWHERE = {"Lease": ("spec.acquireTime", "spec.leaseTransitions", "spec.leaseDurationSeconds")}
+"""Paths that say once more what another path of the same kind says."""
 _LONGEST_VALUE = 100
 
 
@@ -33,7 +39,7 @@ class Teller:
         self._bar: Any = None
 
     def __enter__(self) -> Teller:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not _is_pipe(sys.stdout):
             from rich.console import Console
             from rich.progress import Progress
 
@@ -52,9 +58,12 @@ class Teller:
 
     def tell(self, entry: Entry) -> None:
         """Print one entry."""
-        self._told += 1
         self._reached = max(self._reached, entry.at)
-        self._print(self._encoder.encode(entry.as_json()).decode() if self._json else _told(entry))
+        if self._json:
+            self._write_json(entry.as_json())
+        elif (text := _told(entry)) is not None:
+            self._told += 1
+            self._write(text)
 
     async def progress(self, world: World) -> None:
         """Show how far it is; an action of the scenario, done now and then."""
@@ -65,34 +74,66 @@ class Teller:
     def end(self, *, complete: bool) -> None:
         """Print the last line: whether this is the whole story."""
         end = format_instant(self._begins + self._length if complete else self._reached)
+        changes = f"{self._told} change{'' if self._told == 1 else 's'}"
         if self._json:
-            click.echo(self._encoder.encode({"end": end, "complete": complete}).decode())
+            self._write_json({"end": end, "complete": complete})
         elif complete:
-            click.echo(f"{end}  the end: {self._told} changes")
+            self._write(f"{end}  the end: {changes}")
         else:
-            click.echo(f"{end}  stopped here: {self._told} changes so far, the rest was not simulated")
+            self._write(f"{end}  stopped here: {changes} so far, the rest was not simulated")
 
-    def _print(self, text: str) -> None:
+    def _write_json(self, line: dict[str, Any]) -> None:
+        # JSON is UTF-8, whatever the encoding of the terminal.
+        click.echo(self._encoder.encode(line))
+
+    def _write(self, text: str) -> None:
         if self._progress is not None and sys.stdout.isatty():
-            self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._progress.console.out(text, highlight=False)
         else:
-            click.echo(text)
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            click.echo(text.encode(encoding, errors="replace").decode(encoding))
 
 
-def _told(entry: Entry) -> str:
-    """Write an entry for people: who did what, then every change on a line of its own, then why."""
+def _is_pipe(stream: Any) -> bool:
+    """Tell whether somebody reads along, perhaps on the same terminal: a bar would run through what they show."""
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _told(entry: Entry) -> str | None:
+    """Write an entry for people: who did what, then every change on a line of its own, then why; None: not worth it."""
     named = f"{entry.namespace}/{entry.name}" if entry.namespace else entry.name
-    lines = [f"{format_instant(entry.at)}  {entry.kind} {named}: {entry.verb} by {entry.actor}"]
+    at = format_instant(entry.at)
+    if entry.kind == "Event":
+        return _told_event(entry, at)
     arrow = "→" if speaks_unicode() else "->"
+    lines = []
     for path, (old, new) in entry.change.items():
-        if entry.verb == "create" or not path.endswith(_DULL):
-            values = _value(new) if old is None else f"{_value(old)} {arrow} {_value(new)}"
-            lines.append(f"    {path}: {values}")
+        if path in _TOLD_ELSEWHERE.get(entry.kind, ()) or (entry.verb != "create" and path.endswith(_DULL)):
+            continue
+        values = _value(new) if old is None else f"{_value(old)} {arrow} {_value(new)}"
+        lines.append(f"    {path}: {values}")
+    if not lines and entry.change:
+        return None
     if entry.because:
         lines.append(f"    because {entry.because}")
-    return "\n".join(lines)
+    return "\n".join([f"{at}  {entry.kind} {named}: {entry.verb} by {entry.actor}", *lines])
+
+
+def _told_event(entry: Entry, at: str) -> str | None:
+    """Write an event as `kubectl get events` does; that it happened once more is not told."""
+    parts = {path: new for path, (_, new) in entry.change.items()}
+    if entry.verb != "create":
+        return None
+    about = parts.get("involvedObject") or {}
+    return f"{at}  Event on {about.get('kind')} {about.get('name')}: {parts.get('reason')}: {parts.get('message')}"
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, dict) and {"type", "status"} <= value.keys():
+        told = [value["status"], *(value[part] for part in ("reason", "message") if value.get(part))]
+        return f"{told[0]}, {': '.join(told[1:])}" if told[1:] else str(told[0])
     text = "gone" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."

@@ -1,0 +1,123 @@
+"""What of some manifests goes into a simulated cluster, and in which order.
+
+People name the folders that they have: custom objects stand before their CRDs, namespaces after what is in them,
+objects are dumps of a live cluster, and some kinds are nobody's business here. `kubectl apply` of such a folder works
+at the second or third try; a simulation has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.apis.canonical import canonical_text
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.yaml import Document, read
+from springtide.cli.inputs import Source
+from springtide.simulator.api import builtin
+
+_FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "LimitRange", "ResourceQuota")
+"""Kinds that others lean on, in the order in which they are needed."""
+_OF_ANOTHER_CLUSTER = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An object, and where it was written."""
+
+    file: str
+    line: int
+    value: dict[str, Any]
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The `apiVersion` and kind."""
+        return str(self.value.get("apiVersion", "")), str(self.value.get("kind", ""))
+
+    @property
+    def told(self) -> str:
+        """What the object is, in words."""
+        return f"{self.value.get('kind')} {self.value['metadata'].get('name', '')}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """What goes into the cluster, in order; and what does not."""
+
+    objects: tuple[Placed, ...]
+    unknown: tuple[Placed, ...]
+
+
+def stage(sources: Iterable[Source]) -> Staging:
+    """Put the objects of manifests in order, as their canonical form; of two with one name the last one counts."""
+    named: dict[tuple[str, ...], Placed] = {}
+    for number, placed in enumerate(_placed(sources)):
+        metadata = placed.value["metadata"]
+        name = metadata.get("name") or f"generated {number}"
+        group = placed.kind[0].rpartition("/")[0]
+        named[group, placed.kind[1], metadata.get("namespace") or "default", name] = placed
+    ours = {definition["metadata"]["name"] for definition in all_crds(Flavour.EXTENDED)}
+    wanted = [placed for placed in named.values() if not _is_installed(placed, ours)]
+    known = _served(wanted)
+    staged = sorted((placed for placed in wanted if placed.kind in known), key=_turn)
+    return Staging(tuple(staged), tuple(placed for placed in wanted if placed.kind not in known))
+
+
+def _placed(sources: Iterable[Source]) -> Iterator[Placed]:
+    for source in sources:
+        lines = [document.first_line for document in read(source.text) if isinstance(document, Document)]
+        meant = [document for document in read(canonical_text(source.text).text) if isinstance(document, Document)]
+        for position, document in enumerate(meant):
+            # Mending moves lines, and may part documents that had run together.
+            line = lines[position] if len(lines) == len(meant) else document.first_line
+            for value in _members(document.value):
+                if isinstance(value, dict) and isinstance(value.get("metadata"), dict):
+                    yield Placed(source.name, line, _fresh(value))
+
+
+def _members(value: Any) -> Iterator[Any]:
+    """Give the objects of a document: itself, or the members of a list, which need not say their kind."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(value.get("items"), list):
+        yield value
+        return
+    implied = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for item in value["items"]:
+        yield {**implied, **item} if isinstance(item, dict) else item
+
+
+def _fresh(value: dict[str, Any]) -> dict[str, Any]:
+    """Take from an object what only the cluster that it was read from knows."""
+    metadata = {name: part for name, part in value["metadata"].items() if name not in _OF_ANOTHER_CLUSTER}
+    return {**value, "metadata": metadata}
+
+
+def _is_installed(placed: Placed, ours: set[str]) -> bool:
+    return placed.kind[1] == "CustomResourceDefinition" and placed.value["metadata"].get("name") in ours
+
+
+def _served(placed: Iterable[Placed]) -> set[tuple[str, str]]:
+    """Give the kinds that the cluster knows: built-in ones, ours, and those that the manifests define."""
+    known = {(kind.resource.api_version, kind.resource.kind) for kind in builtin.kinds()}
+    defined = [one.value for one in placed if one.kind[1] == "CustomResourceDefinition"]
+    for definition in (*all_crds(Flavour.EXTENDED), *defined):
+        spec = definition.get("spec") or {}
+        for version in spec.get("versions") or ():
+            if version.get("served"):
+                known.add((f"{spec.get('group')}/{version.get('name')}", (spec.get("names") or {}).get("kind", "")))
+    return known
+
+
+def _turn(placed: Placed) -> int:
+    kind = placed.kind[1]
+    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
