@@ -88,9 +88,12 @@ def test_accepted(item: Object) -> None:
         ),
         pytest.param(pod(affinity=[]), ["spec.affinity: Invalid value: []: must be of type object"], id="wrong-object"),
         pytest.param(
-            pod() | {"metadata": {"name": "p", "labels": {"a": 1}}},
-            ["metadata.labels[a]: Invalid value: 1: must be of type string"],
-            id="wrong-label",
+            pod() | {"metadata": {"name": "p", "ownerReferences": [{"kind": 1, "name": "o", "uid": "u"}]}},
+            [
+                "metadata.ownerReferences[0].apiVersion: Required value",
+                "metadata.ownerReferences[0].kind: Invalid value: 1: must be of type string",
+            ],
+            id="wrong-owner",
         ),
         pytest.param(
             thing("ResourceQuota", spec={"hard": {"cpu": "much"}}),

@@ -72,10 +72,17 @@ def shown(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
 
+_HEAD = frozenset({"apiVersion", "kind", "metadata"})
+"""What the server has looked at before it asks about a kind; of the metadata only owners have a structure below."""
+
+
 def misfits(value: Object, old: Object | None, structure: TypeNode) -> tuple[Cause, ...]:
     """Find wrong types, and required fields that are not there; what a status lacks is nobody's fault."""
     causes: list[Cause] = []
-    _judge_fields(value, old, structure, (), causes, True)
+    body = {name: part for name, part in value.items() if name not in _HEAD}
+    if "ownerReferences" in value["metadata"]:
+        body["metadata"] = value["metadata"]
+    _judge_fields(body, old, structure, (), causes, True)
     return tuple(causes)
 
 
@@ -124,7 +131,8 @@ def _judge_fields(value: Object, old: Any, node: Node, path: _Path, causes: list
             _judge(entry, known.get(name), fields[name], (path, name), causes, complete and name != STATUS)
     if not complete:
         return
-    causes.extend(required(_spelt((path, name))) for name in node.required if _is_empty(value.get(name)))
+    if node.required:
+        causes.extend(required(_spelt((path, name))) for name in node.required if _is_empty(value.get(name)))
     for name in node.present if isinstance(node, TypeNode) else ():
         if value.get(name) is None:
             _judge_fields({}, None, fields[name], (path, name), causes, True)
