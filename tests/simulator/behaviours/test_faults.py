@@ -24,6 +24,7 @@ from springtide.simulator.faults.profile import Faults, Severity
 from springtide.simulator.scenario.actions import edit, scale
 from springtide.simulator.scenario.invariants import Broken, Invariant, NobodyChangesWhatIsShared, StoresFollowTheServer
 from springtide.simulator.scenario.scenario import Scenario
+from springtide.simulator.scenario.seeds import play
 from springtide.simulator.world import World
 
 
@@ -110,7 +111,8 @@ STORY = (
 
 @pytest.mark.parametrize("seed", range(4))
 def test_everything_runs_in_the_end(seed: int) -> None:
-    world = STORY.under(HARD).run("2h", seed=seed).world
+    (outcome,) = play(STORY.under(HARD), "2h", [seed])
+    world = outcome.world
     up = Counter(pod_app(pod) for pod in everything(world, PODS) if is_up(pod))
     assert up == {"web": 4, "db": 3, "agent": 3}
     ended = Counter(pod["status"]["phase"] for pod in everything(world, PODS) if pod_app(pod) == "work")
@@ -140,7 +142,7 @@ LOSSES = (
 
 @pytest.mark.parametrize("seed", range(3))
 def test_everything_runs_again_when_the_nodes_are_back(seed: int) -> None:
-    outcome = LOSSES.running(*behaviours.ALL, name="kubernetes").run("90m", seed=seed)
+    (outcome,) = play(LOSSES.running(*behaviours.ALL, name="kubernetes"), "90m", [seed])
     assert any("lost" in field for entry in outcome.trace if entry.kind == "Node" for field in entry.change)
     pods = everything(outcome.world, PODS)
     assert Counter(pod_app(pod) for pod in pods if is_up(pod)) == {"web": 12, "db": 3, "agent": 5}

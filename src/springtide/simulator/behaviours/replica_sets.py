@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -79,9 +80,9 @@ class _Replicas(Controller):
     resource: ClassVar[Resource]
     workers = 4
 
+    @abstractmethod
     def selector(self, item: Object) -> Object:
         """Give the selector, in the way that ReplicaSets write it."""
-        raise NotImplementedError
 
     async def reconcile(self, key: Key, now: int) -> Again | None:
         """Make or delete as many pods as it takes, and tell the count."""
