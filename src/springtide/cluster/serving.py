@@ -1,0 +1,125 @@
+"""Serves an ASGI application on a port of this process, with or without TLS, for as long as a block of code lasts.
+
+The webhooks, the metrics and the embedded API server are all served so. It binds to loopback unless told otherwise,
+leaves signals to whoever runs the process, and takes port 0 as "any that is free".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from springtide.cluster.certificates import Pair
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+LOOPBACK = "127.0.0.1"
+_IDLE_SECONDS = 75
+"""How long a connection is kept that nobody uses; longer than the pools of most clients keep theirs."""
+
+
+class ServingFailed(Exception):
+    """The address cannot be had; the message says why."""
+
+
+class TlsIdentity:
+    """What a server proves itself with; it can be replaced while the server runs."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.replace(pair)
+
+    def replace(self, pair: Pair) -> None:
+        """Show another certificate, to whoever connects from now on."""
+        # The ssl module reads certificates from files only; the folder is readable by nobody else.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "pair.pem"
+            path.touch(0o600)
+            path.write_bytes(pair.key + pair.certificate)
+            self.context.load_cert_chain(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that is up."""
+
+    host: str
+    port: int
+    secure: bool
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
+
+
+@asynccontextmanager
+async def serving(
+    app: ASGIApp,
+    *,
+    host: str = LOOPBACK,
+    port: int = 0,
+    identity: TlsIdentity | None = None,
+    grace: int = 2,
+) -> AsyncIterator[Serving]:
+    """Serve an application within the block; when it is left, requests that are under way get `grace` seconds."""
+    listener = _bound(host, port)
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=grace,
+        reset_contextvars=True,
+    )
+    config.load()
+    config.ssl = identity.context if identity is not None else None
+    server = _Quiet(config)
+    running = asyncio.create_task(server.serve(sockets=[listener]), name=f"serving {host}")
+    try:
+        while not server.started and not running.done():
+            await asyncio.sleep(0.01)
+        if running.done():
+            await running
+        yield Serving(host, listener.getsockname()[1], identity is not None)
+    finally:
+        server.should_exit = True
+        await asyncio.wait((running,))
+
+
+class _Quiet(uvicorn.Server):
+    """A server among others in a process: signals are not its business."""
+
+    def capture_signals(self) -> Any:
+        """Leave the signals as they are."""
+        return nullcontext()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as failure:
+        listener.close()
+        raise ServingFailed(f"cannot listen on {host}:{port}: {failure.strerror}") from failure
+    return listener
