@@ -3,6 +3,7 @@
     ClusterError
     ├── ApiError                the server answered, and the answer is no
     │   ├── BadRequest          400  the request makes no sense: a selector, a patch, a name
+    │   ├── Unauthorized        401  the server does not know who we are
     │   ├── Forbidden           403  not allowed, or not now: a terminating namespace, a full quota
     │   ├── NotFound            404  there is no such object, or no such kind
     │   ├── MethodNotAllowed    405  the kind does not do this
@@ -24,7 +25,7 @@ Catch the narrowest one that you can answer. `ClusterError` is for the outermost
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 
@@ -35,6 +36,15 @@ class Cause:
     field: str
     message: str
     reason: str = "FieldValueInvalid"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an answer is about, as far as it says so: the object, and its kind or its plural."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
 
 
 class ClusterError(Exception):
@@ -53,21 +63,31 @@ class ApiError(ClusterError):
     reason: ClassVar[str] = "Unknown"
 
     def __init__(
-        self, message: str, *, causes: tuple[Cause, ...] = (), retry_after: float | None = None, reason: str = ""
+        self,
+        message: str,
+        *,
+        causes: tuple[Cause, ...] = (),
+        retry_after: float | None = None,
+        reason: str = "",
+        about: About | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.causes = causes
         self.retry_after = retry_after
+        self.about = about
         self.answered = reason or type(self).reason
         """The reason as the server spelt it, where one class stands for several."""
 
     def status(self) -> dict[str, Any]:
         """Write the error as the `Status` object that a server answers with."""
         details: dict[str, Any] = {}
+        if self.about is not None:
+            details |= {name: value for name, value in asdict(self.about).items() if value}
         if self.causes:
             details["causes"] = [
-                {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in self.causes
+                {"reason": cause.reason, "message": cause.message} | ({"field": cause.field} if cause.field else {})
+                for cause in self.causes
             ]
         if self.retry_after is not None:
             details["retryAfterSeconds"] = int(-(-self.retry_after // 1))
@@ -80,7 +100,7 @@ class ApiError(ClusterError):
             "reason": self.answered,
             "code": self.code,
         }
-        return status | ({"details": details} if details else {})
+        return status if not details and self.about is None else status | {"details": details}
 
 
 class BadRequest(ApiError):
@@ -88,6 +108,13 @@ class BadRequest(ApiError):
 
     code = 400
     reason = "BadRequest"
+
+
+class Unauthorized(ApiError):
+    """The server does not know who we are: credentials are missing, wrong or have run out."""
+
+    code = 401
+    reason = "Unauthorized"
 
 
 class Forbidden(ApiError):

@@ -1,0 +1,193 @@
+"""One exchange with a server: a request goes out, an answer comes in, and nothing is tried twice.
+
+What aiohttp, the ssl module and the operating system raise ends here; above, there are `ClusterError`s only.
+"""
+
+from __future__ import annotations
+
+import socket
+from base64 import b64encode
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from time import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from springtide import __version__
+from springtide.cluster.errors import ConnectionLost, RequestTimeout, ServerError
+from springtide.cluster.http.answers import error_of
+from springtide.cluster.http.credentials import Proof
+from springtide.cluster.http.parcel import Parcel
+from springtide.cluster.http.proxies import on_loopback
+from springtide.cluster.http.server_access import Access
+from springtide.cluster.http.settings import HttpSettings
+from springtide.cluster.http.tls import TlsContexts
+from springtide.cluster.http.warnings import Warnings
+
+JSON = "application/json"
+_PLAIN = "identity"
+_BUFFER = 256 * 1024
+"""Bytes of an answer that are read ahead, about; many small steps cost more than few large ones."""
+_MOST_OF_AN_ERROR = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, as often as it is sent."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    accept: str = JSON
+    seconds: float | None = None
+    """For the request and its whole answer."""
+    silence: float | None = None
+    """Seconds within which something must come."""
+
+
+class Wire:
+    """The connections to one server: a pool for requests, and one apart for watches."""
+
+    def __init__(self, access: Access, settings: HttpSettings) -> None:
+        host = urlsplit(access.server).hostname or ""
+        self._access = access
+        self._settings = settings
+        self._contexts = TlsContexts(access.trust)
+        self._warnings = Warnings()
+        self._headers = CIMultiDict(access.headers)
+        self._headers["User-Agent"] = f"springtide/{__version__} ({settings.component})"
+        # On this machine compressing takes longer than sending.
+        self._encoding = "gzip" if access.compress and not on_loopback(host) else _PLAIN
+        self._way: dict[str, Any] = {}
+        if access.proxy:
+            proxy = URL(access.proxy)
+            self._way = {"proxy": proxy.with_user(None), "proxy_headers": _proof_for(proxy)}
+            if not access.server.startswith("https:"):
+                # There is no tunnel to ask for: the request itself goes to the proxy.
+                self._headers.extend(_proof_for(proxy))
+        self._requests = self._session(settings.connections)
+        self._watches = self._session(0)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._requests.close()
+        await self._watches.close()
+
+    async def exchange(self, request: Request, proof: Proof, parcel: Parcel | None = None) -> bytes:
+        """Send a request and read the whole answer; `ApiError` where it is no."""
+        async with self._answer(self._requests, request, proof, parcel, self._encoding) as answer:
+            return await _body_of(answer, self._settings.largest)
+
+    @asynccontextmanager
+    async def stream(self, request: Request, proof: Proof) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request whose answer is read as it comes; compressed, it would come in blocks, and late."""
+        async with self._answer(self._watches, request, proof, None, _PLAIN) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def _answer(
+        self, session: aiohttp.ClientSession, request: Request, proof: Proof, parcel: Parcel | None, encoding: str
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        headers = self._headers.copy()
+        headers["Accept"] = request.accept
+        headers["Accept-Encoding"] = encoding
+        if proof.authorization:
+            headers["Authorization"] = proof.authorization
+        url = URL(self._access.server + request.path, encoded=True).update_query(request.query)
+        options: dict[str, Any] = dict(self._way)
+        if url.scheme == "https":
+            options["ssl"] = self._contexts.context(proof.certificate)
+            options["server_hostname"] = self._access.trust.server_name or None
+        with translated(request, self._access, parcel):
+            async with session.request(
+                request.method,
+                url,
+                headers=headers,
+                data=parcel,
+                timeout=aiohttp.ClientTimeout(
+                    total=request.seconds, sock_connect=self._settings.connect, sock_read=request.silence
+                ),
+                allow_redirects=False,
+                **options,
+            ) as answer:
+                self._warnings.hear(answer.headers.getall("Warning", ()))
+                if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+                    body = await _body_of(answer, _MOST_OF_AN_ERROR)
+                    raise error_of(answer.status, body, answer.headers, now=time())
+                yield answer
+
+    def _session(self, connections: int) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=connections, keepalive_timeout=self._settings.idle, socket_factory=_lively_socket
+        )
+        return aiohttp.ClientSession(
+            connector=connector, read_bufsize=_BUFFER, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+        )
+
+
+@contextmanager
+def translated(request: Request, access: Access, parcel: Parcel | None) -> Iterator[None]:
+    """Say in the words of `errors` what went wrong below."""
+    where = f"{request.method} {access.server}{request.path}"
+    try:
+        yield
+    except (aiohttp.ClientError, OSError) as failure:
+        if parcel is not None and parcel.refusal is not None:
+            raise parcel.refusal from None
+        if isinstance(failure, aiohttp.SocketTimeoutError):
+            raise ConnectionLost(f"{where}: nothing has come for {request.silence:g} seconds") from failure
+        if isinstance(failure, TimeoutError):
+            raise RequestTimeout(f"{where}: no answer in time") from failure
+        raise ConnectionLost(f"{where}: {_reason(failure, access)}") from failure
+
+
+def _reason(failure: Exception, access: Access) -> str:
+    if isinstance(failure, aiohttp.ClientConnectorCertificateError):
+        told = getattr(failure.certificate_error, "verify_message", "") or str(failure.certificate_error)
+        return f"the server's certificate is not trusted: {told}; {access.origin} says which authority is"
+    if isinstance(failure, aiohttp.ClientProxyConnectionError):
+        return f"cannot connect to the proxy {failure.host}:{failure.port}: {failure.os_error.strerror or failure}"
+    if isinstance(failure, aiohttp.ClientHttpProxyError):
+        return f"the proxy refuses with {failure.status} {failure.message}"
+    if isinstance(failure, aiohttp.ClientConnectorError):
+        return f"cannot connect: {failure.os_error.strerror or failure}"
+    if isinstance(failure, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    return f"the connection broke: {str(failure) or type(failure).__name__}"
+
+
+async def _body_of(answer: aiohttp.ClientResponse, largest: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in answer.content.iter_any():
+        size += len(part)
+        if size > largest:
+            raise ServerError(f"the answer is larger than {largest} bytes, and is not read")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _proof_for(proxy: URL) -> dict[str, str]:
+    """Give the header that proves to a proxy who we are."""
+    if proxy.user is None:
+        return {}
+    secret = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+    return {"Proxy-Authorization": f"Basic {secret}"}
+
+
+def _lively_socket(address: Any) -> socket.socket:
+    """Make a socket that notices within a minute or two that the other side has gone without a word."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    made.setblocking(False)
+    return made

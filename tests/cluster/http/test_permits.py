@@ -1,0 +1,169 @@
+"""The permit of a write is asked for when the connection stands, and nothing comes between it and the sending."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.cluster.http.certificates import Authority
+from tests.cluster.http.playing import PODS, Server, answers, connected, cuts, playing, pod, refuses
+
+from springtide.cluster.errors import ConnectionLost, NotLeader, NotSent
+from springtide.cluster.http import HttpTransport, Trust
+from springtide.cluster.port import Patch, Write
+from springtide.cluster.resources import Key
+
+WEB = Key("default", "web")
+Call = Callable[[HttpTransport, Write], Awaitable[Any]]
+WRITES = [
+    pytest.param(lambda t, write: t.create(PODS, pod("web"), write, namespace="default"), id="create"),
+    pytest.param(lambda t, write: t.patch(PODS, WEB, Patch.merge({"x": "y" * 300_000}), write), id="a large patch"),
+    pytest.param(lambda t, write: t.delete(PODS, WEB, write), id="delete"),
+]
+
+
+class Lease:
+    """A permit that runs out."""
+
+    def __init__(self, *, permits: int) -> None:
+        self.permits = permits
+        self.asked = 0
+
+    def permit(self) -> None:
+        self.asked += 1
+        if self.asked > self.permits:
+            raise NotLeader("the lease is lost")
+
+    def write(self) -> Write:
+        return Write("me", permit=self.permit)
+
+
+@pytest.mark.parametrize("call", WRITES)
+def test_a_write_without_permission_sends_nothing(call: Call) -> None:
+    async def play() -> None:
+        received: list[bytes] = []
+
+        async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            received.append(await reader.read())
+            writer.close()
+
+        async with await asyncio.start_server(listen, "127.0.0.1", 0) as listener:
+            async with connected(Server(port=listener.sockets[0].getsockname()[1])) as transport:
+                lease = Lease(permits=0)
+                with pytest.raises(NotLeader, match="the lease is lost"):
+                    await call(transport, lease.write())
+                await asyncio.sleep(0.02)
+            assert (received, lease.asked) == ([b""], 1)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("call", WRITES)
+def test_permission_is_asked_for_after_a_slow_handshake(call: Call) -> None:
+    """The lease is lost while TLS is still being spoken; the write must not leave."""
+    authority = Authority()
+
+    async def play() -> None:
+        lost = False
+
+        def permit() -> None:
+            if lost:
+                raise NotSent("too late")
+
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal lost
+            hello = await reader.read(65536)
+            await asyncio.sleep(0.05)
+            lost = True
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
+            inner_writer.write(hello)
+            await asyncio.gather(_pump(reader, inner_writer), _pump(inner_reader, writer))
+
+        async with playing(answers({}), tls=authority.serving("127.0.0.1")) as server:
+            async with await asyncio.start_server(relay, "127.0.0.1", 0) as slow:
+                reached = Server(port=slow.sockets[0].getsockname()[1], secure=True)
+                async with connected(reached, trust=Trust(authority.content)) as transport:
+                    with pytest.raises(NotSent, match="too late"):
+                        await call(transport, Write("me", permit=permit))
+                await asyncio.sleep(0.02)
+            assert lost
+            assert server.asked == []
+
+    asyncio.run(play())
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except (ConnectionError, ssl.SSLError):
+        pass
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("call", WRITES)
+def test_permission_is_asked_for_with_every_attempt(call: Call) -> None:
+    async def play() -> tuple[int, int]:
+        busy = refuses(429, "TooManyRequests", Retry_After="0")
+        async with playing(busy, answers({})) as server, connected(server) as transport:
+            lease = Lease(permits=1)
+            with pytest.raises(NotLeader):
+                await call(transport, lease.write())
+            return lease.asked, len(server.asked)
+
+    assert asyncio.run(play()) == (2, 1)
+
+
+@pytest.mark.parametrize("call", WRITES)
+def test_a_permitted_write_whose_connection_is_cut_is_not_sent_a_second_time(call: Call) -> None:
+    """The client library would send a DELETE again by itself."""
+
+    async def play() -> tuple[int, int]:
+        async with playing(cuts, answers({})) as server, connected(server) as transport:
+            lease = Lease(permits=9)
+            with pytest.raises(ConnectionLost):
+                await call(transport, lease.write())
+            return lease.asked, len(server.asked)
+
+    assert asyncio.run(play()) == (1, 1)
+
+
+def test_nothing_happens_between_the_permit_and_the_sending() -> None:
+    """Whoever is scheduled when the permit is given comes after the bytes have been handed to the socket."""
+
+    async def play() -> list[str]:
+        seen: list[str] = []
+        async with playing(answers({})) as server, connected(server) as transport:
+            await transport.get(PODS, WEB)
+
+            def permit() -> None:
+                seen.append("permit")
+                asyncio.get_running_loop().call_soon(lambda: seen.append(f"then {_unread(server.writers[0])}"))
+
+            await transport.delete(PODS, WEB, Write("me", permit=permit))
+        return seen
+
+    assert asyncio.run(play()) == ["permit", "then True"]
+
+
+def _unread(writer: asyncio.StreamWriter) -> bool:
+    """Tell whether bytes have arrived at the server's socket."""
+    return bool(select.select([writer.get_extra_info("socket").fileno()], [], [], 0)[0])
+
+
+def test_a_failure_of_the_permit_itself_is_not_hidden() -> None:
+    def permit() -> None:
+        raise LookupError("a bug")
+
+    async def play() -> None:
+        async with playing(answers({})) as server, connected(server) as transport:
+            with pytest.raises(LookupError, match="a bug"):
+                await transport.delete(PODS, WEB, Write("me", permit=permit))
+
+    asyncio.run(play())

@@ -1,0 +1,235 @@
+"""What is sent: paths, parameters, headers and bodies, for every method of the port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.cluster.http.playing import DEPLOYMENTS, NODES, PODS, Asked, answers, connected, playing, pod, streams
+
+from springtide import __version__
+from springtide.cluster.http import Given, HttpTransport, Known
+from springtide.cluster.port import Patch, PatchType, Precondition, Propagation, Write
+from springtide.cluster.resources import Key, Selection
+
+WRITE = Write("me", "because")
+DRY = Write("me", dry_run=True)
+WEB = Key("shop", "web")
+EXACT = Precondition(version="7", uid="u-7")
+Call = Callable[[HttpTransport], Awaitable[Any]]
+
+
+async def asked(call: Call, **access: Any) -> Asked:
+    async with playing(answers({"items": [], "metadata": {}})) as server, connected(server, **access) as transport:
+        await call(transport)
+    (only,) = server.asked
+    return only
+
+
+async def watched(transport: HttpTransport, selection: Selection, **options: Any) -> None:
+    async for _ in transport.watch(selection, **options):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("call", "method", "path", "query"),
+    [
+        pytest.param(lambda t: t.get(PODS, WEB), "GET", "/api/v1/namespaces/shop/pods/web", {}, id="get"),
+        pytest.param(lambda t: t.get(NODES, Key("", "n")), "GET", "/api/v1/nodes/n", {}, id="get without a namespace"),
+        pytest.param(
+            lambda t: t.get(DEPLOYMENTS, WEB, subresource="scale"),
+            "GET",
+            "/apis/apps/v1/namespaces/shop/deployments/web/scale",
+            {},
+            id="get a subresource of a group",
+        ),
+        pytest.param(
+            lambda t: t.get(PODS, Key("shop", "a/../b c?")),
+            "GET",
+            "/api/v1/namespaces/shop/pods/a%2F..%2Fb%20c%3F",
+            {},
+            id="get with an odd name",
+        ),
+        pytest.param(
+            lambda t: t.get(PODS, Key("..", "..")), "GET", "/api/v1/namespaces/%2E%2E/pods/%2E%2E", {}, id="dots"
+        ),
+        pytest.param(lambda t: t.fetch("/readyz?verbose=1"), "GET", "/readyz", {"verbose": "1"}, id="fetch"),
+        pytest.param(lambda t: t.list(Selection(PODS)), "GET", "/api/v1/pods", {}, id="list everything"),
+        pytest.param(
+            lambda t: t.list(Selection(PODS, "shop", "app=web,tier in (a, b)", "spec.nodeName=n&1"), limit=5),
+            "GET",
+            "/api/v1/namespaces/shop/pods",
+            {"labelSelector": "app=web,tier in (a, b)", "fieldSelector": "spec.nodeName=n&1", "limit": "5"},
+            id="list a selection",
+        ),
+        pytest.param(
+            lambda t: t.list(Selection(PODS), version="9"),
+            "GET",
+            "/api/v1/pods",
+            {"resourceVersion": "9", "resourceVersionMatch": "NotOlderThan"},
+            id="list not older than",
+        ),
+        pytest.param(
+            lambda t: t.list(Selection(PODS), version="9", exact=True),
+            "GET",
+            "/api/v1/pods",
+            {"resourceVersion": "9", "resourceVersionMatch": "Exact"},
+            id="list exactly",
+        ),
+        pytest.param(
+            lambda t: t.list(Selection(PODS), limit=2, continue_="a+b/=", version="9"),
+            "GET",
+            "/api/v1/pods",
+            {"limit": "2", "continue": "a+b/="},
+            id="the next page",
+        ),
+        pytest.param(
+            lambda t: t.create(PODS, {}, DRY, namespace="shop"),
+            "POST",
+            "/api/v1/namespaces/shop/pods",
+            {"fieldManager": "me", "dryRun": "All"},
+            id="create on trial",
+        ),
+        pytest.param(
+            lambda t: t.create(PODS, {}, WRITE, namespace="shop", name="web", subresource="eviction"),
+            "POST",
+            "/api/v1/namespaces/shop/pods/web/eviction",
+            {"fieldManager": "me"},
+            id="evict",
+        ),
+        pytest.param(
+            lambda t: t.patch(DEPLOYMENTS, WEB, Patch.apply({}, force=True), DRY, subresource="status"),
+            "PATCH",
+            "/apis/apps/v1/namespaces/shop/deployments/web/status",
+            {"fieldManager": "me", "force": "true", "dryRun": "All"},
+            id="apply by force",
+        ),
+        pytest.param(
+            lambda t: t.delete(PODS, WEB, WRITE), "DELETE", "/api/v1/namespaces/shop/pods/web", {}, id="delete"
+        ),
+    ],
+)
+def test_every_call_goes_to_its_path(call: Call, method: str, path: str, query: dict[str, str]) -> None:
+    found = asyncio.run(asked(call))
+
+    assert (found.method, found.path, found.query) == (method, path, query)
+
+
+@pytest.mark.parametrize(
+    ("options", "query"),
+    [
+        pytest.param({"version": "5", "timeout": 300}, {"resourceVersion": "5", "timeoutSeconds": "300"}, id="version"),
+        pytest.param({"timeout": 0.2}, {"timeoutSeconds": "1"}, id="a short time is not for ever"),
+        pytest.param(
+            {"initial_events": True},
+            {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"},
+            id="WatchList",
+        ),
+    ],
+)
+def test_a_watch_asks_for_bookmarks_and_more(options: dict[str, Any], query: dict[str, str]) -> None:
+    async def play() -> Asked:
+        async with playing(streams()) as server, connected(server) as transport:
+            await watched(transport, Selection(PODS, "shop", labels="a=b"), **options)
+        return server.asked[0]
+
+    found = asyncio.run(play())
+
+    always = {"watch": "true", "allowWatchBookmarks": "true", "labelSelector": "a=b"}
+    assert (found.path, found.query) == ("/api/v1/namespaces/shop/pods", always | query)
+
+
+@pytest.mark.parametrize(
+    ("patch", "body"),
+    [
+        pytest.param(
+            Patch.merge({"metadata": {"labels": {"a": "b"}}, "spec": {}}),
+            {"metadata": {"labels": {"a": "b"}, "resourceVersion": "7", "uid": "u-7"}, "spec": {}},
+            id="merge",
+        ),
+        pytest.param(
+            Patch(PatchType.STRATEGIC, {"spec": {}}),
+            {"spec": {}, "metadata": {"resourceVersion": "7", "uid": "u-7"}},
+            id="strategic, without metadata",
+        ),
+        pytest.param(
+            Patch.apply(pod("web")),
+            pod("web") | {"metadata": pod("web")["metadata"] | {"resourceVersion": "7", "uid": "u-7"}},
+            id="apply",
+        ),
+        pytest.param(
+            Patch.json({"op": "remove", "path": "/spec"}),
+            [
+                {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+                {"op": "test", "path": "/metadata/uid", "value": "u-7"},
+                {"op": "remove", "path": "/spec"},
+            ],
+            id="JSON",
+        ),
+    ],
+)
+def test_a_precondition_stands_in_the_body_of_the_patch_that_is_sent_and_not_in_the_callers(
+    patch: Patch, body: Any
+) -> None:
+    before = repr(patch)
+
+    found = asyncio.run(asked(lambda t: t.patch(PODS, WEB, patch, WRITE, precondition=EXACT)))
+
+    assert (found.json, found.headers["content-type"]) == (body, patch.type.value)
+    assert repr(patch) == before
+
+
+def test_a_deletion_says_everything_in_its_body() -> None:
+    found = asyncio.run(
+        asked(
+            lambda t: t.delete(PODS, WEB, DRY, precondition=EXACT, propagation=Propagation.FOREGROUND, grace_seconds=0)
+        )
+    )
+
+    assert found.json == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"resourceVersion": "7", "uid": "u-7"},
+        "propagationPolicy": "Foreground",
+        "gracePeriodSeconds": 0,
+        "dryRun": ["All"],
+    }
+
+
+def test_every_request_says_who_sends_it_and_on_whose_behalf() -> None:
+    headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
+
+    found = asyncio.run(
+        asked(lambda t: t.get(PODS, WEB), headers=headers, credentials=Known(token=Given(b" secret\n")))
+    )
+
+    assert found.headers["user-agent"] == f"springtide/{__version__} (springtide)"
+    assert found.headers["authorization"] == "Bearer secret"
+    assert (found.headers["impersonate-user"], found.headers["impersonate-group"]) == ("jane", "a, b")
+    assert found.headers["accept-encoding"] == "identity"
+
+
+def test_a_password_is_sent_as_one() -> None:
+    found = asyncio.run(asked(lambda t: t.get(PODS, WEB), credentials=Known(password=("jane", "pass:word"))))
+
+    assert found.headers["authorization"] == "Basic amFuZTpwYXNzOndvcmQ="
+
+
+def test_a_server_may_live_under_a_path() -> None:
+    found = asyncio.run(asked(lambda t: t.get(PODS, WEB), below="/clusters/one"))
+
+    assert found.path == "/clusters/one/api/v1/namespaces/shop/pods/web"
+
+
+def test_requests_share_a_connection_and_watches_have_their_own() -> None:
+    async def play() -> list[int]:
+        async with playing(answers({}), answers({}), streams(), answers({})) as server, connected(server) as transport:
+            await transport.get(PODS, WEB)
+            await transport.create(PODS, {}, WRITE, namespace="shop")
+            await watched(transport, Selection(PODS))
+            await transport.get(PODS, WEB)
+        return [request.connection for request in server.asked]
+
+    assert asyncio.run(play()) == [1, 1, 2, 1]
