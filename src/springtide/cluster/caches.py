@@ -84,6 +84,7 @@ class Caches:
                 reflector.relists,
                 reflector.last_contact,
                 "" if reflector.last_error is None else str(reflector.last_error),
+                reflector.last_event,
             )
             for reflector in self._reflectors
         )

@@ -63,6 +63,11 @@ class Permission:
     resource: Resource
     verbs: tuple[str, ...]
     subresource: str = ""
+    names: tuple[str, ...] = ()
+    """The only objects that the verbs are needed on; empty: all of them. `create` knows no names; `list` and `watch`
+    must select one object by its name."""
+    own_namespace: bool = False
+    """Whether they are needed only in the namespace that the process itself uses."""
 
 
 @dataclass(frozen=True, slots=True)

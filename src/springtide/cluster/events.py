@@ -16,6 +16,7 @@ from typing import Any
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.clock import Clock
+from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from springtide.cluster.event_correlation import (
     Correlator,
@@ -31,9 +32,10 @@ from springtide.cluster.origins import Origin
 from springtide.cluster.port import Patch, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource
 
-__all__ = ["EVENTS", "EventSink", "EventType", "Notice", "Recorder", "Subject", "normal", "warning"]
+__all__ = ["EVENTS", "PERMISSIONS", "EventSink", "EventType", "Notice", "Recorder", "Subject", "normal", "warning"]
 
 EVENTS = Resource("", "v1", "events", "Event")
+PERMISSIONS = (Permission(EVENTS, ("get", "create", "patch")),)
 QUEUED = 1000
 """How many events may wait to be sent; more are dropped."""
 TRIES = 12

@@ -35,6 +35,9 @@ class CacheHealth:
     """When the server last told anything, by the monotonic clock."""
     last_error: str
     """What went wrong last; empty when the server has told something since."""
+    last_event: float | None = None
+    """When the server last told of an object, by the monotonic clock: in a quiet cluster, long before it last told
+    anything."""
 
 
 @dataclass(slots=True)
@@ -47,9 +50,13 @@ class Health:
     errors: int = 0
     conflicts: int = 0
     """Writes refused because the object had changed: part of life, and no errors."""
+    retries: int = 0
+    """Keys that come again because of a failure, a conflict or a lease that ran out."""
     queued: int = 0
     delayed: int = 0
     unreadable: int = 0
     """Objects that its caches leave out, because no record can be made of them; it falls when they are mended."""
+    paused: int = 0
+    """Objects that people have paused one by one."""
     traffic: Traffic = field(default_factory=Traffic)
     last_error: str = ""

@@ -33,6 +33,7 @@ from typing import Any, Protocol
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.clock import Clock
+from springtide.cluster.controller import Permission
 from springtide.cluster.errors import ClusterError, Conflict, NotFound, NotLeader
 from springtide.cluster.origins import Origin
 from springtide.cluster.port import Patch, Transport, Write
@@ -40,6 +41,14 @@ from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.waiting import first_of
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+NAME = "springtide"
+"""The Lease of those who act."""
+OBSERVING = "-observe"
+"""What is added to the name for those who only observe."""
+PERMISSIONS = (
+    Permission(LEASES, ("create",), own_namespace=True),
+    Permission(LEASES, ("get", "patch"), names=(NAME, f"{NAME}{OBSERVING}"), own_namespace=True),
+)
 
 log = logging.getLogger(__name__)
 
@@ -84,9 +93,14 @@ class Term:
         self.deadline = float("-inf")
         self.ended = False
 
+    @property
+    def lasting(self) -> bool:
+        """Whether writes are let pass now."""
+        return not self.ended and self._clock.monotonic() < self.deadline
+
     def permit(self) -> None:
         """Let a write pass while we lead; raises `NotLeader` when we may not be the leader any more."""
-        if self.ended or self._clock.monotonic() >= self.deadline:
+        if not self.lasting:
             msg = f"{self._holder} does not hold the lease any more"
             raise NotLeader(msg)
 
@@ -156,7 +170,7 @@ class Leadership:
         identity: str,
         random: Random,
         namespace: str = "springtide-system",
-        name: str = "springtide",
+        name: str = NAME,
         timing: Timing | None = None,
     ) -> None:
         self.identity = identity
@@ -178,7 +192,7 @@ class Leadership:
     @property
     def leading(self) -> bool:
         """Whether writes are let pass now."""
-        return not self._term.ended and self._clock.monotonic() < self._term.deadline
+        return self._term.lasting
 
     @property
     def deadline(self) -> float:
@@ -191,7 +205,7 @@ class Leadership:
 
     def observe(self) -> None:
         """Take part in the election of those who only observe: it has a Lease of its own."""
-        self.key = Key(self.key.namespace, f"{self.key.name}-observe")
+        self.key = Key(self.key.namespace, f"{self.key.name}{OBSERVING}")
 
     async def acquire(self) -> Term:
         """Wait until the lease is ours; a new term begins."""

@@ -33,6 +33,7 @@ from springtide.cluster.port import Transport
 from springtide.cluster.post import Post, Workplace
 from springtide.cluster.reflector import ReflectorSettings
 from springtide.cluster.store import Store
+from springtide.cluster.telemetry import UNTOLD, Telemetry
 from springtide.cluster.waiting import first_of
 
 NAMESPACE = "springtide-system"
@@ -83,11 +84,13 @@ class Manager:
         namespace: str = NAMESPACE,
         settings: ManagerSettings = _DEFAULTS,
         make_store: Callable[[Cached], Store[Any]] = plain_store,
+        telemetry: Telemetry = UNTOLD,
     ) -> None:
         """Put the controllers together.
 
         Without `leadership` the process has no rival. `modes` are those of single controllers, by name. `make_store`
-        is for those who want to look on: it must make a store that behaves as any other.
+        and `telemetry` are for those who want to look on: a store must behave as any other, and nothing depends on who
+        is told.
         """
         _check_names(controllers, modes)
         self._transport = transport
@@ -117,6 +120,7 @@ class Manager:
             settings.backoff,
             settings.field_manager_prefix,
             settings.default_zone,
+            telemetry,
         )
         self._posts = [
             Post(
@@ -135,6 +139,7 @@ class Manager:
         if all(modes.get(kind.name, mode) is Mode.OBSERVE for kind in controllers):
             self._election.observe()
         self._recorder: Recorder | None = None
+        self._term: Term | None = None
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._running = False
@@ -170,6 +175,16 @@ class Manager:
         """Tell how the caches are doing."""
         return self._caches.health()
 
+    @property
+    def leading(self) -> bool:
+        """Whether this process is the one that acts, now."""
+        return self._term is not None and self._term.lasting
+
+    @property
+    def paused(self) -> bool:
+        """Whether people have paused everything."""
+        return self._switch.on
+
     async def _sync(self) -> None:
         """Wait until the caches are complete, within reason."""
         await first_of(self._caches.wait_synced(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
@@ -185,6 +200,7 @@ class Manager:
 
     async def _lead(self, term: Term) -> None:
         """Let all controllers work until the lease is lost or the manager is stopped."""
+        self._term = term
         sink = EventSink(self._transport, self._clock, permit=term.permit)
         self._recorder = Recorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
         holding = asyncio.ensure_future(self._hold())
@@ -204,6 +220,7 @@ class Manager:
                 if not task.cancelling():
                     task.cancel()
             self._recorder = None
+            self._term = None
         await asyncio.gather(*serving, sending, holding, return_exceptions=True)
 
     async def _wind_down(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from springtide.cluster.controller import Cached
+from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.errors import NotSent
 from springtide.cluster.origins import Origin
 from springtide.cluster.resources import Key, Resource, Selection, version_of
@@ -19,6 +19,7 @@ from springtide.cluster.store import Delta, Store
 ANNOTATION = "springtide.dev/paused"
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SWITCH_NAME = "springtide-pause"
+PERMISSIONS = (Permission(CONFIG_MAPS, ("list", "watch"), names=(SWITCH_NAME,), own_namespace=True),)
 
 
 class PauseMarks:
@@ -35,6 +36,11 @@ class PauseMarks:
 
     def __contains__(self, key: Key) -> bool:
         return key in self._paused
+
+    @property
+    def count(self) -> int:
+        """How many objects are paused."""
+        return len(self._paused)
 
     def origin(self, key: Key) -> Origin:
         """Give the paused object as it was read."""

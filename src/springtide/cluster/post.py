@@ -21,6 +21,7 @@ from springtide.cluster.pausing import PauseMarks, PauseSwitch
 from springtide.cluster.port import Transport
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Store
+from springtide.cluster.telemetry import Telemetry
 from springtide.cluster.tools import Tools
 from springtide.cluster.worker import Worker
 from springtide.cluster.workqueue import WorkQueue
@@ -37,6 +38,7 @@ class Workplace:
     backoff: Backoff
     field_manager_prefix: str
     default_zone: str
+    telemetry: Telemetry
 
 
 class Post:
@@ -105,6 +107,7 @@ class Post:
         queue = self._worker.queue if self._worker is not None else None
         self.health.queued = len(queue) if queue is not None else 0
         self.health.delayed = queue.delayed if queue is not None else 0
+        self.health.paused = self._marks.count
         self.health.unreadable = sum(len(store.unreadable) for store in self._stores.values())
         return self.health
 
@@ -155,6 +158,7 @@ class Post:
             clock=place.clock,
             marks=self._marks,
             switch=place.switch,
+            telemetry=place.telemetry,
         )
 
     def _listen(self, watch: Watch) -> None:

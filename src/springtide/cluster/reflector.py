@@ -91,6 +91,8 @@ class Reflector:
         self.store = store
         self.last_contact: float | None = None
         """When the server last told us anything, by the monotonic clock."""
+        self.last_event: float | None = None
+        """When the server last told us of an object, by the monotonic clock."""
         self.last_error: ClusterError | None = None
         """What went wrong last; None when the server has told us something since."""
         self.relists = 0
@@ -145,6 +147,8 @@ class Reflector:
                 self._contact()
                 if initial is None:
                     self._failures = 0
+                    if event.change is not Change.BOOKMARK:
+                        self.last_event = self.last_contact
                     self.store.apply(event)
                 elif event.change is not Change.BOOKMARK:
                     self._collect(initial, event)
@@ -217,6 +221,8 @@ class Reflector:
         if self.store.synced:
             self.relists += 1
         self.store.replace_records(records, version)
+        if records:
+            self.last_event = self.last_contact
         self._complete = True
         self._ask_for_newest = False
         self._last_read = self._clock.monotonic()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from time import perf_counter
 from typing import Any, cast
 
 from springtide.cluster.clock import Clock
@@ -15,10 +16,12 @@ from springtide.cluster.controller import Controller, Watch
 from springtide.cluster.errors import ApiError, ClusterError, Conflict, NotLeader, NotSent
 from springtide.cluster.events import normal
 from springtide.cluster.health import Health
+from springtide.cluster.logs import about
 from springtide.cluster.origins import Origin
 from springtide.cluster.pausing import ANNOTATION, PauseMarks, PauseSwitch
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta
+from springtide.cluster.telemetry import Result, Telemetry
 from springtide.cluster.tools import Tools
 from springtide.cluster.waiting import first_of
 from springtide.cluster.workqueue import Stopped, WorkQueue
@@ -40,6 +43,7 @@ class Worker:
         clock: Clock,
         marks: PauseMarks,
         switch: PauseSwitch,
+        telemetry: Telemetry,
     ) -> None:
         self.queue = queue
         self._controller = controller
@@ -51,6 +55,7 @@ class Worker:
         self._clock = clock
         self._marks = marks
         self._switch = switch
+        self._telemetry = telemetry
         self._told: dict[Key, Origin] = {}
         """Paused objects of which people were told."""
         self._workers: list[asyncio.Task[None]] = []
@@ -119,11 +124,14 @@ class Worker:
             except Stopped:
                 return
             try:
-                await self._handle(key)
+                with about(f"{self._resource.kind} {key}"):
+                    await self._handle(key)
             finally:
                 self.queue.done(key)
 
     async def _handle(self, key: Key) -> None:
+        began: float | None = None
+        result = Result.ERROR
         try:
             await self._caught_up()
             # Only now: a pause may have come while we waited.
@@ -131,39 +139,53 @@ class Worker:
                 self.queue.forget(key)
                 return
             self._health.reconciles += 1
+            began = perf_counter()
             again = await self._controller.reconcile(key, self._clock.now())
         except NotLeader as failure:
             # The end of the term stops us in a moment; if it was renewed at the last moment, the key is still there.
+            result = Result.NOT_SENT
             self._log.info("%s: %s", key, failure)
-            self.queue.add_failed(key)
+            self._retry(key)
         except NotSent as failure:
             # Everything is paused; the end of the pause brings the key again.
+            result = Result.NOT_SENT
             self._log.info("%s: %s", key, failure)
             self.queue.forget(key)
         except Conflict as failure:
+            result = Result.CONFLICT
             self._health.conflicts += 1
             self._log.info("%s: %s", key, failure)
-            self.queue.add_failed(key)
+            self._retry(key)
         except asyncio.CancelledError as failure:
             if _present_task().cancelling():
+                result = Result.STOPPED
                 raise
             # Not we are cancelled, but something that the reconcile waited for: its failure as any other.
             cancelled = RuntimeError("something that it waited for was cancelled")
             cancelled.__cause__ = failure
             self._failed(str(key), cancelled)
-            self.queue.add_failed(key)
+            self._retry(key)
         except Exception as failure:
             self._failed(str(key), failure)
-            if isinstance(failure, ApiError) and failure.retry_after:
-                self.queue.add_after(key, failure.retry_after)
-            else:
-                self.queue.add_failed(key)
+            self._retry(key, failure.retry_after if isinstance(failure, ApiError) else None)
         else:
+            result = Result.SUCCESS if again is None else Result.REQUEUE_AFTER
             self.queue.forget(key)
             if again is not None and again.at is not None:
                 self.queue.add_at(key, again.at)
             if again is not None and again.after is not None:
                 self.queue.add_after(key, again.after)
+        finally:
+            if began is not None:
+                self._telemetry.reconciled(self._health.name, perf_counter() - began, result)
+
+    def _retry(self, key: Key, after: float | None = None) -> None:
+        """Let a key come again: when the server has asked for it, else later with each failure in a row."""
+        self._health.retries += 1
+        if after:
+            self.queue.add_after(key, after)
+        else:
+            self.queue.add_failed(key)
 
     async def _caught_up(self) -> None:
         task = _present_task()

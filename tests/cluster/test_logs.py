@@ -1,0 +1,262 @@
+"""Logs for people in a terminal, and for machines everywhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.cluster.managed import Process, Stamper, stamper
+from tests.cluster.small_world import START, SmallWorld
+
+from springtide.cluster.controller import Again
+from springtide.cluster.logs import Format, about, configure
+from springtide.cluster.resources import Key
+from springtide.simulator.time import VirtualClock, run
+
+
+class Terminal(io.StringIO):
+    """A stream that people read."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Leave the logging of the process as it was."""
+    root, ours = logging.getLogger(), logging.getLogger("springtide")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
+    yield
+    logging.captureWarnings(False)
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def logged(stream: io.StringIO) -> list[dict[str, Any]]:
+    """Read JSON lines."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_machines_get_json_lines() -> None:
+    stream = io.StringIO()
+    configure(stream)
+    logging.getLogger("springtide.calendar").info("wrote %s", "it", extra={"attempts": 3, "node": "a b"})
+
+    (record,) = logged(stream)
+    assert list(record)[:4] == ["ts", "level", "logger", "controller"]
+    stamp = record.pop("ts")
+    assert len(stamp) == len("2026-01-05T00:00:00.000Z")
+    assert stamp.endswith("Z")
+    assert record == {
+        "level": "info",
+        "logger": "springtide.calendar",
+        "controller": "calendar",
+        "message": "wrote it",
+        "attempts": 3,
+        "node": "a b",
+    }
+
+
+@pytest.mark.usefixtures("plain")
+def test_people_get_lines_to_read() -> None:
+    stream = Terminal()
+    configure(stream)
+    with about("Calendar days"):
+        logging.getLogger("springtide.calendar").warning("wrote %s", "it", extra={"attempts": 3, "node": "a b"})
+
+    line = stream.getvalue()
+    assert line[24:] == ' WARNING calendar: wrote it object="Calendar days" attempts=3 node="a b"\n'
+
+
+@pytest.mark.parametrize(
+    ("stream", "wanted", "is_json"),
+    [
+        pytest.param(io.StringIO, Format.AUTO, True, id="a file"),
+        pytest.param(Terminal, Format.AUTO, False, id="a terminal"),
+        pytest.param(io.StringIO, Format.TEXT, False, id="a file, as text"),
+        pytest.param(Terminal, "json", True, id="a terminal, as JSON"),
+    ],
+)
+def test_the_format_follows_the_stream_unless_told(
+    stream: type[io.StringIO], wanted: Format | str, is_json: bool
+) -> None:
+    out = stream()
+    configure(out, format=wanted)
+    logging.getLogger("springtide.x").info("hello")
+    assert out.getvalue().startswith("{") is is_json
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        pytest.param(Terminal, {}, True, id="a terminal"),
+        pytest.param(Terminal, {"NO_COLOR": "1"}, False, id="people who want none"),
+        pytest.param(Terminal, {"NO_COLOR": ""}, True, id="an empty wish is none"),
+        pytest.param(Terminal, {"TERM": "dumb"}, False, id="a dumb terminal"),
+        pytest.param(io.StringIO, {}, False, id="a file"),
+    ],
+)
+def test_colours_are_for_terminals(
+    stream: type[io.StringIO], environment: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    out = stream()
+    configure(out, format="text")
+    logging.getLogger("springtide.x").error("hello")
+    assert ("\x1b[" in out.getvalue()) is coloured
+
+
+def test_a_stack_is_one_field() -> None:
+    stream = io.StringIO()
+    configure(stream)
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        logging.getLogger("springtide.x").exception("it failed")
+
+    (record,) = logged(stream)
+    assert record["message"] == "it failed"
+    assert record["error"].startswith("Traceback")
+    assert record["error"].endswith("ValueError: broken")
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_stack_stands_below_its_line() -> None:
+    stream = Terminal()
+    configure(stream)
+    try:
+        raise ValueError("broken\x1b[2J")
+    except ValueError:
+        logging.getLogger("springtide.x").exception("it failed")
+
+    first, *below = stream.getvalue().splitlines()
+    assert first.endswith("x: it failed")
+    assert all(line.startswith("    ") for line in below)
+    assert below[-1] == "    ValueError: broken\\x1b[2J"
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        pytest.param("a\nERROR forged", "a\\nERROR forged", id="a line that is none"),
+        pytest.param("a\x1b[31mb", "a\\x1b[31mb", id="a command to the terminal"),
+        pytest.param("a\x9b31mb", "a\\x9b31mb", id="another one"),
+        pytest.param("a\u2028b", "a\\u2028b", id="a separator of lines"),
+        pytest.param("a\udcffb", "a\\udcffb", id="half a character"),
+        pytest.param("grün ✓", "grün ✓", id="words"),
+    ],
+)
+def test_messages_cannot_forge_lines(message: str, shown: str) -> None:
+    """They quote what servers and people wrote; also as values of fields."""
+    stream = Terminal()
+    configure(stream)
+    logging.getLogger("springtide.x").info("%s", message, extra={"said": f"{message}"})
+    (line,) = stream.getvalue().splitlines()
+    assert f"x: {shown} said=" in line
+    assert line.count(shown) == 2
+
+
+def test_json_takes_anything() -> None:
+    """What is no text and no number comes as its words; nothing given as `extra` hides what a record says."""
+    stream = io.StringIO()
+    configure(stream)
+    extra = {"key": Key("ns", "a"), "half": "\udcff", "nothing": None, "level": "none", "ratio": float("nan")}
+    logging.getLogger("springtide.x").info("a\n\udcffb", extra=extra)
+    (record,) = logged(stream)
+    assert record["message"] == "a\n\\udcffb"
+    assert record["level"] == "info"
+    assert (record["key"], record["half"], record["nothing"], record["ratio"]) == ("ns/a", "\\udcff", None, None)
+
+
+@pytest.mark.parametrize(
+    ("logger", "level", "heard"),
+    [
+        pytest.param("springtide.x", logging.INFO, True, id="ours"),
+        pytest.param("springtide.x", logging.DEBUG, False, id="ours, in detail"),
+        pytest.param("uvicorn.error", logging.INFO, False, id="the server's chatter"),
+        pytest.param("asyncio", logging.WARNING, True, id="others when something is wrong"),
+    ],
+)
+def test_others_are_heard_when_something_is_wrong(logger: str, level: int, heard: bool) -> None:
+    stream = io.StringIO()
+    configure(stream, "info")
+    logging.getLogger(logger).log(level, "hello")
+    assert bool(stream.getvalue()) is heard
+
+
+def test_the_level_is_for_all_of_ours() -> None:
+    stream = io.StringIO()
+    configure(stream, "debug")
+    configure(stream, "error")
+    logging.getLogger("springtide.x").warning("hello")
+    logging.getLogger("other").warning("hello")
+    assert stream.getvalue() == ""
+
+
+def test_warnings_of_python_come_as_logs() -> None:
+    stream = io.StringIO()
+    configure(stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(False)
+        logging.captureWarnings(True)
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+    (record,) = logged(stream)
+    assert record["logger"] == "py.warnings"
+
+
+@pytest.mark.parametrize(
+    ("logger", "controller"),
+    [
+        pytest.param("springtide.calendar", "calendar", id="a controller"),
+        pytest.param("springtide.cluster.lease", None, id="a module"),
+        pytest.param("aiohttp.client", None, id="another library"),
+        pytest.param("springtide", None, id="the root of ours"),
+    ],
+)
+def test_controllers_are_known_by_their_loggers(logger: str, controller: str | None) -> None:
+    stream = io.StringIO()
+    configure(stream)
+    logging.getLogger(logger).error("hello")
+    (record,) = logged(stream)
+    assert record.get("controller") == controller
+
+
+def test_whatever_a_reconcile_logs_names_its_object() -> None:
+    """Side by side, each of two has its own; and what follows has none."""
+    stream = io.StringIO()
+    configure(stream)
+
+    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+        await asyncio.sleep(1)
+        logging.getLogger("springtide.somewhere.deep").info("done")
+        return None
+
+    async def main(clock: VirtualClock) -> None:
+        world = SmallWorld(clock)
+        world.config_map("a")
+        world.config_map("b")
+        process = Process(world, clock, stamper(reconcile=reconcile, workers=2))
+        await clock.sleep(5)
+        await process.manager.stop()
+        logging.getLogger("springtide.x").info("over")
+
+    run(main, start=START)
+    objects = [record.get("object") for record in logged(stream) if record["message"] in ("done", "over")]
+    assert objects == ["ConfigMap work/a", "ConfigMap work/b", None]

@@ -1,0 +1,211 @@
+"""What probes and Prometheus are answered, and what a process is not blamed for."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from random import Random
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge
+from starlette.applications import Starlette
+from tests.cluster.managed import Process, stamper
+from tests.cluster.small_world import START, SmallWorld
+from tests.metrics.asking import Answer, ask, asking
+
+from springtide.cluster.controller import Controller
+from springtide.cluster.errors import ConnectionLost, Forbidden
+from springtide.cluster.manager import Manager
+from springtide.cluster.resources import Key, Resource
+from springtide.cluster.tools import Tools
+from springtide.metrics import Finding, Metrics, caches_are_filled, holds, operations
+from springtide.simulator.time import VirtualClock, run
+
+FINE = holds("fact", lambda: True, otherwise="never said")
+BROKEN = holds("fact", lambda: False, otherwise="it is not so")
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "body"),
+    [
+        pytest.param("/healthz", 200, "ok", id="alive"),
+        pytest.param("/healthz?verbose", 200, "[+]ping ok\n[+]alive ok\nhealthz check passed\n", id="alive, in words"),
+        pytest.param(
+            "/readyz",
+            503,
+            "[+]ping ok\n[+]alive ok\n[-]ready failed: not yet\nreadyz check failed\n",
+            id="a failure is always told in words",
+        ),
+        pytest.param("/nothing", 404, "Not Found", id="elsewhere"),
+    ],
+)
+def test_health_is_told_as_kubernetes_tells_it(target: str, status: int, body: str) -> None:
+    app = operations(
+        CollectorRegistry(),
+        alive=[holds("alive", lambda: True, otherwise="")],
+        ready=[holds("ready", lambda: False, otherwise="not yet")],
+    )
+    answer = ask(app, target)
+    assert (answer.status, answer.text) == (status, body)
+
+
+@pytest.mark.parametrize(
+    ("alive", "ready", "healthz", "readyz"),
+    [
+        pytest.param(FINE, FINE, 200, 200, id="all is well"),
+        pytest.param(FINE, BROKEN, 200, 503, id="who is not ready is alive"),
+        pytest.param(BROKEN, FINE, 503, 503, id="who is not alive is not ready"),
+    ],
+)
+def test_being_ready_takes_more_than_being_alive(
+    alive: Callable[[], list[Finding]], ready: Callable[[], list[Finding]], healthz: int, readyz: int
+) -> None:
+    app = operations(CollectorRegistry(), alive=[alive], ready=[ready])
+    assert (ask(app, "/healthz").status, ask(app, "/readyz").status) == (healthz, readyz)
+
+
+def test_nothing_may_keep_an_answer_about_health() -> None:
+    assert ask(operations(CollectorRegistry()), "/readyz").headers["cache-control"] == "no-store"
+
+
+def test_only_reading_is_possible() -> None:
+    app = operations(CollectorRegistry())
+    assert [ask(app, path, method="POST").status for path in ("/metrics", "/healthz", "/readyz")] == [405, 405, 405]
+    assert ask(app, "/readyz", method="HEAD").status == 200
+
+
+def test_metrics_come_in_the_format_that_is_asked_for() -> None:
+    registry = CollectorRegistry()
+    Gauge("tide", "How high.", registry=registry).set(3)
+    app = operations(registry)
+    plain = ask(app, "/metrics")
+    assert plain.headers["content-type"].startswith("text/plain")
+    assert "tide 3.0" in plain.text
+
+    open_metrics = ask(app, "/metrics", accept="application/openmetrics-text; version=1.0.0")
+    assert open_metrics.headers["content-type"].startswith("application/openmetrics-text")
+    assert open_metrics.text.endswith("# EOF\n")
+
+    squeezed = ask(app, "/metrics", accept_encoding="gzip, deflate")
+    assert squeezed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(squeezed.body) == plain.body
+
+
+Story = Callable[[SmallWorld, VirtualClock], Awaitable[None]]
+
+
+def play(story: Story) -> None:
+    async def main(clock: VirtualClock) -> None:
+        await story(SmallWorld(clock), clock)
+
+    run(main, start=START)
+
+
+def application(manager: Manager, clock: VirtualClock) -> Starlette:
+    metrics = Metrics()
+    metrics.follow(manager, clock)
+    return operations(metrics.registry, ready=[caches_are_filled(manager)])
+
+
+async def readiness(app: Starlette) -> Answer:
+    assert (await asking(app, "/healthz")).status == 200
+    assert (await asking(app, "/metrics")).status == 200
+    return await asking(app, "/readyz")
+
+
+def test_a_process_is_ready_when_it_has_read_everything() -> None:
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamper())
+        app = application(process.manager, clock)
+        before = await readiness(app)
+        assert before.status == 503
+        assert "[-]cache configmaps[work] failed: not complete yet\n" in before.text
+        await clock.sleep(1)
+        assert (await readiness(app)).text == "ok"
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_replica_that_stands_by_is_ready() -> None:
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        first = Process(world, clock, stamper(), identity="first")
+        await clock.sleep(1)
+        second = Process(world, clock, stamper(), identity="second")
+        app = application(second.manager, clock)
+        await clock.sleep(5)
+        assert not second.manager.leading
+        assert (await readiness(app)).status == 200
+        await first.manager.stop()
+        await second.manager.stop()
+
+    play(story)
+
+
+def test_an_outage_of_the_api_server_makes_nobody_unready() -> None:
+    """Not even when it lasts for an hour, and the lease is lost."""
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamper(), identity="alone")
+        app = application(process.manager, clock)
+        await clock.sleep(1)
+
+        async def away(verb: str, resource: Resource, key: Key) -> None:
+            raise ConnectionLost("nobody answers")
+
+        process.line.before = away
+        process.line.flowing.clear()
+        for _ in range(60):
+            await clock.sleep(60)
+            assert (await readiness(app)).status == 200
+        assert not process.manager.leading
+        process.crash()
+        await asyncio.wait((process.task,))
+
+    play(story)
+
+
+def test_what_a_role_does_not_allow_is_told() -> None:
+    """A rollout to a version that lacks a verb stops there, and says why."""
+
+    class Denied:
+        """A server that lists nothing for us."""
+
+        async def list(self, *asked: object, **options: object) -> None:
+            raise Forbidden('configmaps is forbidden: User "us" cannot list resource "configmaps"')
+
+        async def watch(self, *asked: object, **options: object) -> object:
+            raise Forbidden('configmaps is forbidden: User "us" cannot watch resource "configmaps"')
+            yield
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        manager = Manager(Denied(), clock, [stamper()], random=Random(1))  # type: ignore[arg-type]
+        app = application(manager, clock)
+        running = asyncio.ensure_future(manager.run())
+        await clock.sleep(100)
+        answer = await readiness(app)
+        assert answer.status == 503
+        assert '[-]cache configmaps[work] failed: configmaps is forbidden: User "us" cannot watch' in answer.text
+        running.cancel()
+        await asyncio.wait((running,))
+
+    play(story)
+
+
+def test_a_controller_that_cannot_be_made_is_no_reason_to_restart_the_others() -> None:
+    def broken(self: Controller, tools: Tools) -> None:
+        raise ValueError("no settings")
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamper(__init__=broken))
+        app = application(process.manager, clock)
+        await clock.sleep(1)
+        assert process.manager.health()[0].state == "failed"
+        assert (await readiness(app)).status == 200
+        assert 'springtide_controller_state{controller="stamper",state="failed"} 1.0' in (
+            (await asking(app, "/metrics")).text
+        )
+        await process.manager.stop()
+
+    play(story)
