@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from springtide.apis import registry
-from springtide.apis.extensions import ANNOTATION_PATH, merge_extensions
+from springtide.apis.extensions import ANNOTATION_PATH
 from springtide.apis.fields import Context, View
+from springtide.apis.judging import judge
 from springtide.apis.kinds import Kind, Version
-from springtide.apis.problems import Path, Problem, earlier_path, error, has_errors, warning
-from springtide.apis.structure import check
+from springtide.apis.problems import Path, Problem, earlier_path, error, has_errors
 from springtide.apis.suggestions import nearest
 from springtide.apis.yaml import Document, Position, Unreadable, read_through
 
@@ -152,21 +152,9 @@ def _known(
     context: Context,
     places: dict[Problem, Position],
 ) -> LoadedObject:
-    kind, version = found
-    meant, problems = merge_extensions(value)
-    origins: dict[Path, Path] = {}
-    if version.lenient is not None:
-        reading = version.lenient(meant)
-        meant, origins = reading.value, reading.origins
-        problems += reading.problems
-    checked = check(meant, version.view, context, foreign=kind.builtin)
-    loaded = LoadedObject(document, root, kind, version, checked.value, checked.view, (), origins, places)
-    problems += (
-        msgspec.structs.replace(problem, path=loaded.written(problem.path))
-        for problem in (*checked.problems, *_placement(meant, kind))
-    )
-    misspelt = {right: loaded.written(wrong) for right, wrong in checked.misspelt.items()}
-    return replace(loaded, problems=(*places, *problems), origins={**origins, **misspelt})
+    judged = judge(value, *found, context)
+    problems = (*places, *judged.problems)
+    return LoadedObject(document, root, *found, judged.value, judged.view, problems, judged.origins, places)
 
 
 def head_of(value: dict[str, Any], key: str) -> str:
@@ -208,17 +196,6 @@ def _is_slip(api_version: str, versions: list[str]) -> bool:
     group = api_version.rpartition("/")[0]
     groups = [version.rpartition("/")[0] for version in versions]
     return not group or group in groups or nearest(group, groups) is not None
-
-
-def _placement(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:
-    metadata = value.get("metadata")
-    if not isinstance(metadata, dict):
-        return
-    if metadata.get("name") is None and metadata.get("generateName") is None:
-        yield error(("metadata", "name"), "is missing", "every object needs a name")
-    if kind.scope == "Cluster" and metadata.get("namespace") is not None:
-        hint = "remove `metadata.namespace`"
-        yield warning(("metadata", "namespace"), f"{kind.kind} objects are in no namespace: this is ignored", hint)
 
 
 def _exists(value: Any, path: Path) -> bool:

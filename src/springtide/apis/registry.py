@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from springtide.apis import core, karmada, karpenter, scheduled, springtide, xk8s
@@ -25,16 +24,12 @@ FIXES: dict[str, Callable[[dict[str, Any]], Reading]] = {
 """For each API group the repair of slips that can mean only one thing."""
 
 
-@cache
+_BY_HEAD = {(kind.api_version(version), kind.kind): (kind, version) for kind in KINDS for version in kind.versions}
+
+
 def find(api_version: str, kind: str) -> tuple[Kind, Version] | None:
     """Find a kind by exactly what an object says."""
-    group, _, version_name = api_version.rpartition("/")
-    for candidate in KINDS:
-        if candidate.group == group and candidate.kind == kind:
-            version = candidate.version(version_name)
-            if version is not None:
-                return candidate, version
-    return None
+    return _BY_HEAD.get((api_version, kind))
 
 
 def api_versions_of(kind: str) -> list[str]:

@@ -1,0 +1,175 @@
+"""Keeps the certificates of the webhooks, in every replica: one Secret, optimistic locking, no leader.
+
+Every replica does the same round: read the Secret, publish the bundle that stands in it, show its certificate, and
+take the next step if one is due. A step is a write that is conditional on what was read, so of several replicas that
+want the same step one succeeds, and the others read what it has done.
+
+To start anew with fresh keys, delete the Secret: the next round makes another, which is published before it is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from springtide.cluster.backoff import Backoff
+from springtide.cluster.certificates.making import Pair
+from springtide.cluster.certificates.rotation import Step, Terms, begin, decide, taken
+from springtide.cluster.certificates.state import State, Unsound, read_secret, secret_data
+from springtide.cluster.controller import Permission
+from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
+from springtide.cluster.port import Patch, Precondition, Transport, Write
+from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.serving import TlsIdentity
+
+SECRETS = Resource("", "v1", "secrets", "Secret")
+SECRET_NAME = "springtide-webhook-certificates"  # noqa: S105 - where the secret is, not what it is
+MANAGER = "springtide-webhooks"
+PERMISSIONS = (
+    Permission(SECRETS, ("get", "patch"), names=(SECRET_NAME,), own_namespace=True),
+    Permission(SECRETS, ("create",), own_namespace=True),
+)
+"""What a replica needs in its own namespace."""
+
+ROUND_SECONDS = 30.0
+"""How often everything is looked at; a bundle that somebody has overwritten is right again after this time."""
+_RETRIES = Backoff(first=0.2, longest=ROUND_SECONDS)
+_STEPS_AT_ONCE = 6
+"""How many steps may follow each other without a pause; more are never due, unless somebody undoes them."""
+
+log = logging.getLogger(__name__)
+
+
+def wall_time() -> int:
+    """Give the instant by the world's clock, which certificates live by whatever the cluster's is."""
+    return int(time.time())
+
+
+class Publisher(Protocol):
+    """Tells API servers which authorities to trust."""
+
+    async def published(self) -> bytes:
+        """Give the bundle that is published now; empty where there is none."""
+        ...
+
+    async def publish(self, bundle: bytes, newest: Callable[[], Awaitable[bytes]]) -> None:
+        """Make sure that a bundle is published, or the newest one where that has changed meanwhile."""
+        ...
+
+
+class CertificateKeeper:
+    """The certificates, as one replica keeps them."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        namespace: str,
+        names: Sequence[str],
+        publisher: Publisher,
+        now: Callable[[], int] = wall_time,
+        terms: Terms | None = None,
+        round_seconds: float = ROUND_SECONDS,
+    ) -> None:
+        self._transport = transport
+        self._key = Key(namespace, SECRET_NAME)
+        self._names = tuple(names)
+        self._publisher = publisher
+        self._now = now
+        self._terms = terms or Terms()
+        self._round_seconds = round_seconds
+        self._shown: Pair | None = None
+        self.ready = asyncio.Event()
+        """Set when API servers are told to trust what is shown."""
+
+    async def run(self, identity: TlsIdentity) -> None:
+        """Keep the certificates until cancelled; whatever goes wrong is tried again."""
+        failures = unsettled = 0
+        while True:
+            try:
+                settled = await self._round(identity)
+                failures = 0
+            except ClusterError as failure:
+                settled = False
+                failures += 1
+                log.warning("the certificates of the webhooks could not be looked at: %s", failure)
+            except Exception:
+                settled = False
+                failures += 1
+                log.exception("the certificates of the webhooks could not be kept")
+            unsettled = 0 if settled else unsettled + 1
+            if settled:
+                await asyncio.sleep(self._round_seconds)
+            elif (delay := _RETRIES.after(failures or unsettled - _STEPS_AT_ONCE)) > 0:
+                await asyncio.sleep(delay)
+
+    async def _round(self, identity: TlsIdentity) -> bool:
+        """Publish, show, and take a step; tell whether there was nothing to do."""
+        secret = await self._read()
+        state = self._state_of(secret)
+        if state is not None:
+            await self._publisher.publish(state.bundle, self._newest_bundle)
+            self._show(state.serving.pair, identity)
+        now = self._now()
+        step = decide(state, now, self._names, self._terms)
+        if step is Step.WAIT:
+            return True
+        if state is None or step is Step.BEGIN:
+            made = begin(now, self._names, self._terms, await self._publisher.published())
+        else:
+            made = taken(step, state, now, self._names, self._terms)
+        await self._write(secret, made, step)
+        return False
+
+    def _state_of(self, secret: Object | None) -> State | None:
+        try:
+            return None if secret is None else read_secret(secret)
+        except Unsound as failure:
+            log.warning("the Secret %s is not as we wrote it, and is made anew: %s", self._key, failure)
+            return None
+
+    def _show(self, pair: Pair, identity: TlsIdentity) -> None:
+        if pair != self._shown:
+            identity.replace(pair)
+            self._shown = pair
+        self.ready.set()
+
+    async def _newest_bundle(self) -> bytes:
+        state = self._state_of(await self._read())
+        if state is None:
+            raise Conflict(f"the Secret {self._key} has gone meanwhile")
+        return state.bundle
+
+    async def _read(self) -> Object | None:
+        try:
+            return await self._transport.get(SECRETS, self._key)
+        except NotFound:
+            return None
+
+    async def _write(self, secret: Object | None, state: State, step: Step) -> None:
+        """Write the next state, unless somebody else was faster; what counts then is what they have written."""
+        write = Write(MANAGER, f"the certificates of the webhooks: {step}")
+        data = secret_data(state)
+        try:
+            if secret is None:
+                body: Object = {
+                    "metadata": {"name": self._key.name, "namespace": self._key.namespace},
+                    "type": "Opaque",
+                    "data": data,
+                }
+                await self._transport.create(SECRETS, body, write, namespace=self._key.namespace)
+            else:
+                gone = dict.fromkeys(name for name in secret.get("data") or {} if name not in data)
+                await self._transport.patch(
+                    SECRETS,
+                    self._key,
+                    Patch.merge({"data": {**gone, **data}}),
+                    write,
+                    precondition=Precondition(version=secret["metadata"]["resourceVersion"]),
+                )
+        except (AlreadyExists, Conflict):
+            return
+        log.info("the certificates of the webhooks: %s", step)

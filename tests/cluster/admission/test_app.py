@@ -1,0 +1,321 @@
+"""The webhooks as they are served: every request gets an answer, in time, and never a 5xx."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+from starlette.types import ASGIApp
+from tests.apis.judging import CONTEXT
+from tests.apis.karpenter.samples import beta_pool, node_pool
+from tests.cluster.admission.asking import UID, conversion_review, review
+from tests.fuzz.mutations import mutated_tree
+
+from springtide.cluster.admission import app as admission
+from springtide.cluster.admission.app import admission_app
+from springtide.cluster.admission.reviews import MOST_BYTES
+from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.serving import serving
+
+PATHS = ("/validate", "/default", "/convert")
+
+
+async def ask(app: ASGIApp, path: str, *parts: bytes, method: str = "POST") -> tuple[int, bytes]:
+    """Send a request to the application itself; without parts the body never comes."""
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"timeout=5s",
+        "headers": [(b"content-type", b"application/json")],
+        "http_version": "1.1",
+        "scheme": "https",
+        "server": ("127.0.0.1", 443),
+        "client": ("127.0.0.1", 1),
+    }
+    waiting = list(parts)
+    status = 0
+    answer = b""
+
+    async def receive() -> dict[str, Any]:
+        if not waiting:
+            await asyncio.Event().wait()
+        part = waiting.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(waiting) or len(parts) > 1}
+
+    async def send(message: Any) -> None:
+        nonlocal status, answer
+        status = message.get("status", status)
+        answer += message.get("body", b"")
+
+    await app(scope, receive, send)
+    return status, answer
+
+
+def with_app(story: Callable[[ASGIApp], Awaitable[None]], *, patience: float = 30.0) -> None:
+    """Play a story with the application."""
+
+    async def main() -> None:
+        compute = ThreadCompute(2)
+        try:
+            await story(admission_app(compute, lambda: CONTEXT.now, patience=patience))
+        finally:
+            compute.close()
+
+    asyncio.run(main())
+
+
+def test_each_path_answers_its_kind_of_review() -> None:
+    async def story(app: ASGIApp) -> None:
+        refused = await ask(app, "/validate", review(node_pool({"budgets": [{"nodes": "many"}]})))
+        mended = await ask(app, "/default", review(node_pool({"budgets": [{"nodes": 5}]})))
+        converted = await ask(app, "/convert", conversion_review("karpenter.sh/v1", beta_pool()))
+
+        answers = [json.loads(body)["response"] for status, body in (refused, mended, converted) if status == 200]
+        assert [answer["uid"] for answer in answers] == [UID] * 3
+        assert not answers[0]["allowed"]
+        assert answers[1]["patchType"] == "JSONPatch"
+        assert answers[2]["convertedObjects"][0]["apiVersion"] == "karpenter.sh/v1"
+
+    with_app(story)
+
+
+def test_objects_are_judged_by_the_clock_and_zone_of_the_controllers() -> None:
+    """What is over at one time lies ahead at another."""
+    pool = node_pool({"budgets": [{"nodes": "0", "from": "2026-05-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}]})
+
+    async def main() -> list[bool]:
+        compute = ThreadCompute(1)
+        try:
+            apps = [admission_app(compute, lambda at=at: at) for at in (CONTEXT.now, CONTEXT.now + 10**7)]  # type: ignore[misc]
+            answers = [await ask(app, "/validate", review(pool)) for app in apps]
+        finally:
+            compute.close()
+        return ["warnings" in json.loads(body)["response"] for _, body in answers]
+
+    assert asyncio.run(main()) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        pytest.param(b"", "Input data was truncated", id="nothing"),
+        pytest.param(b"\xff\xfe", "malformed", id="no text"),
+        pytest.param(b"[]", "Expected `object`", id="a list"),
+        pytest.param(b'{"kind": "AdmissionReview"}', "missing required field", id="no request"),
+        pytest.param(b'{"kind": "Pod", "apiVersion": "v1"}', "Invalid value 'Pod'", id="another kind"),
+        pytest.param(review(1), "Expected `object | null`, got `int`", id="no object"),
+        pytest.param(
+            review({}).replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"),
+            'apiVersion is "admission.k8s.io/v1beta1", expected "admission.k8s.io/v1"',
+            id="older review",
+        ),
+        pytest.param(review({}).replace(b": {}", b': {"a":' + b"[" * 100_000), "recursion", id="too deep to read"),
+        pytest.param(review({"spec": json.loads("[" * 200 + "]" * 200)}), "more than 128 levels", id="deep"),
+        pytest.param(review({"spec": "\ud800"}), "the body is no AdmissionReview", id="half a character"),
+    ],
+)
+def test_what_is_no_review_is_answered_with_words(body: bytes, words: str) -> None:
+    async def story(app: ASGIApp) -> None:
+        status, answer = await ask(app, "/validate", body)
+
+        assert (status, words in answer.decode()) == (400, True), answer
+
+    with_app(story)
+
+
+def test_the_deepest_object_that_is_taken_can_be_worked_on(caplog: pytest.LogCaptureFixture) -> None:
+    """The limit is within what recursion takes, at every path."""
+    deep: Any = {}
+    for _ in range(125):
+        deep = {"nodeClassRef": deep}
+    pool = {**node_pool(), "spec": {"template": {"spec": deep["nodeClassRef"]}}}
+
+    async def story(app: ASGIApp) -> None:
+        for path, body in (
+            ("/validate", review(pool, node_pool())),
+            ("/default", review(pool)),
+            ("/convert", conversion_review("karpenter.sh/v1beta1", pool)),
+        ):
+            assert (await ask(app, path, body))[0] == 200
+
+    with_app(story)
+    assert caplog.records == []
+
+
+def test_too_much_is_not_read_to_its_end() -> None:
+    async def story(app: ASGIApp) -> None:
+        status, answer = await ask(app, "/validate", *[b" " * (MOST_BYTES // 4)] * 4, b" ", b"never asked for")
+
+        assert (status, answer.decode()) == (413, f"a review must not be larger than {MOST_BYTES} bytes")
+
+    with_app(story)
+
+
+def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "ARRIVAL", 0.05)
+
+    async def story(app: ASGIApp) -> None:
+        assert (await ask(app, "/validate"))[0] == 408
+
+    with_app(story)
+
+
+def test_there_is_nothing_else() -> None:
+    async def story(app: ASGIApp) -> None:
+        assert (await ask(app, "/healthz", b"", method="GET")) == (200, b"ok")
+        assert [(await ask(app, path, b"", method="GET"))[0] for path in PATHS] == [405] * 3
+        assert (await ask(app, "/nothing", b""))[0] == 404
+
+    with_app(story)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        pytest.param("/validate", review(node_pool()), {"allowed": True}, id="validate"),
+        pytest.param("/default", review(node_pool()), {"allowed": True}, id="default"),
+        pytest.param("/convert", conversion_review("karpenter.sh/v1"), {"convertedObjects": []}, id="convert"),
+    ],
+)
+def test_a_mistake_of_ours_is_no_reason_to_refuse(
+    path: str, body: bytes, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The object passes with a warning, a conversion fails with words, and the log has the rest."""
+
+    def broken(*_: object) -> bytes:
+        raise ZeroDivisionError
+
+    for name in ("validate", "default", "convert_all"):
+        monkeypatch.setattr(admission, name, broken)
+
+    async def story(app: ASGIApp) -> None:
+        status, answer = await ask(app, path, body)
+
+        response = json.loads(answer)["response"]
+        assert (status, response["uid"]) == (200, UID)
+        assert expected.items() <= response.items()
+        assert "something went wrong" in json.dumps(response)
+
+    with_app(story)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_what_takes_too_long_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server gets an answer before it stops waiting for one."""
+    released = threading.Event()
+    monkeypatch.setattr(admission, "validate", lambda *_: released.wait(10) and b"")
+
+    async def story(app: ASGIApp) -> None:
+        try:
+            _, answer = await ask(app, "/validate", review(node_pool()))
+        finally:
+            released.set()
+
+        response = json.loads(answer)["response"]
+        assert response["allowed"]
+        assert response["warnings"] == ["springtide has not looked at this object: it took more than 0.05 s"]
+
+    with_app(story, patience=0.05)
+
+
+def test_reviews_are_answered_while_others_are_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes long holds nobody up, nor the event loop."""
+    released = threading.Event()
+    monkeypatch.setattr(admission, "default", lambda *_: released.wait(10) and b"{}")
+
+    async def story(app: ASGIApp) -> None:
+        slow = asyncio.create_task(ask(app, "/default", review(node_pool())))
+        status, _ = await ask(app, "/validate", review(node_pool()))
+
+        assert (status, slow.done()) == (200, False)
+        released.set()
+        await slow
+
+    with_app(story)
+
+
+# Anything at all
+
+
+def nonsense(random: Random) -> bytes:
+    """Give a body that is a review, nearly one, or nothing of the kind."""
+    match random.randrange(6):
+        case 0:
+            return random.randbytes(random.randrange(200))
+        case 1:
+            body = bytearray(review(node_pool({"budgets": [{"nodes": 5}]})))
+            for _ in range(random.randint(1, 5)):
+                body[random.randrange(len(body))] = random.randrange(256)
+            return bytes(body)
+        case 2:
+            return review(node_pool())[: random.randrange(300)]
+        case 3:
+            return conversion_review(random.choice(["karpenter.sh/v1", "karpenter.sh/v1beta1", "x"]), *trees(random))
+        case _:
+            old, new = trees(random)
+            return review(new, random.choice([None, old]), operation=random.choice(["CREATE", "UPDATE", "DELETE", ""]))
+
+
+def trees(random: Random) -> tuple[Any, Any]:
+    """Give two objects with mistakes; texts that are no JSON are left to other tests."""
+    made: list[Any] = []
+    while len(made) < 2:
+        try:
+            made.append(json.loads(mutated_tree(random)))
+        except ValueError:
+            continue
+    return made[0], made[1]
+
+
+def test_no_body_breaks_anything(caplog: pytest.LogCaptureFixture) -> None:
+    """2,000 of them: an answer with words, or a review that is answered; nothing goes wrong inside."""
+    random = Random(5)
+    seen: dict[int, int] = {}
+
+    async def story(app: ASGIApp) -> None:
+        async with asyncio.timeout(300):
+            for _ in range(2000):
+                status, answer = await ask(app, random.choice(PATHS), nonsense(random))
+                seen[status] = seen.get(status, 0) + 1
+                if status == 200:
+                    assert json.loads(answer)["kind"] in ("AdmissionReview", "ConversionReview")
+                else:
+                    assert answer
+
+    with caplog.at_level(logging.INFO):
+        with_app(story)
+    assert seen.keys() == {200, 400}
+    assert min(seen.values()) > 200
+    assert caplog.records == []
+
+
+def test_no_request_breaks_the_server() -> None:
+    """Over a connection: what is not even HTTP is answered or cut off, and the next one is served."""
+    random = Random(6)
+    starts = (b"", b"POST /validate HTTP/1.1\r\n", b"GET /%ff HTTP/1.1\r\nhost: x\r\n\r\n", b"POST /convert HTTP/9\r\n")
+
+    async def story(app: ASGIApp) -> None:
+        async with serving(app) as served:
+            for _ in range(100):
+                reader, writer = await asyncio.open_connection(served.host, served.port)
+                writer.write(random.choice(starts) + random.randbytes(random.randrange(100)) + b"\r\n\r\n")
+                writer.write_eof()
+                async with asyncio.timeout(20):
+                    answer = await reader.read()
+                writer.close()
+                await writer.wait_closed()
+                assert not answer.startswith(b"HTTP/1.1 5"), answer
+            async with aiohttp.ClientSession() as client, client.get(f"{served.url}/healthz") as response:
+                assert response.status == 200
+
+    with_app(story)

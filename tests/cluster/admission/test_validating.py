@@ -1,0 +1,175 @@
+"""Validation: what is refused, what is only warned of, and what must always pass."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from tests.apis.judging import judge
+from tests.apis.karpenter.samples import beta_pool, node_pool
+from tests.cluster.admission.asking import foreign_pool, validated
+
+from springtide.apis.extensions import ANNOTATION
+from springtide.apis.problems import format_path
+from springtide.cluster.admission.answers import MOST_LISTED
+
+BAD = {"budgets": [{"nodes": "many"}, {"nodes": "5", "schedule": "@daily"}]}
+
+
+def changed(item: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Give a copy with other metadata."""
+    made = copy.deepcopy(item)
+    made["metadata"] |= metadata
+    return made
+
+
+def test_a_sound_object_passes_without_a_word() -> None:
+    assert validated(node_pool({"budgets": [{"nodes": "5"}]})).keys() == {"uid", "allowed"}
+
+
+def test_all_problems_are_told_at_once() -> None:
+    """In the message, which kubectl shows, and as causes, which it lists where it can."""
+    response = validated(node_pool(BAD))
+
+    status = response["status"]
+    assert not response["allowed"]
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert {"name": "default", "group": "karpenter.sh", "kind": "NodePool"}.items() <= status["details"].items()
+    fields = [cause["field"] for cause in status["details"]["causes"]]
+    assert fields == ["spec.disruption.budgets[0].nodes", "spec.disruption.budgets[1].schedule"]
+    assert status["message"].startswith('NodePool.karpenter.sh "default" is invalid: [')
+    assert all(f"{field}: " in status["message"] for field in fields)
+
+
+def test_the_problems_are_those_of_check() -> None:
+    """The same list, whoever asks."""
+    pool = node_pool({"budgets": [{"nodes": 5, "reasons": ["drift"]}, {"nodes": "many"}], "consolidateAfter": "soon"})
+    found = judge(pool)
+
+    response = validated(pool)
+
+    causes = {(cause["field"], cause["message"]) for cause in response["status"]["details"]["causes"]}
+    errors = [problem for problem in found if problem.severity == "error"]
+    assert causes == {
+        (format_path(problem.path), f"{problem.message} ({problem.hint})" if problem.hint else problem.message)
+        for problem in errors
+    }
+    assert len(response["warnings"]) == len(found) - len(errors)
+
+
+def test_warnings_do_not_refuse() -> None:
+    """A class that is called otherwise today works all the same."""
+    request = {
+        "apiVersion": "autoscaling.x-k8s.io/v1",
+        "kind": "ProvisioningRequest",
+        "metadata": {"name": "a", "namespace": "work"},
+        "spec": {
+            "provisioningClassName": "check-capacity.kubernetes.io",
+            "podSets": [{"podTemplateRef": {"name": "a"}, "count": 1}],
+        },
+    }
+
+    response = validated(request)
+
+    assert response["allowed"]
+    assert "is a former name of" in response["warnings"][0]
+
+
+def test_objects_of_others_are_warned_of_at_most() -> None:
+    response = validated(foreign_pool(BAD))
+
+    assert response["allowed"]
+    assert [line.partition(": ")[0] for line in response["warnings"]] == [
+        "spec.disruption.budgets[0].nodes",
+        "spec.disruption.budgets[1].schedule",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "old", "request_"),
+    [
+        pytest.param(node_pool(BAD), node_pool(BAD), {}, id="nothing changes"),
+        pytest.param(changed(node_pool(BAD), labels={"a": "b"}), node_pool(BAD), {}, id="labels"),
+        pytest.param(changed(node_pool(BAD), finalizers=[]), node_pool(BAD), {}, id="finalizers"),
+        pytest.param({**node_pool(BAD), "status": {"nodes": 3}}, node_pool(BAD), {}, id="status"),
+        pytest.param(node_pool(BAD), node_pool(), {"subResource": "scale"}, id="subresource"),
+        pytest.param(
+            changed(node_pool(BAD), deletionTimestamp="2026-01-01T00:00:00Z"), node_pool(), {}, id="on its way out"
+        ),
+        pytest.param(None, node_pool(BAD), {"operation": "DELETE"}, id="deletion"),
+        pytest.param({"apiVersion": "apps/v1", "kind": "Deployment", "spec": 1}, None, {}, id="built-in kind"),
+        pytest.param({"apiVersion": "x.io/v1", "kind": "Thing"}, None, {}, id="unknown kind"),
+        pytest.param({"apiVersion": ["v1"], "kind": {}}, None, {}, id="no kind at all"),
+    ],
+)
+def test_some_writes_always_pass(item: Any, old: Any, request_: dict[str, Any]) -> None:
+    """Without a word: nobody could let go of a bad object otherwise."""
+    assert validated(item, old, **request_).keys() == {"uid", "allowed"}
+
+
+def test_the_extensions_are_part_of_what_an_object_means() -> None:
+    """They stand in the metadata, and yet count."""
+    bad = changed(node_pool(), annotations={ANNOTATION: "disruption: {budgetDefault: Nowhere}"})
+
+    assert not validated(bad, node_pool())["allowed"]
+
+
+class TestWhatWasWrongBefore:
+    """A change is judged by what it makes worse."""
+
+    def test_lingering_errors_are_warnings(self) -> None:
+        response = validated(node_pool(BAD, weight=5), node_pool(BAD))
+
+        assert response["allowed"]
+        assert len(response["warnings"]) == 2
+
+    def test_they_may_move_within_their_list(self) -> None:
+        moved = {"budgets": [{"nodes": "1"}, *BAD["budgets"]]}
+
+        assert validated(node_pool(moved), node_pool(BAD))["allowed"]
+
+    def test_a_second_one_of_the_same_is_new(self) -> None:
+        """As many are let pass as there were."""
+        more = {"budgets": [*BAD["budgets"], {"nodes": "many"}]}
+
+        response = validated(node_pool(more), node_pool(BAD))
+
+        assert [cause["field"] for cause in response["status"]["details"]["causes"]] == [
+            "spec.disruption.budgets[2].nodes"
+        ]
+
+    def test_another_error_in_the_same_place_is_new(self) -> None:
+        other = {"budgets": [{"nodes": "few"}, BAD["budgets"][1]]}
+
+        assert not validated(node_pool(other), node_pool(BAD))["allowed"]
+
+
+def test_v1beta1_is_judged_by_its_own_rules() -> None:
+    """A schedule without a duration is an error in v1 only."""
+    ours = beta_pool({"budgets": [{"nodes": "5", "schedule": "@daily"}]})
+    ours["spec"]["template"]["spec"]["nodeClassRef"] = {
+        "apiVersion": "springtide.dev/v1alpha1",
+        "kind": "NodeClass",
+        "name": "a",
+    }
+
+    response = validated(ours)
+
+    assert response["allowed"]
+    assert response["warnings"]
+
+
+def test_an_answer_stays_readable() -> None:
+    """However much is wrong, the first hundred problems are listed, and the number of the others."""
+    response = validated(node_pool({"budgets": [{"nodes": f"many {i}"} for i in range(1000)]}))
+
+    assert len(response["status"]["details"]["causes"]) == MOST_LISTED
+    assert "and 901 more]" in response["status"]["message"]
+
+
+def test_warnings_fit_into_a_header() -> None:
+    """The API server passes them on in one, which has no room for lines."""
+    response = validated(foreign_pool({"budgets": [{"nodes": "a\nb\x00c\u2028d"}]}))
+
+    assert all(line.isprintable() for line in response["warnings"])

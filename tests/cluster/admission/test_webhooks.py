@@ -1,0 +1,148 @@
+"""The webhooks of a process, over real connections: certificates, registration and answers together."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.apis.karpenter.samples import beta_pool, node_pool
+from tests.cluster.admission.asking import conversion_review, review
+from tests.cluster.small_world import SECRETS, USER
+
+from springtide.cluster.admission import ServiceTarget, Webhooks, webhooks
+from springtide.cluster.admission.configurations import VALIDATING
+from springtide.cluster.admission.registration import PERMISSIONS
+from springtide.cluster.certificates.keeper import SECRET_NAME
+from springtide.cluster.errors import NotFound
+from springtide.cluster.manager import NAMESPACE
+from springtide.cluster.resources import Key, Resource
+from springtide.simulator.api.direct import DirectTransport
+from springtide.simulator.api.server import ApiServer
+from springtide.simulator.newcomers import install
+
+KEY = Key(NAMESPACE, SECRET_NAME)
+CONFIGURATIONS: Resource = next(each.resource for each in PERMISSIONS if VALIDATING in each.names)
+
+
+class ApiSide:
+    """What an API server does: look up whom to ask and whom to trust, and ask."""
+
+    def __init__(self, server: ApiServer, hooks: Webhooks) -> None:
+        self.server = server
+        self.hooks = hooks
+
+    def client_config(self) -> dict[str, Any]:
+        """Read where the validating webhook is."""
+        webhook: dict[str, Any] = self.server.get(CONFIGURATIONS, Key("", VALIDATING))["webhooks"][0]
+        client: dict[str, Any] = webhook["clientConfig"]
+        return client
+
+    async def post(self, path: str, body: bytes, *, server_name: str | None = None) -> Any:
+        """Send a review, and trust nobody but the authorities of the bundle."""
+        bundle = base64.b64decode(self.client_config()["caBundle"]).decode()
+        trust = ssl.create_default_context(cadata=bundle)
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(self.hooks.serving.url + path, data=body, ssl=trust, server_hostname=server_name) as answer,
+        ):
+            assert answer.status == 200
+            return (await answer.json())["response"]
+
+
+def play(story: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
+    """Serve webhooks on loopback for a server in memory, and play a story."""
+
+    async def main() -> None:
+        server = ApiServer(now=lambda: int(time.time()), random=Random(1))
+        install(server)
+        transport = DirectTransport(server)
+        try:
+            async with asyncio.timeout(30), webhooks(transport, namespace=NAMESPACE, create=True, **options) as hooks:
+                assert not hooks.ready()
+                await hooks.until_ready()
+                await story(ApiSide(server, hooks))
+        finally:
+            transport.cut()
+
+    asyncio.run(main())
+
+
+def test_an_api_server_finds_trusts_and_asks() -> None:
+    async def story(side: ApiSide) -> None:
+        assert side.client_config()["url"] == f"{side.hooks.serving.url}/validate"
+        assert side.hooks.ready()
+        refused = await side.post("/validate", review(node_pool({"budgets": [{"nodes": "many"}]})))
+        mended = await side.post("/default", review(node_pool({"budgets": [{"nodes": 5}]})))
+        converted = await side.post("/convert", conversion_review("karpenter.sh/v1", beta_pool()))
+
+        assert not refused["allowed"]
+        assert mended["patch"]
+        assert converted["result"]["status"] == "Success"
+
+    play(story)
+
+
+def test_through_a_service_the_certificate_is_for_its_name() -> None:
+    """API servers ask for it by the name of the Service, whatever address that leads to."""
+    target = ServiceTarget(NAMESPACE, "springtide")
+
+    async def story(side: ApiSide) -> None:
+        assert side.client_config()["service"]["name"] == "springtide"
+        response = await side.post("/validate", review(node_pool()), server_name=target.names[0])
+        assert response["allowed"]
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await side.post("/validate", review(node_pool()), server_name="other.svc")
+
+    play(story, target=target)
+
+
+def test_certificates_change_while_reviews_are_answered() -> None:
+    """Somebody deletes the Secret and all begins anew; only who knows an older bundle may have to ask again."""
+
+    async def story(side: ApiSide) -> None:
+        before = side.server.get(SECRETS, KEY)["data"]["tls.crt"]
+        side.server.delete(SECRETS, KEY, USER)
+        answered = 0
+        while answered < 5 or _certificate(side) in (None, before):
+            known = side.client_config()["caBundle"]
+            try:
+                assert (await side.post("/validate", review(node_pool())))["allowed"]
+                answered += 1
+            except aiohttp.ClientConnectorCertificateError:
+                assert known != side.client_config()["caBundle"]
+
+    play(story, round_seconds=0.02)
+
+
+def _certificate(side: ApiSide) -> str | None:
+    try:
+        text: str = side.server.get(SECRETS, KEY)["data"]["tls.crt"]
+    except NotFound:
+        return None
+    return text
+
+
+def test_nothing_is_left_when_the_block_ends() -> None:
+    """No task, no thread, no listener."""
+
+    async def main() -> tuple[int, set[asyncio.Task[Any]]]:
+        server = ApiServer(now=lambda: int(time.time()), random=Random(1))
+        install(server)
+        transport = DirectTransport(server)
+        async with webhooks(transport, namespace=NAMESPACE) as hooks:
+            await asyncio.wait_for(hooks.until_ready(), 20)
+        transport.cut()
+        return hooks.serving.port, asyncio.all_tasks() - {asyncio.current_task()}
+
+    port, left = asyncio.run(main())
+
+    assert left == set()
+    with pytest.raises(OSError, match="Connect call failed"):
+        asyncio.run(asyncio.open_connection("127.0.0.1", port))
