@@ -12,9 +12,9 @@ from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.errors import ApiError, NotFound
 from springtide.cluster.manager import NAMESPACE
 from springtide.cluster.port import Patch, Write
-from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.api import builtin
+from springtide.cluster.resources import Key, Object, Resource, key_of
 from springtide.simulator.api.catalogue import identity_of
+from springtide.simulator.api.converter import convert
 from springtide.simulator.api.server import ApiServer
 
 USER = "user"
@@ -28,10 +28,18 @@ _SETUP = Write("setup", "the cluster is made")
 
 
 def install(server: ApiServer) -> None:
-    """Make a server as it is when nobody has used it yet: with our namespace and our CRDs."""
-    server.create(_NAMESPACES, {"metadata": {"name": NAMESPACE}}, _SETUP)
+    """Give a server our namespace and our CRDs; those of an earlier life are brought up to date."""
+    if not _exists(server, NAMESPACE):
+        server.create(_NAMESPACES, {"metadata": {"name": NAMESPACE}}, _SETUP)
     for definition in all_crds(Flavour.EXTENDED):
-        server.create(_CRDS, definition, _SETUP)
+        present = server.find(identity_of(_CRDS), key_of(definition))
+        if present is None:
+            server.create(_CRDS, definition, _SETUP)
+        else:
+            # How objects are converted is set where the cluster runs, unless the definition itself says it.
+            spec = {"conversion": present["spec"]["conversion"]} | definition["spec"]
+            replacement = {"op": "replace", "path": "/spec", "value": spec}
+            server.patch(_CRDS, key_of(definition), Patch.json(replacement), _SETUP)
 
 
 def resource_of(server: ApiServer, kind: str, api_version: str = "") -> Resource:
@@ -68,7 +76,7 @@ def admit(server: ApiServer, item: Object, because: str = "") -> None:
 
 def refusals(objects: Iterable[Object], now: int) -> list[tuple[Object, ApiError]]:
     """Rehearse: give the objects that a fresh cluster refuses, and its words."""
-    server = ApiServer(now=lambda: now, random=Random(0), converter=builtin.convert)  # noqa: S311 - no secret
+    server = ApiServer(now=lambda: now, random=Random(0), converter=convert)  # noqa: S311 - no secret
     install(server)
     refused = []
     for item in objects:

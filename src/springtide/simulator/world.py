@@ -11,8 +11,8 @@ from typing import Any
 from springtide.cluster.errors import NotFound
 from springtide.cluster.port import Write
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.api import builtin
 from springtide.simulator.api.catalogue import identity_of
+from springtide.simulator.api.converter import convert
 from springtide.simulator.api.direct import DirectTransport
 from springtide.simulator.api.garbage import GarbageCollector
 from springtide.simulator.api.namespaces import NamespaceDeleter
@@ -53,7 +53,7 @@ class World:
         self.faults = faults or Faults()
         self.disturbed = self.faults != Faults()
         """Whether anything can go wrong in this world."""
-        self.server = ApiServer(now=self.clock.now, random=self.random("server"), converter=builtin.convert)
+        self.server = ApiServer(now=self.clock.now, random=self.random("server"), converter=convert)
         install(self.server)
         self.trace = Trace(listener)
         self.processes: list[Process] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from springtide.cluster.errors import (
+    About,
     AlreadyExists,
     Cause,
     Conflict,
@@ -39,32 +40,32 @@ class TooLargeVersion(ServerError):
 
 def no_such_resource() -> NotFound:
     """Nothing is served there."""
-    return NotFound(NO_SUCH_RESOURCE)
+    return NotFound(NO_SUCH_RESOURCE, about=About())
 
 
 def not_found(resource: Resource | str, name: str) -> NotFound:
     """There is no such object."""
-    return NotFound(f'{resource} "{name}" not found')
+    return NotFound(f'{resource} "{name}" not found', about=_about(resource, name))
 
 
 def already_exists(resource: Resource, name: str) -> AlreadyExists:
     """The name is taken."""
-    return AlreadyExists(f'{resource} "{name}" already exists')
+    return AlreadyExists(f'{resource} "{name}" already exists', about=_about(resource, name))
 
 
 def conflict(resource: Resource | str, name: str, why: str = MODIFIED) -> Conflict:
     """The object is not what the writer thought it was."""
-    return Conflict(f'Operation cannot be fulfilled on {resource} "{name}": {why}')
+    return Conflict(f'Operation cannot be fulfilled on {resource} "{name}": {why}', about=_about(resource, name))
 
 
 def forbidden(resource: Resource | str, name: str, why: str, causes: tuple[Cause, ...] = ()) -> Forbidden:
     """Not allowed, or not now."""
-    return Forbidden(f'{resource} "{name}" is forbidden: {why}', causes=causes)
+    return Forbidden(f'{resource} "{name}" is forbidden: {why}', causes=causes, about=_about(resource, name))
 
 
 def method_not_allowed(resource: Resource, verb: str) -> MethodNotAllowed:
     """The kind does not do this."""
-    return MethodNotAllowed(f'{verb} is not supported on resources of kind "{resource}"')
+    return MethodNotAllowed(f'{verb} is not supported on resources of kind "{resource}"', about=_about(resource, ""))
 
 
 def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> Invalid:
@@ -73,15 +74,26 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> Invalid:
     told = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in listed]
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-    return Invalid(f'{kind} "{name}" is invalid: {text}', causes=listed)
+    about = About(name, resource.group, resource.kind)
+    return Invalid(f'{kind} "{name}" is invalid: {text}', causes=listed, about=about)
 
 
 def too_large_version(asked: int, present: int) -> TooLargeVersion:
     """The version lies in the future."""
     cause = Cause("", "Too large resource version", "ResourceVersionTooLarge")
-    return TooLargeVersion(f"Too large resource version: {asked}, current: {present}", causes=(cause,), retry_after=1)
+    return TooLargeVersion(
+        f"Timeout: Too large resource version: {asked}, current: {present}", causes=(cause,), retry_after=1
+    )
 
 
 def too_old_version(asked: int, oldest: int) -> Gone:
     """The version is compacted."""
     return Gone(f"too old resource version: {asked} ({oldest})")
+
+
+def _about(resource: Resource | str, name: str) -> About:
+    """Tell which object an answer is about; a text names the plural, and the group after a dot."""
+    if isinstance(resource, Resource):
+        return About(name, resource.group, resource.plural)
+    plural, _, group = resource.partition(".")
+    return About(name, group, plural)

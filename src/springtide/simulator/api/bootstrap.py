@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from springtide.cluster.port import Write
-from springtide.cluster.resources import Object
+from springtide.cluster.resources import Object, key_of
 from springtide.simulator.api.admission import NAMESPACES, PRIORITY_CLASSES
 from springtide.simulator.api.storage import CollectionId
 
@@ -26,9 +26,10 @@ _ALWAYS_THERE: dict[CollectionId, tuple[Object, ...]] = {
 
 
 def bootstrap(server: ApiServer) -> None:
-    """Create the namespaces and priority classes that are always there, as far as their kinds are served."""
+    """Create the namespaces and priority classes that must be there and are not, as far as their kinds are served."""
     for identity, bodies in _ALWAYS_THERE.items():
         kind = server.catalogue.of_collection(identity)
         if kind is not None:
             for body in bodies:
-                server.create(kind.resource, body, _WRITE)
+                if server.find(identity, key_of(body)) is None:
+                    server.create(kind.resource, body, _WRITE)

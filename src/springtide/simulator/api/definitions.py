@@ -6,11 +6,12 @@ served. One that is deleted takes the objects of its kind with it, and stays unt
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from springtide.cluster.errors import MethodNotAllowed
+from springtide.cluster.errors import Invalid, MethodNotAllowed
 from springtide.cluster.port import Write
-from springtide.cluster.resources import Key, Object, Selection
+from springtide.cluster.resources import Key, Object, Selection, version_of
 from springtide.simulator.api import custom
 from springtide.simulator.api.beginnings import DEFINITION_FINALIZER
 from springtide.simulator.api.kinds import ServedKind
@@ -23,12 +24,34 @@ if TYPE_CHECKING:
 
 DEFINITIONS = CollectionId("apiextensions.k8s.io", "customresourcedefinitions")
 
+_LOG = logging.getLogger(__name__)
+
 
 class Definitions:
     """Keeps what is served in step with the CRDs that exist."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
+
+    def restore(self) -> None:
+        """Serve what the stored CRDs define."""
+        for key, item in self._server.objects(DEFINITIONS):
+            try:
+                kinds = custom.serve(item)
+            except Invalid as problem:
+                # Whoever wrote it was served by rules that were less strict. It is there to be mended.
+                _LOG.warning("%s is not served any more: %s", key.name, problem)
+                continue
+            identity = _identity(item)
+            self._server.catalogue.serve(identity, kinds, _selectable(item))
+            self._server.versions.restored(identity, kinds, version_of(item))
+
+    def resume(self, write: Write) -> None:
+        """Go on with the end of CRDs that are going."""
+        kind = self._server.catalogue.of_collection(DEFINITIONS)
+        for key, item in list(self._server.objects(DEFINITIONS)):
+            if kind is not None and "deletionTimestamp" in item["metadata"]:
+                self._after_definition(kind, key, item, write)
 
     def admit(self, kind: ServedKind) -> None:
         """Refuse a new object of a kind that is going."""
@@ -68,7 +91,8 @@ class Definitions:
             self._server.catalogue.serve(identity, kinds, _selectable(new))
             self._server.versions.defined(identity, kinds, self._server.revision)
         elif DEFINITION_FINALIZER in new["metadata"].get("finalizers", ()):
-            for served in custom.serve(new)[:1]:
+            served = self._server.catalogue.of_collection(_identity(new))
+            if served is not None:
                 self._server.deletecollection(Selection(served.resource), write)
             self._release(key, new, write, kind)
 

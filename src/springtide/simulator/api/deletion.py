@@ -98,12 +98,15 @@ def _gracefully(pod: Object, now: int, grace_seconds: int | None) -> Object:
 def _marked(item: Object, now: int, grace: int) -> Object:
     metadata = item["metadata"]
     generation = metadata.get("generation")
+    period: int | None = grace
     if item["kind"] == "Namespace":
         item = {**item, "status": {**(item.get("status") or {}), "phase": "Terminating"}}
+        # Namespaces end by a way of their own, which knows no grace.
+        period = None
     return with_metadata(
         item,
         deletionTimestamp=timestamp(now + grace),
-        deletionGracePeriodSeconds=grace,
+        deletionGracePeriodSeconds=period,
         generation=generation + 1 if generation else None,
     )
 

@@ -2,6 +2,7 @@
 
 Every call yields to the event loop once before it takes effect, as a request on its way would; and again nothing
 comes between `permit` and the effect. `cut` ends a connection as a crash does: nothing that is under way arrives.
+Given a `Perform`, writes are reviewed by whoever must be asked, as those of other clients are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from springtide.cluster.errors import ConnectionLost
 from springtide.cluster.port import UNCONDITIONAL, Change, Event, Page, Patch, Precondition, Propagation, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.simulator.api.performing import ADMIN, Perform, User
 from springtide.simulator.api.server import ApiServer, Written
 from springtide.simulator.api.subscriptions import Subscription
 
@@ -29,8 +31,17 @@ T = TypeVar("T")
 class DirectTransport:
     """A connection to a server in this process."""
 
-    def __init__(self, server: ApiServer, *, bookmark_seconds: float = BOOKMARK_SECONDS) -> None:
+    def __init__(
+        self,
+        server: ApiServer,
+        *,
+        bookmark_seconds: float = BOOKMARK_SECONDS,
+        perform: Perform | None = None,
+        user: User = ADMIN,
+    ) -> None:
         self._server = server
+        self._perform = perform
+        self._user = user
         self._bookmark_seconds = bookmark_seconds
         self._cut = False
         self._open: list[Subscription] = []
@@ -155,10 +166,18 @@ class DirectTransport:
     async def _call(self, effect: Callable[[], T], write: Write | None = None) -> T:
         self._check()
         await asyncio.sleep(0)
-        self._check()
-        if write is not None:
+        if write is None:
+            self._check()
+            return effect()
+
+        def permitted() -> T:
+            self._check()
             write.permit()
-        return effect()
+            return effect()
+
+        if self._perform is None:
+            return permitted()
+        return (await self._perform(permitted, self._user)).value
 
     def _check(self) -> None:
         if self._cut:

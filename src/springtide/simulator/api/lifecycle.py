@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
-from springtide.cluster.errors import BadRequest, Cause
+from springtide.cluster.errors import About, BadRequest, Cause, Invalid
 from springtide.cluster.port import Precondition
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api import metadata, metadata_rules
@@ -19,7 +19,18 @@ from springtide.simulator.api.answers import conflict, invalid
 from springtide.simulator.api.beginnings import without_status
 from springtide.simulator.api.kinds import ServedKind
 from springtide.simulator.api.names import generated_name
-from springtide.simulator.api.values import copied, found, shared
+from springtide.simulator.api.values import copied, found, shared, with_metadata
+
+
+_NEVER_BLIND = {
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("coordination.k8s.io", "Lease"),
+    ("node.k8s.io", "RuntimeClass"),
+    ("policy", "PodDisruptionBudget"),
+}
+"""The built-in kinds that are replaced only by who says which version is replaced; custom kinds are all so."""
 
 
 class Part(Enum):
@@ -42,7 +53,20 @@ class Birth:
     """What makes a name of `generateName`."""
 
 
-def newborn(kind: ServedKind, body: Any, namespace: str, birth: Birth) -> Object:
+def check(kind: ServedKind, item: Object, old: Object | None) -> None:
+    """Refuse an object that breaks the rules; all its problems are told at once."""
+    resource = kind.resource
+    fields = metadata_rules.problems(item["metadata"], old and old["metadata"], kind)
+    causes = (*fields, *kind.judge(item, old))
+    if causes:
+        raise invalid(resource, item["metadata"]["name"], causes)
+
+
+Check: TypeAlias = Callable[[ServedKind, Object, Object | None], None]
+"""Refuses an object, given what it was before."""
+
+
+def newborn(kind: ServedKind, body: Any, namespace: str, birth: Birth, check: Check = check) -> Object:
     """Give a new object as far as its author and its kind determine it; it belongs to the caller alone."""
     item = _of_kind(kind, copied(body))
     resource = kind.resource
@@ -67,7 +91,19 @@ def newborn(kind: ServedKind, body: Any, namespace: str, birth: Birth) -> Object
     return item
 
 
-def changed(kind: ServedKind, body: Any, old: Object, part: Part) -> Object:
+def unborn(item: Object, birth: Birth) -> Object:
+    """Give a new object without what the server has given it."""
+    given = ("uid", "creationTimestamp", "generation") + (("name",) if is_generated(item, birth) else ())
+    return {**item, "metadata": {name: value for name, value in item["metadata"].items() if name not in given}}
+
+
+def is_generated(item: Object, birth: Birth) -> bool:
+    """Tell whether the server has made the name of a new object."""
+    base = item["metadata"].get("generateName", "")
+    return bool(base) and item["metadata"]["name"] == generated_name(base, birth.suffix())
+
+
+def changed(kind: ServedKind, body: Any, old: Object, part: Part, check: Check = check) -> Object:
     """Give an object after a write, as far as writer and kind determine it; the old one where nothing changes."""
     item = _of_kind(kind, copied(body))
     before = old["metadata"]
@@ -96,6 +132,12 @@ def changed(kind: ServedKind, body: Any, old: Object, part: Part) -> Object:
     return unchanged
 
 
+def uncounted(item: Object, old: Object) -> Object:
+    """Give an object after a write, as it is before the server has counted the change."""
+    before = old["metadata"].get("generation")
+    return item if item["metadata"].get("generation") == before else with_metadata(item, generation=before)
+
+
 def check_precondition(kind: ServedKind, item: Object, precondition: Precondition) -> None:
     """Refuse to change an object that is not the one that was meant."""
     present = item["metadata"]
@@ -107,12 +149,18 @@ def check_precondition(kind: ServedKind, item: Object, precondition: Preconditio
 
 
 def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
-    """Refuse to replace an object by one without a name, or a custom one by one that does not say what it was."""
+    """Refuse to replace an object by one without a name, or without a version where the kind insists on one."""
     if isinstance(body, dict) and not found(body, ("metadata", "name")):
         raise BadRequest(nameless(key.name))
-    if not kind.strategic and not found(body, ("metadata", "resourceVersion")):
+    resource = kind.resource
+    insists = not kind.strategic or (resource.group, resource.kind) in _NEVER_BLIND
+    if insists and not found(body, ("metadata", "resourceVersion")):
         cause = Cause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
-        raise invalid(kind.resource, key.name, (cause,))
+        raise Invalid(
+            f'{resource} "{key.name}" is invalid: {cause.field}: {cause.message}',
+            causes=(cause,),
+            about=About(key.name, resource.group, resource.plural),
+        )
 
 
 def replacing(body: Any, precondition: Precondition) -> Precondition:
@@ -126,15 +174,6 @@ def nameless(name: str) -> str:
     return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
 
 
-def check(kind: ServedKind, item: Object, old: Object | None) -> None:
-    """Refuse an object that breaks the rules; all its problems are told at once."""
-    resource = kind.resource
-    fields = metadata_rules.problems(item["metadata"], old and old["metadata"], kind)
-    causes = (*fields, *kind.judge(item, old))
-    if causes:
-        raise invalid(resource, item["metadata"]["name"], causes)
-
-
 def _of_kind(kind: ServedKind, item: Any) -> Object:
     """Refuse what is not an object of the kind; what one of a built-in kind does not say of itself is filled in."""
     if not isinstance(item, dict):
@@ -146,14 +185,15 @@ def _of_kind(kind: ServedKind, item: Any) -> Object:
             f"the object provided is unrecognized (must be of type {resource.kind}): "
             f"Object 'Kind' is missing in '{json.dumps(item)}'"
         )
-    if (version or not kind.strategic) and version != resource.api_version:
+    if version != resource.api_version and not (kind.strategic and version in (None, "")):
         raise BadRequest(
             f"the API version in the data ({version or ''}) does not match the expected API version "
             f"({resource.api_version})"
         )
-    if name and name != resource.kind:
+    if name not in (None, "", resource.kind):
         raise BadRequest(f"the kind in the data ({name}) does not match the expected kind ({resource.kind})")
-    return {"apiVersion": resource.api_version, "kind": resource.kind} | item
+    identity = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return identity | item | identity
 
 
 def _namespace(kind: ServedKind, own: str, asked: str) -> str:

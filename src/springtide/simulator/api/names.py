@@ -97,7 +97,7 @@ def qualified_name_problem(text: str) -> str:
 def label_value_problem(text: str) -> str:
     """Tell what is wrong with the value of a label."""
     if len(text) > _LABEL_LENGTH:
-        return _too_long(_LABEL_LENGTH)
+        return f"must be no more than {_LABEL_LENGTH} bytes"
     if _MATCHES_VALUE(text):
         return ""
     return (

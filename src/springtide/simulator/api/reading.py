@@ -6,8 +6,9 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from springtide.cluster.errors import BadRequest, Gone
 from springtide.cluster.port import Page
@@ -72,6 +73,40 @@ def page(
     return Page(items, str(start.revision), _Token(start.revision, last, left).text(), left)
 
 
+class Snapshot:
+    """The objects of a selection as they are at one version, taken in slices between which others may write."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        collection: Collection,
+        selection: Selection,
+        matches: Matches | None,
+        serve: Serve | None,
+        *,
+        version: str,
+    ) -> None:
+        self.revision = _list_revision(storage, version, exact=False)
+        self._storage = storage
+        self._collection = collection
+        self._selection = selection
+        self._matches = matches
+        self._serve = serve
+
+    def slices(self, size: int) -> Iterator[list[Object]]:
+        """Give the objects in order, looking at so many at a time; `Gone` where the version is compacted meanwhile."""
+        after: Key | None = None
+        while True:
+            start = _Token(self.revision, after)
+            looked_at = list(islice(_candidates(self._storage, self._collection, self._selection, start), size))
+            if not looked_at:
+                return
+            after = looked_at[-1][0]
+            matches, serve = self._matches, self._serve
+            items = [item for _, item in looked_at if matches is None or matches(item)]
+            yield items if serve is None else [serve(item) for item in items]
+
+
 def _candidates(
     storage: Storage, collection: Collection, selection: Selection, start: _Token
 ) -> Iterable[tuple[Key, Object]]:
@@ -115,7 +150,9 @@ def subscription(
 def parse_version(text: str) -> int:
     """Read a resourceVersion."""
     if text and not (text.isascii() and text.isdigit()):
-        raise BadRequest(f'invalid resource version "{text}": expected a number')
+        shown = json.dumps(text)
+        why = f"Invalid value: {shown}: strconv.ParseUint: parsing {shown}: invalid syntax"
+        raise BadRequest(f"invalid resource version: resourceVersion: {why}")
     return int(text or 0)
 
 
@@ -149,5 +186,5 @@ def _read_token(text: str) -> _Token:
         namespace, name = content["after"]
         left = content["left"]
         return _Token(int(content["rv"]), Key(str(namespace), str(name)), None if left is None else int(left))
-    except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise BadRequest(f"continue key is not valid: {error}") from error
+    except (binascii.Error, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from error

@@ -9,6 +9,7 @@ from springtide.cluster.resources import Key, Object, Resource
 from springtide.simulator.api.answers import conflict, invalid
 from springtide.simulator.api.bodies import body_of, leaf, part
 from springtide.simulator.api.kinds import ScalePaths, ServedKind
+from springtide.simulator.api.reviews import View
 from springtide.simulator.api.selectors import selector_of
 from springtide.simulator.api.values import found, replaced, steps
 
@@ -48,6 +49,11 @@ def scaled(kind: ServedKind, item: Object, scale: Any) -> Object:
     replicas = part(body, "spec").get("replicas", 0)
     _check_replicas(replicas, metadata["name"])
     return replaced(item, steps(_paths(kind).spec), replicas)
+
+
+def scale_view(kind: ServedKind) -> View:
+    """Show objects of a kind as their scale."""
+    return View(lambda item: scale_of(kind, item), lambda item, scale: scaled(kind, item, scale))
 
 
 def scale_applied(kind: ServedKind, key: Key, scale: Any) -> Object:

@@ -8,6 +8,7 @@ has happened. Objects that go out are the stored ones: read them, and copy them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -33,7 +34,6 @@ from springtide.simulator.api.lifecycle import (
     Birth,
     Part,
     changed,
-    check,
     check_precondition,
     check_replacement,
     newborn,
@@ -43,7 +43,10 @@ from springtide.simulator.api.managers import check_manager
 from springtide.simulator.api.names import name_suffix
 from springtide.simulator.api.patches import managed
 from springtide.simulator.api.patching import applied, patched
-from springtide.simulator.api.scale import scale_of
+from springtide.simulator.api.recovery import recover
+from springtide.simulator.api.reviewing import Reviewing
+from springtide.simulator.api.reviews import WHOLE, Hearing, View
+from springtide.simulator.api.scale import scale_of, scale_view
 from springtide.simulator.api.storage import Collection, CollectionId, Storage
 from springtide.simulator.api.subresources import Subresources
 from springtide.simulator.api.subscriptions import Subscription
@@ -82,20 +85,24 @@ class ApiServer:
         now: Callable[[], int],
         random: Random,
         kinds: Iterable[ServedKind] | None = None,
+        storage: Storage | None = None,
         history: int = DEFAULT_HISTORY,
         converter: Callable[[Object, str], Object] | None = None,
     ) -> None:
-        self.storage = Storage(history=history)
+        """Start with what a storage holds, and do what was left half done; without one, with an empty cluster."""
+        self.storage = Storage(history=history) if storage is None else storage
         self.catalogue = Catalogue(builtin.kinds() if kinds is None else kinds)
         self.versions = Versions(self.catalogue, converter)
         self.observers: list[Callable[[Written], None]] = []
         """Are told of every write that took effect, in order, before the verb returns."""
         self._now = now
         self._random = random
+        self._reviewing = Reviewing()
         self._admission = Admission(self)
         self._definitions = Definitions(self)
         self._subresources = Subresources(self)
         bootstrap(self)
+        recover(self, self._definitions)
 
     @property
     def revision(self) -> int:
@@ -104,7 +111,12 @@ class ApiServer:
 
     def now(self) -> int:
         """Give the instant that timestamps are taken from."""
-        return self._now()
+        hearing = self._reviewing.hearing
+        return self._now() if hearing is None else hearing.now
+
+    def reviewing(self, hearing: Hearing) -> AbstractContextManager[None]:
+        """Put the one verb that is called within the block before reviewers."""
+        return self._reviewing.held(hearing)
 
     # Reading
 
@@ -171,13 +183,17 @@ class ApiServer:
         kind = self._kind(resource, "create", subresource)
         check_manager(write.manager, "Create")
         if subresource:
-            return self._subresources.create(kind, Key(namespace, name), body, write, subresource)
+            key = Key(namespace, name)
+            given = self._subresources.body(key, body, subresource)
+            agreed = self._reviewing.body(kind, key, given, write, subresource)
+            return self._subresources.create(kind, key, agreed, write, subresource)
         live = self._collection(kind).live
         for _ in range(_NAME_ATTEMPTS):
-            born = newborn(kind, body, namespace, self._birth())
+            birth = self._birth()
+            born = newborn(kind, body, namespace, birth, self._reviewing.first_check())
             if "generateName" not in born["metadata"] or key_of(born) not in live:
                 break
-        return self._create(kind, born, write, "create", owned=False)
+        return self._create(kind, born, birth, write, "create", owned=False)
 
     def update(
         self,
@@ -231,6 +247,8 @@ class ApiServer:
         old = self._live(kind, key)
         check_delete(old, precondition, kind.resource)
         self._admission.admit_delete(kind, key)
+        leaving = (self.versions.served(kind, old),)
+        self._reviewing.deletions(kind, leaving, write, propagation, grace_seconds, name=key.name)
         present = self.versions.renewed(kind, old)
         marked = after_delete(present, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
         left = old if marked is present else self._commit(kind, key, old, marked, write, "delete")
@@ -247,10 +265,12 @@ class ApiServer:
         grace_seconds: int | None = None,
     ) -> Sequence[Object]:
         """Ask all objects of a selection to go, one after the other."""
-        self._kind(selection.resource, "deletecollection")
+        kind = self._kind(selection.resource, "deletecollection")
+        items = self.list(selection).items
+        self._reviewing.deletions(kind, items, write, propagation, grace_seconds)
         return [
             self.delete(selection.resource, key_of(item), write, propagation=propagation, grace_seconds=grace_seconds)
-            for item in self.list(selection).items
+            for item in items
         ]
 
     def modify(
@@ -264,18 +284,20 @@ class ApiServer:
         part: Part = Part.MAIN,
         precondition: Precondition = UNCONDITIONAL,
         owned: bool = False,
+        view: View = WHOLE,
     ) -> Object:
         """Change an object that exists: `change` makes the new one from the old, which it leaves as it is.
 
-        `owned` tells that the change has brought the managed fields up to date already.
+        `owned` tells that the change has brought the managed fields up to date already; `view` is what reviewers see.
         """
         stored = self._live(kind, key)
         old = self.versions.served(kind, stored)
         check_precondition(kind, old, precondition)
-        new = changed(kind, change(old), old, part)
+        new = changed(kind, change(old), old, part, self._reviewing.first_check())
+        if new is not old and not owned:
+            new = self._owned(kind, old, new, write, verb)
+        new = self._reviewing.change(kind, old, new, write, verb.partition("/")[2], part, view)
         if new is not old:
-            if not owned:
-                new = self._owned(kind, old, new, write, verb)
             new = shared(self._definitions.completed(kind, new), old)
         # Even a write that changes nothing stores an object anew that was written under another definition.
         if new is old and self.versions.renewed(kind, stored) is stored:
@@ -319,17 +341,16 @@ class ApiServer:
             raise not_found(kind.resource, key.name)
         return item
 
-    def _create(self, kind: ServedKind, born: Object, write: Write, verb: str, *, owned: bool) -> Object:
-        key = key_of(born)
+    def _create(self, kind: ServedKind, born: Object, birth: Birth, write: Write, verb: str, *, owned: bool) -> Object:
         self._definitions.admit(kind)
-        self._admission.admit_namespace(kind, key)
+        self._admission.admit_namespace(kind, key_of(born))
         if not owned:
             born = self._claimed(kind, born, write)
-        item = self._admission.completed(kind, born)
-        if item is not born:
-            check(kind, item, None)
+        item = self._reviewing.new(kind, born, birth, write, self._admission.completed)
         item = self._definitions.completed(kind, begun(kind, item))
+        self._reviewing.agree_to_new(kind, item, write)
         self._admission.admit_new(kind, item)
+        key = key_of(item)
         if key in self._collection(kind).live:
             raise already_exists(kind.resource, key.name)
         return self.versions.served(kind, self._commit(kind, key, None, self.versions.stored(kind, item), write, verb))
@@ -337,7 +358,7 @@ class ApiServer:
     def _apply(
         self, kind: ServedKind, key: Key, patch: Patch, write: Write, subresource: str, precondition: Precondition
     ) -> Object:
-        now = timestamp(self._now())
+        now = timestamp(self.now())
         verb = f"patch/{subresource}" if subresource else "patch"
 
         def apply(live: Object | None) -> Object:
@@ -347,8 +368,11 @@ class ApiServer:
             if subresource == "scale":
                 precondition = replacing(patch.body, precondition)
             part = Part.STATUS if subresource == "status" else Part.MAIN
-            item = self.modify(kind, key, apply, write, verb, part=part, precondition=precondition, owned=True)
-            return scale_of(kind, item) if subresource == "scale" else item
+            view = scale_view(kind) if subresource == "scale" else WHOLE
+            item = self.modify(
+                kind, key, apply, write, verb, part=part, precondition=precondition, owned=True, view=view
+            )
+            return view.of(item)
         if subresource:
             raise not_found(kind.resource, key.name)
         body = apply(None)
@@ -358,8 +382,9 @@ class ApiServer:
         if uid := wanted.get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind.resource, key.name, why)
-        born = newborn(kind, body, key.namespace, self._birth())
-        return self._create(kind, born, write, verb, owned=True)
+        birth = self._birth()
+        born = newborn(kind, body, key.namespace, birth, self._reviewing.first_check())
+        return self._create(kind, born, birth, write, verb, owned=True)
 
     def _claimed(self, kind: ServedKind, born: Object, write: Write) -> Object:
         """Give a new object with its author as the owner of what they wrote; its status is nobody's yet."""
@@ -372,7 +397,7 @@ class ApiServer:
             new,
             manager=write.manager,
             node=kind.structure,
-            now=timestamp(self._now()),
+            now=timestamp(self.now()),
             subresource=verb.partition("/")[2],
         )
 
@@ -380,6 +405,7 @@ class ApiServer:
         self, kind: ServedKind, key: Key, old: Object | None, new: Object | None, write: Write, verb: str
     ) -> Object:
         """Let a write take effect, and tell everybody; gives the object as it now is, or as it last was."""
+        self._reviewing.decided()
         if write.dry_run:
             return new or old or {}
         collection = self._collection(kind)
@@ -395,7 +421,9 @@ class ApiServer:
         return item
 
     def _birth(self) -> Birth:
-        return Birth(_uid(self._random), timestamp(self._now()), lambda: name_suffix(self._random))
+        return self._reviewing.birth(
+            lambda: Birth(_uid(self._random), timestamp(self.now()), lambda: name_suffix(self._random))
+        )
 
 
 def _uid(random: Random) -> str:

@@ -6,15 +6,18 @@ the history, lists of older versions and everybody who watches hold the same obj
 A list of an older version is the present state with the changes since then undone: what costs is only how much has
 changed in between. Keys of objects that are gone stay in the order of their collection for as long as a version that
 shows them can be asked for.
+
+All of it is in memory. A `Journal` may keep it as well: it is told of a change before anybody can see it, so that what
+it could not keep has not happened.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from springtide.cluster.port import Change, Event
 from springtide.cluster.resources import Key, Object
@@ -48,12 +51,36 @@ class Stored:
 _REVISION = attrgetter("revision")
 
 
+class Journal(Protocol):
+    """Keeps what is stored beyond the end of the process. Raises `ApiError` where it cannot, and has kept nothing then.
+
+    Versions up to `compacted` may be forgotten, but for what of them is still there.
+    """
+
+    def record(self, identity: CollectionId, change: Stored, compacted: int) -> None:
+        """Keep a change that is about to take effect."""
+        ...
+
+    def compact(self, compacted: int) -> None:
+        """Keep in mind that older versions are not to be shown again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Versions that count as compacted, between the last that is known and the first of those that came later."""
+
+    after: int
+    before: int
+
+
 class Collection:
     """The objects of one kind."""
 
-    __slots__ = ("_fresh", "_known", "_order", "_trim_at", "changes", "live", "subscriptions")
+    __slots__ = ("_fresh", "_known", "_order", "_trim_at", "changes", "identity", "live", "subscriptions")
 
-    def __init__(self) -> None:
+    def __init__(self, identity: CollectionId) -> None:
+        self.identity = identity
         self.live: dict[Key, Object] = {}
         self.changes: list[Stored] = []
         self.subscriptions: list[Subscription] = []
@@ -107,18 +134,20 @@ class Collection:
 class Storage:
     """All collections, under one count of versions."""
 
-    def __init__(self, *, history: int) -> None:
+    def __init__(self, *, history: int, journal: Journal | None = None) -> None:
         self.revision = 0
         self.compacted = 0
         """The oldest version that can still be listed, or watched from."""
+        self._gaps: tuple[Gap, ...] = ()
         self._history = history
+        self._journal = journal
         self._collections: dict[CollectionId, Collection] = {}
 
     def collection(self, identity: CollectionId) -> Collection:
         """Give a collection, empty when it is new."""
         found = self._collections.get(identity)
         if found is None:
-            found = self._collections[identity] = Collection()
+            found = self._collections[identity] = Collection(identity)
         return found
 
     def collections(self) -> Iterator[tuple[CollectionId, Collection]]:
@@ -127,29 +156,43 @@ class Storage:
 
     def write(self, collection: Collection, key: Key, new: Object | None) -> Stored:
         """Store an object under the next version, or remove it."""
-        self.revision += 1
-        old = collection.live.get(key)
-        if new is not None:
-            new = at_version(new, self.revision)
-            event = Event(Change.ADDED if old is None else Change.MODIFIED, new)
-        else:
-            event = Event(Change.DELETED, at_version(collection.live[key], self.revision))
-        change = Stored(self.revision, key, old, new, event)
-        if self.revision - self.compacted > self._history:
-            self.compacted = self.revision - self._history
-        collection.record(change, self.compacted)
+        revision = self.revision + 1
+        change = _change(collection, key, None if new is None else at_version(new, revision), revision)
+        compacted = max(self.compacted, revision - self._history)
+        if self._journal is not None:
+            self._journal.record(collection.identity, change, compacted)
+        self.revision, self.compacted = revision, compacted
+        collection.record(change, compacted)
         return change
+
+    def restore(self, identity: CollectionId, key: Key, revision: int, item: Object | None) -> None:
+        """Repeat a change that was made in an earlier life, under the version that it had then."""
+        collection = self.collection(identity)
+        collection.record(_change(collection, key, item, revision), self.compacted)
+        self.revision = revision
+
+    def resume(self, revision: int, compacted: int, gaps: Iterable[Gap]) -> None:
+        """Go on from a version, after what was restored; of what was before it, gaps cannot be asked for."""
+        self.revision = revision
+        self._gaps = tuple(gaps)
+        self.compact(max(compacted, revision - self._history))
 
     def compact(self, to: int) -> None:
         """Forget what was before a version."""
-        self.compacted = max(self.compacted, min(to, self.revision))
+        compacted = max(self.compacted, min(to, self.revision))
+        if self._journal is not None:
+            self._journal.compact(compacted)
+        self.compacted = compacted
         for _, collection in self.collections():
-            collection.trim(self.compacted)
+            collection.trim(compacted)
 
     def check(self, revision: int) -> None:
         """Refuse a version that is compacted."""
         if revision < self.compacted:
             raise too_old_version(revision, self.compacted)
+        for gap in self._gaps:
+            if gap.after < revision < gap.before:
+                raise too_old_version(revision, gap.before)
 
     def at(self, collection: Collection, key: Key, revision: int) -> Object | None:
         """Give an object as it was at a version; None where it did not exist."""
@@ -172,6 +215,13 @@ class Storage:
             item = undone[key] if key in undone else live.get(key)
             if item is not None:
                 yield key, item
+
+
+def _change(collection: Collection, key: Key, new: Object | None, revision: int) -> Stored:
+    old = collection.live.get(key)
+    if new is not None:
+        return Stored(revision, key, old, new, Event(Change.MODIFIED if old is not None else Change.ADDED, new))
+    return Stored(revision, key, old, None, Event(Change.DELETED, at_version(collection.live[key], revision)))
 
 
 def at_version(item: Object, revision: int) -> Object:

@@ -18,7 +18,7 @@ from springtide.simulator.api.binding import bound
 from springtide.simulator.api.bodies import body_of, leaf, part
 from springtide.simulator.api.kinds import ServedKind
 from springtide.simulator.api.lifecycle import Part, check_precondition
-from springtide.simulator.api.scale import scale_of, scaled
+from springtide.simulator.api.scale import scale_of, scale_view, scaled
 from springtide.simulator.api.storage import CollectionId
 from springtide.simulator.api.structure import ANYTHING, Node
 from springtide.simulator.api.timestamps import timestamp
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _BUDGETS = CollectionId("policy", "poddisruptionbudgets")
 _SUCCESS: Object = {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success"}
+_TYPES: dict[str, Object] = {
+    "binding": {"apiVersion": "v1", "kind": "Binding"},
+    "eviction": {"apiVersion": "policy/v1", "kind": "Eviction"},
+}
 _EVICTED = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -68,8 +72,10 @@ class Subresources:
                 def rescaled(old: Object) -> Object:
                     return scaled(kind, old, make(scale_of(kind, old)))
 
-                item = modify(kind, key, rescaled, write, f"{verb}/scale", precondition=precondition)
-                return scale_of(kind, item)
+                view = scale_view(kind)
+                return view.of(
+                    modify(kind, key, rescaled, write, f"{verb}/scale", precondition=precondition, view=view)
+                )
             case "finalize":
 
                 def finalized(old: Object) -> Object:
@@ -81,6 +87,15 @@ class Subresources:
                 )
             case _:
                 raise no_such_resource()
+
+    def body(self, key: Key, body: Any, subresource: str) -> Object:
+        """Give the body of a creation with its type, which it may leave out."""
+        if subresource not in _TYPES:
+            raise no_such_resource()
+        typed = _TYPES[subresource]
+        given = body_of(typed["kind"], body, key.name)
+        part(given, "metadata")
+        return typed | given
 
     def create(self, kind: ServedKind, key: Key, body: Any, write: Write, subresource: str) -> Object:
         """Do to an object what is written as a creation: evict it, or bind it."""

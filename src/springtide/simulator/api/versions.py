@@ -35,6 +35,11 @@ class Versions:
             self._since[identity] = revision
             self._readings.clear()
 
+    def restored(self, identity: CollectionId, kinds: tuple[ServedKind, ...], revision: int) -> None:
+        """Take note of a CRD of an earlier life; what it said before its present version is not known any more."""
+        self._kinds[identity] = kinds
+        self._since[identity] = revision
+
     def served(self, kind: ServedKind, item: Object) -> Object:
         """Give a stored object in the version of a kind; itself where it is that already."""
         resource = kind.resource
@@ -46,6 +51,10 @@ class Versions:
         elif kind.strategic:
             return self._converted(item, version)
         return self._read(kind, item)
+
+    def converted(self, kind: ServedKind, item: Object) -> Object:
+        """Give an object that is not stored, or not yet, in the version of a kind; it is the caller's own."""
+        return kind.complete(copied(self._converted(item, kind.resource.api_version)))
 
     def serving(self, kind: ServedKind) -> Callable[[Object], Object] | None:
         """Give what makes objects of this version, where not all of them are stored in it."""

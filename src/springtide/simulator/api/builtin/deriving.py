@@ -30,6 +30,15 @@ def _is_latest(image: Any) -> bool:
     return not tagged or tag == "latest"
 
 
+def _pod_spec(value: Object) -> None:
+    """The account of a pod has two names, of which the old one follows the other."""
+    account = value.get("serviceAccountName") or value.get("serviceAccount")
+    if account and value.get("serviceAccountName") != account:
+        value["serviceAccountName"] = account
+    if account and value.get("serviceAccount") != account:
+        value["serviceAccount"] = account
+
+
 def _volume(value: Object) -> None:
     if all(value[name] is None or name in _VOLUME_SOURCE_FREE for name in value):
         value["emptyDir"] = {}
@@ -204,6 +213,7 @@ DERIVED: dict[str, Callable[[Object], None]] = {
     "core.v1.Namespace": _namespace,
     "core.v1.NodeStatus": _node_status,
     "core.v1.Pod": complete_pod,
+    "core.v1.PodSpec": _pod_spec,
     "core.v1.ReplicationController": _replication_controller,
     "core.v1.Secret": _secret,
     "core.v1.ServicePort": _service_port,

@@ -90,7 +90,10 @@ def _judge(structure: TypeNode, rules: Rules) -> Callable[[Object, Object | None
         if any(cause.reason not in _HARMLESS for cause in found):
             return found
         if rules.main and (old is None or "spec" not in value or value["spec"] != old.get("spec")):
-            found += tuple(cause for rule in rules.main for cause in rule(value, old))
+            told = tuple(cause for rule in rules.main for cause in rule(value, old))
+            # A rule may say more about a field that is missing than that it is.
+            missing = {cause.field for cause in told if cause.reason == "FieldValueRequired"} if found else ()
+            found = tuple(cause for cause in found if cause.field not in missing) + told
         if rules.status and old is not None and value.get("status") != old.get("status"):
             found += tuple(cause for rule in rules.status for cause in rule(value, old))
         return found

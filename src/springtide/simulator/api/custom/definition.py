@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.cluster.errors import Cause, Invalid
+from springtide.cluster.errors import About, Cause, Invalid
 from springtide.cluster.resources import Object, Resource
 from springtide.simulator.api.custom.checks import judge_definition
 from springtide.simulator.api.custom.scale import judge_scale
@@ -51,7 +51,8 @@ def _serve(content: bytes) -> tuple[ServedKind, ...]:
     crd = msgspec.json.decode(content)
     causes = judge_definition(crd["name"], crd["spec"])
     if causes:
-        raise Invalid(_refusal(crd["name"], causes), causes=causes)
+        about = About(crd["name"], _GROUP, "CustomResourceDefinition")
+        raise Invalid(_refusal(crd["name"], causes), causes=causes, about=about)
     spec = _completed(crd["spec"])
     return tuple(_served(spec, version) for version in spec["versions"] if version.get("served"))
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from springtide.cluster.errors import BadRequest, Invalid
+from springtide.cluster.errors import About, BadRequest, Invalid
 from springtide.simulator.api.patches.values import equal
 
 MOST_OPERATIONS = 10_000
@@ -155,7 +155,7 @@ def _index(token: str, places: int) -> int:
 
 def _unfit() -> Invalid:
     """Word it as the API server does, which does not tell which operation failed, nor why."""
-    return Invalid("the server rejected our request due to an error in our request")
+    return Invalid("the server rejected our request due to an error in our request", about=About())
 
 
 def _kind(value: Any) -> str:

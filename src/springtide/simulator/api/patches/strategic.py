@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from springtide.cluster.errors import BadRequest, Invalid, ServerError
+from springtide.cluster.errors import About, BadRequest, Invalid, ServerError
 from springtide.simulator.api.patches.arrangement import arranged, follows
 from springtide.simulator.api.patches.values import equal
 from springtide.simulator.api.structure import ANYTHING, Node
@@ -182,7 +182,7 @@ def _holds_maps(*lists: list[Any]) -> bool:
     """Tell whether these lists hold maps; all their entries must be of one type."""
     types = list(dict.fromkeys(type(item) for items in lists for item in items))
     if types[:1] == [list]:
-        raise Invalid("the server rejected our request due to an error in our request")
+        raise Invalid("the server rejected our request due to an error in our request", about=About())
     if len(types) > 1:
         raise ServerError(f"list element types are not identical: {_printed(list(lists))}")
     return types[:1] == [dict]

@@ -18,6 +18,7 @@ from springtide.simulator.api.builtin.rules.pod_specs import describes_pods
 from springtide.simulator.api.builtin.rules.pods import pod_keeps_its_spec
 from springtide.simulator.api.builtin.rules.priorities import priority_class
 from springtide.simulator.api.builtin.rules.statuses import counts, only_grows, parts_of_replicas
+from springtide.simulator.api.builtin.rules.webhooks import webhooks
 from springtide.simulator.api.builtin.rules.workloads import (
     controller_selects_its_template,
     daemon_set_rolls_out,
@@ -62,6 +63,7 @@ _MAIN: dict[str, tuple[Rule, ...]] = {
         job_keeps_its_pods,
     ),
     "Lease": (lease,),
+    "MutatingWebhookConfiguration": (webhooks,),
     "Node": (node_taints, node_amounts, node_stays),
     "PersistentVolumeClaim": (claim_stays,),
     "Pod": (describes_pods("spec"), pod_keeps_its_spec),
@@ -92,6 +94,7 @@ _MAIN: dict[str, tuple[Rule, ...]] = {
         stateful_set_keeps_the_rest,
     ),
     "StorageClass": (fixed("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),),
+    "ValidatingWebhookConfiguration": (webhooks,),
 }
 
 _REPLICAS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")

@@ -16,6 +16,7 @@ from cel_expr_python.ext import ext_bindings, ext_encoders, ext_optional, ext_st
 from springtide.simulator.api.custom.rules.library import FUNCTIONS
 
 OLD_SELF: Final = "oldSelf"
+_OF_RULES: Final = ("self", OLD_SELF, "previous")
 _OPTIONAL: Final = "cel.bind(oldSelf, previous == null ? optional.none() : optional.of(previous), {})"
 
 _STATUS: Final = re.compile(r"^[A-Z_]+: ")
@@ -42,7 +43,7 @@ class LimitError(RuleError):
 
 
 @cache
-def _environment() -> Any:
+def _environment(names: tuple[str, ...]) -> Any:
     extensions = [
         ext_strings.ExtStrings(2),
         ext_optional.ExtOptional(),
@@ -50,8 +51,7 @@ def _environment() -> Any:
         ext_encoders.ExtEncoders(),
         cel.CelExtension("kubernetes", _declarations()),
     ]
-    variables = dict.fromkeys(("self", OLD_SELF, "previous"), cel.Type.DYN)
-    return cel.NewEnv(variables=variables, extensions=extensions)
+    return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN), extensions=extensions)
 
 
 def _declarations() -> list[Any]:
@@ -70,13 +70,22 @@ def _declarations() -> list[Any]:
     return [cel.FunctionDecl(name, named) for name, named in overloads.items()]
 
 
-class Scope:
-    """The variables that rules see: `self`, and what it was before."""
+class Variables:
+    """What an expression sees."""
 
     __slots__ = ("activation",)
 
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.activation = _environment(tuple(values)).Activation(values)
+
+
+class Scope(Variables):
+    """The variables that rules see: `self`, and what it was before."""
+
+    __slots__ = ()
+
     def __init__(self, value: Any, old: Any = None) -> None:
-        self.activation = _environment().Activation({"self": value, OLD_SELF: old, "previous": old})
+        super().__init__({"self": value, OLD_SELF: old, "previous": old})
 
 
 class Program:
@@ -84,18 +93,23 @@ class Program:
 
     __slots__ = ("_expression",)
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: tuple[str, ...] = _OF_RULES) -> None:
         try:
-            self._expression = _environment().compile(text)
+            self._expression = _environment(names).compile(text)
         except RuntimeError as error:
             words = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
             raise CompileError(words) from None
 
-    def may_return(self, name: str) -> bool:
-        """Tell whether the result can be of a type, as far as that is known before it runs."""
-        return self._expression.return_type().name() in (name, "DYN")
+    @property
+    def result(self) -> str:
+        """The type of the result, as far as it is known before it runs."""
+        return str(self._expression.return_type().name())
 
-    def judge(self, scope: Scope) -> bool:
+    def may_return(self, name: str) -> bool:
+        """Tell whether the result can be of a type."""
+        return self.result in (name, "DYN")
+
+    def judge(self, scope: Variables) -> bool:
         """Run a rule."""
         outcome = self._run(scope)
         value = outcome.value()
@@ -103,7 +117,7 @@ class Program:
             return value
         raise RuleError(f"rule must evaluate to a bool, not to {shown_type(outcome)},")
 
-    def text(self, scope: Scope) -> str | None:
+    def text(self, scope: Variables) -> str | None:
         """Run an expression for a text; None where there is no use in what comes out."""
         try:
             outcome = self._run(scope).value()
@@ -111,7 +125,7 @@ class Program:
             return None
         return outcome if isinstance(outcome, str) else None
 
-    def _run(self, scope: Scope) -> Any:
+    def _run(self, scope: Variables) -> Any:
         try:
             outcome = self._expression.eval(scope.activation)
         except RuntimeError as error:
