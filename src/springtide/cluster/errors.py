@@ -76,6 +76,8 @@ class ApiError(ClusterError):
         self.causes = causes
         self.retry_after = retry_after
         self.about = about
+        self.warnings: tuple[str, ...] = ()
+        """What the user is warned of besides, by whoever was asked before the request was refused."""
         self.answered = reason or type(self).reason
         """The reason as the server spelt it, where one class stands for several."""
 

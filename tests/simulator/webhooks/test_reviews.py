@@ -70,6 +70,19 @@ def test_a_new_object_is_changed_then_agreed_to() -> None:
     told(story)
 
 
+def test_who_is_refused_is_warned_all_the_same() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", labelling("changed") | {"warnings": ["w"]})))
+        cluster.register(VALIDATING, webhook(cluster.hooks.on("/refuse", {"allowed": False, "warnings": ["v"]})))
+
+        with pytest.raises(ApiError) as refused:
+            await cluster.ask(lambda: cluster.server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
+
+        assert refused.value.warnings == ("w", "v")
+
+    told(story)
+
+
 def test_the_request_is_described() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/hook", {})))

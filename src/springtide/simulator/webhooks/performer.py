@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
+from springtide.cluster.errors import ApiError
 from springtide.simulator.api.answers import conflict
 from springtide.simulator.api.performing import Performed, User
 from springtide.simulator.api.reviews import Review, ReviewNeeded
@@ -57,6 +58,13 @@ class Reviews:
         if not self._registrations.any():
             return Performed(verb())
         hearing = RequestHearing(self._server.now(), self._asking.concerns)
+        try:
+            return await self._perform(verb, user, hearing)
+        except ApiError as refusal:
+            refusal.warnings = tuple(hearing.warnings)
+            raise
+
+    async def _perform(self, verb: Callable[[], T], user: User, hearing: RequestHearing) -> Performed[T]:
         reviews: tuple[Review, ...] = ()
         for _ in range(_MOST_TRIES):
             hearing.begin()
