@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format crds bench soak e2e clean
+.PHONY: help run test check format crds chart bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 16
@@ -21,14 +21,11 @@ $(VENV)/.bench-installed: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
-run: $(VENV)/.installed ## Simulate an example over four virtual days (the embedded cluster is not built yet)
-	@echo "The embedded cluster does not exist yet: this is a simulated one, in virtual time."
-	@echo "It runs 'springtide simulate examples/simulated-shop.yaml'; try '$(BIN)/springtide --help' next."
-	@echo
-	@$(BIN)/springtide simulate examples/simulated-shop.yaml --from 2026-12-23 --for 4d
+run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the examples; Ctrl-C ends it
+	@exec $(BIN)/springtide up examples/ $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
 
 test: $(VENV)/.installed ## Run all tests that need no network and no Go (minutes)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e"
 
 check: $(VENV)/.installed ## Lint, check types and layers
 	$(BIN)/ruff format --check .
@@ -43,14 +40,18 @@ format: $(VENV)/.installed ## Format the code and mend what the linter can mend
 crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
 	$(BIN)/springtide crds --into charts/springtide/crds
 
+chart: $(VENV)/.installed ## Write the chart's roles and webhooks anew from what controllers declare
+	$(BIN)/python tools/chart.py
+
 bench: $(VENV)/.bench-installed ## Measure side by side with the alternatives, in one run
 	$(BIN)/python -m bench
 
 soak: $(VENV)/.installed ## Run the long tests: fuzzed manifests, random schedules, a thousand worlds under faults
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -m "soak or not soak"
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -m "not e2e"
 
-e2e: ## Run end-to-end tests on a real control plane (there are none yet)
-	@echo "There are no end-to-end tests yet: nothing talks to a cluster so far."
+e2e: $(VENV)/.installed ## Run the same controllers and the conformance suite on a real control plane, built with Go 1.26 or newer
+	$(BIN)/python -m tests.e2e.assets
+	$(BIN)/python -m pytest -m e2e tests/e2e tests/conformance
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -17,6 +17,8 @@ _COMMANDS = {
         "springtide.cli.simulate",
         "Run the real controllers on manifests, over virtual days in seconds.",
     ),
+    "up": ("springtide.cli.up", "Run an embedded cluster with all controllers, for kubectl and for scripts."),
+    "controller": ("springtide.cli.controller", "Run the controllers on a live cluster."),
     "explain-budget": (
         "springtide.cli.explain_budget",
         "Tell how many nodes may be disrupted, by reason, and why.",
@@ -63,6 +65,7 @@ def main(ctx: click.Context) -> None:
       springtide check manifests/              every problem, with a fix
       springtide preview schedule.yaml         what it will do this week
       springtide simulate manifests/           the real controllers, a virtual week
+      springtide up manifests/                 a cluster of your own, for kubectl
       springtide explain-budget pool.yaml --nodes 40 --disrupting drifted=3
     """
     if "NO_COLOR" in os.environ:

@@ -33,6 +33,17 @@ def show_problem(problem: Finding, *, err: bool = False) -> None:
         click.echo("    " + click.style(f"{'→' if speaks_unicode() else '->'} {problem.hint}", dim=True), err=err)
 
 
+def note(text: str) -> None:
+    """Tell something that is good to know and no problem."""
+    click.echo(click.style(f"note: {text}", dim=True), err=True)
+
+
+def without_embedded(doing: str, missing: ModuleNotFoundError) -> int:
+    """Tell how to get what an embedded cluster needs; gives the exit code."""
+    click.echo(f"{doing} needs more packages ({missing.name}): pip install 'springtide[embedded]'", err=True)
+    return 1
+
+
 def wants_colour() -> bool:
     """Tell whether standard output shows colours and its reader wants them."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

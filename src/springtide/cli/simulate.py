@@ -9,12 +9,10 @@ import click
 
 from springtide.almanac import load_zone
 from springtide.almanac.civil import DAY, LAST_DAY
-from springtide.apis.fields import Context
 from springtide.apis.forecast import format_instant
 from springtide.cli.arguments import SpanType, default_timezone_option, files_argument, parse_moment
-from springtide.cli.findings import examine
-from springtide.cli.inputs import Source, read_inputs
-from springtide.cli.screen import show_problem
+from springtide.cli.preparing import prepare
+from springtide.cli.screen import without_embedded
 from springtide.cli.traces import Teller
 
 _INTERRUPTED = 130
@@ -70,15 +68,7 @@ def command(
         raise click.BadParameter("the simulation would end after the year 9999", param_hint="--for")
     teller = Teller(output, begins, length)
     try:
-        sources, unread = read_inputs(paths)
-        found = examine(sources, unread, Context(now=begins, default_zone=default_timezone))
-        for problem in found.problems:
-            show_problem(problem, err=True)
-        code = found.exit_code(strict=False)
-        if code:
-            click.echo("nothing was simulated: `springtide check` and `springtide convert` help to mend this", err=True)
-        else:
-            code = _simulate(sources, teller, begins, length, seed, faults, default_timezone)
+        code = _simulate(paths, teller, begins, length, seed, faults, default_timezone)
     except KeyboardInterrupt:
         teller.end(complete=False)
         code = _INTERRUPTED
@@ -86,16 +76,16 @@ def command(
 
 
 def _simulate(
-    sources: list[Source], teller: Teller, begins: int, length: int, seed: int, faults: str, default_zone: str
+    paths: tuple[str, ...], teller: Teller, begins: int, length: int, seed: int, faults: str, default_zone: str
 ) -> int:
     try:
         from springtide.cli.worlds import simulated
     except ModuleNotFoundError as missing:
-        click.echo(f"simulating needs more packages ({missing.name}): pip install 'springtide[embedded]'", err=True)
-        return 1
-    objects = _staged(sources, begins)
-    if objects is None:
-        return 1
+        return without_embedded("simulating", missing)
+    prepared = prepare(paths, now=begins, default_zone=default_zone, otherwise="nothing was simulated")
+    if prepared.code:
+        return prepared.code
+    objects = [placed.value for placed in prepared.objects]
     _log_nothing()
     scenario = simulated(
         objects, start=format_instant(begins), faults=faults, default_zone=default_zone, listener=teller.tell
@@ -113,35 +103,6 @@ def _simulate(
         return 1
     teller.end(complete=True)
     return 0
-
-
-def _staged(sources: list[Source], now: int) -> list[dict[str, object]] | None:
-    """Give the objects for the cluster in order, with notes about those that do nothing; None if one is refused."""
-    from springtide.cli.staging import stage
-    from springtide.cli.worlds import without_actor
-    from springtide.simulator.newcomers import refusals
-
-    staging = stage(sources)
-    for placed in staging.unknown:
-        api_version, _ = placed.kind
-        _note(f"{placed.file}:{placed.line}: {placed.told} ({api_version}): the cluster has no such kind, skipped")
-    refused = refusals([placed.value for placed in staging.objects], now)
-    for value, answer in refused:
-        placed = next(placed for placed in staging.objects if placed.value is value)
-        severity = click.style("error", fg="red", bold=True)
-        click.echo(f"{placed.file}:{placed.line}: {severity}: {answer.message}", err=True)
-    if refused:
-        click.echo("nothing was simulated: the API server refuses what is told above", err=True)
-        return None
-    if idle := without_actor(placed.kind[1] for placed in staging.objects):
-        _note(f"nothing acts on {', '.join(idle)} yet: such objects are stored, judged and left alone")
-    if any(placed.kind[1] == "HorizontalPodAutoscaler" for placed in staging.objects):
-        _note("nothing is measured in a simulation: a HorizontalPodAutoscaler finds no metrics")
-    return [placed.value for placed in staging.objects]
-
-
-def _note(text: str) -> None:
-    click.echo(click.style(f"note: {text}", dim=True), err=True)
 
 
 def _log_nothing() -> None:

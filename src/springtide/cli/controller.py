@@ -1,0 +1,151 @@
+"""`springtide controller`: the controllers on a live cluster, as many replicas of it as one likes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from springtide.cli.arguments import default_timezone_option
+from springtide.cli.logging_options import logging_options
+from springtide.cli.running import run_until_told
+
+_METRICS_PORT = 8080
+_WEBHOOK_PORT = 9443
+
+
+def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
+    if value and (urlsplit(value).scheme != "https" or not urlsplit(value).hostname):
+        raise click.BadParameter(f"{value!r} is not an address that an API server calls; write https://HOST[:PORT]")
+    return value
+
+
+@click.command("controller")
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="The kubeconfig file to use.")
+@click.option("--context", metavar="NAME", help="The context of it to use, if not the current one.")
+@click.option(
+    "--controllers",
+    metavar="NAMES",
+    default="*",
+    show_default=True,
+    help="Which controllers run: a,b for these, -c for all but that.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["observe", "act"]),
+    default="act",
+    show_default=True,
+    help="observe: decide, tell and count, but write nothing else than events.",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect", default=True, show_default=True, help="Whether replicas elect one that acts."
+)
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    default="springtide-system",
+    show_default=True,
+    help="Where Springtide itself lives: its Lease, its pause switch, its certificates. All namespaces are looked at.",
+)
+@default_timezone_option
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Where metrics and health are served.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(-1, 65535),
+    default=_METRICS_PORT,
+    show_default=True,
+    help="Their port; 0 takes any that is free, -1 serves none.",
+)
+@click.option(
+    "--webhooks/--no-webhooks", default=False, show_default=True, help="Whether admission webhooks are served."
+)
+@click.option("--webhook-host", default="127.0.0.1", show_default=True, help="Where webhooks are served.")
+@click.option(
+    "--webhook-port",
+    type=click.IntRange(0, 65535),
+    default=_WEBHOOK_PORT,
+    show_default=True,
+    help="Their port; 0 takes any that is free.",
+)
+@click.option(
+    "--webhook-service", metavar="NAME", default="", help="The Service through which the API server reaches them."
+)
+@click.option(
+    "--webhook-url",
+    metavar="URL",
+    default="",
+    callback=_https,
+    help="The address at which the API server reaches them, where there is no Service.",
+)
+@logging_options
+def command(
+    kubeconfig: Path | None,
+    context: str | None,
+    controllers: str,
+    mode: str,
+    leader_elect: bool,
+    namespace: str,
+    default_timezone: str,
+    metrics_host: str,
+    metrics_port: int,
+    webhooks: bool,
+    webhook_host: str,
+    webhook_port: int,
+    webhook_service: str,
+    webhook_url: str,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Run the controllers on a live cluster.
+
+    Which cluster: --kubeconfig or --context if given, else the environment's KUBECONFIG, else the service account of
+    the pod this runs in, else ~/.kube/config. Replicas elect a leader by a Lease; the others stand by with full caches.
+
+    \b
+      springtide controller --mode observe                 see what it would do, and change nothing
+      springtide controller --controllers calendar
+      springtide controller --controllers=-calendar        all but that one
+      springtide controller --webhooks --webhook-service springtide-webhooks
+
+    `/metrics`, `/healthz` and `/readyz` are served on --metrics-port. Ctrl-C or SIGTERM ends it in order: no new work,
+    what is under way is finished, the lease is given up. Installed by the chart in charts/springtide; see
+    docs/operations.md. Exit codes: 0 ended in order; 1 the cluster cannot be reached as asked, or a bug; 2 the command
+    line is wrong; 130 torn away by a second Ctrl-C.
+    """
+    # Here, so that help is instant.
+    from springtide.cli.live import Address, Plan, WebhookPlan, run_live
+    from springtide.cli.selecting import NoSuchSelection, select
+    from springtide.cluster.admission.targets import ServiceTarget, UrlTarget
+    from springtide.cluster.http import AccessError, access
+    from springtide.cluster.logs import configure
+    from springtide.cluster.modes import Mode
+    from springtide.cluster.serving import ServingFailed
+    from springtide.controllers import CONTROLLERS
+
+    if webhooks and bool(webhook_service) == bool(webhook_url):
+        raise click.UsageError("--webhooks needs either --webhook-service or --webhook-url: where the API server calls")
+    try:
+        chosen = select(controllers, CONTROLLERS)
+    except NoSuchSelection as failure:
+        raise click.BadParameter(str(failure), param_hint="--controllers") from None
+    target = ServiceTarget(namespace, webhook_service) if webhook_service else UrlTarget(webhook_url)
+    plan = Plan(
+        controllers=chosen,
+        mode=Mode(mode),
+        elect=leader_elect,
+        namespace=namespace,
+        default_zone=default_timezone,
+        metrics=Address(metrics_host, metrics_port) if metrics_port >= 0 else None,
+        webhooks=WebhookPlan(Address(webhook_host, webhook_port), target) if webhooks else None,
+    )
+    configure(sys.stderr, log_level, log_format)
+    try:
+        found = access(kubeconfig, context)
+        code = run_until_told(lambda stop: run_live(stop, found, plan))
+    except (AccessError, ServingFailed) as failure:
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {failure}", err=True)
+        code = 1
+    raise SystemExit(code)

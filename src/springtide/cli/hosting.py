@@ -1,0 +1,192 @@
+"""An embedded cluster that others can reach: API server, Kubernetes' own controllers, ours, webhooks, and a front door.
+
+journal ──► API server ◄── HTTPS: kubectl, scripts, controllers in other processes
+             ▲  ▲   └────► webhooks, on loopback
+  behaviours ┘  └ controllers                                   (in this process, by direct calls)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from springtide.cli.credentials import Credentials, credentials
+from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.certificates import make_serving
+from springtide.cluster.clock import Clock, ScaledClock, WallClock
+from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.controller import Controller
+from springtide.cluster.errors import ServerError
+from springtide.cluster.manager import NAMESPACE, Manager, ManagerSettings
+from springtide.cluster.port import Transport
+from springtide.cluster.serving import LOOPBACK, Serving, ServingFailed, TlsIdentity, serving
+from springtide.simulator.api.direct import DirectTransport
+from springtide.simulator.api.performing import ADMIN, Perform
+from springtide.simulator.api.server import DEFAULT_HISTORY
+from springtide.simulator.api.storage import Storage
+from springtide.simulator.durable import FileJournal, open_journal, restored
+from springtide.simulator.embedded import EmbeddedCluster
+from springtide.simulator.http import ApiApp, Tokens, kubeconfig
+from springtide.simulator.webhooks import Reviews
+
+log = logging.getLogger(__name__)
+
+PORT = 7443
+_CERTIFICATE_SECONDS = 398 * 86_400
+_CLOCK = "clock"
+_CLOCK_SECONDS = 5.0
+"""How often the reading of a clock that is not the world's is kept, so that a restart does not turn it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """How a cluster is hosted."""
+
+    controllers: Sequence[type[Controller]]
+    data: Path | None = None
+    """Where everything is kept; None: in memory, until the end."""
+    host: str = LOOPBACK
+    port: int | None = None
+    """None: the usual one, or any that is free if somebody has that."""
+    speed: float = 1.0
+    start: int | None = None
+    """The instant at which time begins; None: now, or where it was when the same cluster was ended."""
+    default_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """A cluster that is up."""
+
+    cluster: EmbeddedCluster
+    serving: Serving
+    credentials: Credentials
+    transport: Transport
+    """For the user: what goes through it is reviewed by webhooks, as what comes over HTTP is."""
+
+    def kubeconfig(self) -> str:
+        """Write the kubeconfig with which others reach it."""
+        return kubeconfig(self.serving.url, self.credentials.authority.certificate, self.credentials.token)
+
+
+@asynccontextmanager
+async def hosted(hosting: Hosting) -> AsyncIterator[Hosted]:
+    """Host a cluster within the block; when it is left, controllers finish what they are at.
+
+    What fails inside while the block runs ends the block.
+    """
+    async with AsyncExitStack() as stack:
+        journal = stack.enter_context(open_journal(hosting.data)) if hosting.data is not None else None
+        clock = _clock(hosting, journal)
+        cluster = EmbeddedCluster(
+            clock,
+            Random(secrets.token_bytes(32)),  # noqa: S311 - names and uids, which are no secrets
+            storage=_restored(journal) if journal is not None else None,
+        )
+        known = credentials(journal)
+        reviews = await stack.enter_async_context(Reviews(cluster.server))
+        served = await stack.enter_async_context(_front_door(cluster, hosting, known, reviews.perform))
+        hooks = await stack.enter_async_context(
+            webhooks(
+                cluster.transport(),
+                namespace=NAMESPACE,
+                now=clock.now,
+                default_zone=hosting.default_zone,
+                create=True,
+            )
+        )
+        async with asyncio.TaskGroup() as living:
+            behaving = living.create_task(cluster.run(_behaving(hosting)))
+            keeping = living.create_task(_keep_clock(clock, journal))
+            manager = _manager(cluster, hosting, stack)
+            controlling = living.create_task(manager.run())
+            try:
+                await hooks.until_ready()
+                yield Hosted(cluster, served, known, DirectTransport(cluster.server, perform=reviews.perform))
+                # Only where all went well: who is torn away, or breaks, does not wait for others to finish.
+                await manager.stop()
+            finally:
+                for task in (controlling, behaving, keeping):
+                    task.cancel()
+
+
+@asynccontextmanager
+async def _front_door(
+    cluster: EmbeddedCluster, hosting: Hosting, known: Credentials, perform: Perform
+) -> AsyncIterator[Serving]:
+    """Serve the API; where no port is asked for and the usual one is taken, on another."""
+    names = list(dict.fromkeys((hosting.host, "localhost", LOOPBACK)))
+    pair = make_serving(known.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
+    app = ApiApp(cluster.server, authenticate=Tokens({known.token: ADMIN}), perform=perform)
+    async with AsyncExitStack() as stack:
+        identity = TlsIdentity(pair)
+        port = PORT if hosting.port is None else hosting.port
+        try:
+            served = await stack.enter_async_context(serving(app, host=hosting.host, port=port, identity=identity))
+        except ServingFailed:
+            if hosting.port is not None:
+                raise
+            served = await stack.enter_async_context(serving(app, host=hosting.host, identity=identity))
+        stack.callback(app.close)
+        yield served
+
+
+def _manager(cluster: EmbeddedCluster, hosting: Hosting, stack: AsyncExitStack) -> Manager:
+    compute = ThreadCompute()
+    stack.callback(compute.close)
+    return Manager(
+        cluster.transport(),
+        cluster.clock,
+        hosting.controllers,
+        random=Random(secrets.token_bytes(32)),  # noqa: S311 - spreads requests, hides nothing
+        compute=compute,
+        settings=replace(_patient(hosting.speed), default_zone=hosting.default_zone),
+    )
+
+
+def _behaving(hosting: Hosting) -> ManagerSettings:
+    return replace(_patient(hosting.speed), pausable=False, field_manager_prefix="")
+
+
+def _patient(speed: float) -> ManagerSettings:
+    """Let a fast clock hurry what happens, and not how long a process waits for its own memory."""
+    usual = ManagerSettings()
+    return replace(usual, patience=usual.patience * speed, grace=usual.grace * speed, flush=usual.flush * speed)
+
+
+def _restored(journal: FileJournal) -> Storage:
+    """Give what is kept; it stays for long, so the garbage collector need not look through it again and again."""
+    gc.disable()
+    try:
+        storage = restored(journal, history=DEFAULT_HISTORY)
+        gc.freeze()
+    finally:
+        gc.enable()
+    return storage
+
+
+def _clock(hosting: Hosting, journal: FileJournal | None) -> Clock:
+    kept = journal.get(_CLOCK) if journal is not None else None
+    if hosting.speed == 1 and hosting.start is None and kept is None:
+        return WallClock()
+    begins = hosting.start if hosting.start is not None else int(time.time())
+    return ScaledClock(hosting.speed, start=max(begins, int(kept or 0)))
+
+
+async def _keep_clock(clock: Clock, journal: FileJournal | None) -> None:
+    """Remember what a clock shows that has left the world's behind."""
+    while journal is not None and isinstance(clock, ScaledClock):
+        try:
+            journal.set(_CLOCK, str(clock.now()).encode())
+        except ServerError as failure:
+            # Whoever writes an object is told as well; a clock that is a little slow after a restart harms nobody.
+            log.warning("the clock is not kept: %s", failure)
+        await asyncio.sleep(_CLOCK_SECONDS)

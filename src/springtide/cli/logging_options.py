@@ -1,0 +1,26 @@
+"""The options of long-lived commands about what they log, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--log-format`` and ``--log-level``."""
+    command = click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="info",
+        show_default=True,
+        help="From which level on is logged.",
+    )(command)
+    return click.option(
+        "--log-format",
+        type=click.Choice(["auto", "text", "json"]),
+        default="auto",
+        show_default=True,
+        help="auto: lines for people in a terminal, JSON lines everywhere else.",
+    )(command)

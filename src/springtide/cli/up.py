@@ -1,0 +1,174 @@
+"""`springtide up`: an embedded cluster with all controllers, for kubectl, for scripts, and to look around."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from springtide.almanac import load_zone
+from springtide.cli.arguments import default_timezone_option, parse_moment
+from springtide.cli.logging_options import logging_options
+from springtide.cli.preparing import Prepared, prepare, show_refusal
+from springtide.cli.running import run_until_told
+from springtide.cli.screen import without_embedded
+from springtide.cli.welcome import welcome
+from springtide.cluster.logs import configure
+
+if TYPE_CHECKING:
+    from springtide.cli.hosting import Hosting
+    from springtide.cli.staging import Placed
+
+_MANAGER = "springtide-up"
+
+
+@click.command("up")
+@click.argument("paths", nargs=-1, metavar="[FILE|DIR|-]...")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the cluster is kept, so that the next `up` goes on with it. Without: in memory, until the end.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to serve at; others than loopback can be reached by others.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="The port to serve at; 0 takes any that is free.  [default: 7443, or any that is free]",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True, max=100_000),
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="How many times as fast as the world's the cluster's clock runs: 600 shows a day in less than three minutes.",
+)
+@click.option("--from", "start", metavar="TIME", help="When the cluster's time begins; the present if not given.")
+@click.option(
+    "--kubeconfig",
+    "kubeconfig_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where the kubeconfig is written once the cluster is ready.  [default: a file of its own]",
+)
+@default_timezone_option
+@logging_options
+def command(
+    paths: tuple[str, ...],
+    data: Path | None,
+    host: str,
+    port: int | None,
+    speed: float,
+    start: str | None,
+    kubeconfig_file: Path | None,
+    default_timezone: str,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Run an embedded cluster with all controllers, and apply manifests to it.
+
+    It is an API server with everything around it that kubectl needs: workloads get pods, pods get nodes, and all of
+    Springtide's controllers and webhooks run. Nothing needs to be installed, and nothing outside this process is
+    touched. Containers do not run: docs/embedded.md tells what is different from a real cluster.
+
+    \b
+      springtide up examples/
+      springtide up manifests/ --data ~/.springtide       keep it; kill it whenever you like
+      springtide up examples/ --speed 600                 ten minutes in a second
+      springtide up examples/ --speed 3600 --from 2026-12-23
+
+    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. Ctrl-C ends it.
+    Exit codes: 0 ended; 1 a manifest has errors or is refused, or the cluster cannot be started; 2 something
+    unreadable, or the command line is wrong; 130 torn away by a second Ctrl-C.
+    """
+    begins = parse_moment(start, load_zone(default_timezone), "--from") if start is not None else None
+    try:
+        from springtide.cli.hosting import Hosting
+        from springtide.controllers import CONTROLLERS
+    except ModuleNotFoundError as missing:
+        raise SystemExit(without_embedded("an embedded cluster", missing)) from None
+    prepared = Prepared()
+    if paths:
+        now = begins if begins is not None else int(time.time())
+        prepared = prepare(paths, now=now, default_zone=default_timezone, otherwise="nothing was started")
+    if prepared.code:
+        raise SystemExit(prepared.code)
+    hosting = Hosting(
+        controllers=CONTROLLERS,
+        data=data,
+        host=host,
+        port=port,
+        speed=speed,
+        start=begins,
+        default_zone=default_timezone,
+    )
+    configure(sys.stderr, log_level, log_format)
+    raise SystemExit(_host(hosting, prepared.objects, kubeconfig_file))
+
+
+def _host(hosting: Hosting, objects: tuple[Placed, ...], kubeconfig_file: Path | None) -> int:
+    from springtide.cluster.serving import ServingFailed
+    from springtide.simulator.durable import JournalError
+
+    try:
+        with _kubeconfig_path(kubeconfig_file, hosting.data) as path:
+            return run_until_told(lambda stop: _up(stop, hosting, objects, path))
+    except (ServingFailed, JournalError, OSError) as failure:
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {failure}", err=True)
+        return 1
+
+
+async def _up(stop: asyncio.Event, hosting: Hosting, objects: tuple[Placed, ...], path: Path) -> int:
+    from springtide.cli.applying import apply
+    from springtide.cli.hosting import hosted
+    from springtide.simulator.newcomers import resource_of
+
+    async with hosted(hosting) as cluster:
+        server = cluster.cluster.server
+        applied = await apply(
+            cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER
+        )
+        for placed, answer in applied.refused:
+            show_refusal(placed, answer.message)
+        _write_privately(path, cluster.kubeconfig())
+        click.echo(welcome(cluster, hosting, applied.objects, path))
+        await stop.wait()
+    return 0
+
+
+@contextmanager
+def _kubeconfig_path(given: Path | None, data: Path | None) -> Iterator[Path]:
+    """Tell where the kubeconfig goes; one that was not asked for goes with the cluster, unless that is kept."""
+    if given is not None:
+        try:
+            yield given
+        finally:
+            given.unlink(missing_ok=True)
+    elif data is not None:
+        yield data / "kubeconfig"
+    else:
+        with tempfile.TemporaryDirectory(prefix="springtide-") as folder:
+            yield Path(folder) / "kubeconfig"
+
+
+def _write_privately(path: Path, text: str) -> None:
+    """Write a file that nobody else can read, as a whole: whoever waits for it finds it complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)

@@ -1,0 +1,44 @@
+"""The embedded cluster: an API server and everything that Kubernetes itself does with it, in this process.
+
+It is what the simulated world is, without faults and on a clock that goes by itself. It knows no network: whoever
+wants to reach it from outside serves it (`springtide.simulator.http`), and whoever wants controllers in it runs them
+on its transport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from springtide.cluster.clock import Clock
+from springtide.cluster.manager import Manager, ManagerSettings
+from springtide.simulator import behaviours
+from springtide.simulator.api.converter import convert
+from springtide.simulator.api.direct import DirectTransport
+from springtide.simulator.api.garbage import GarbageCollector
+from springtide.simulator.api.namespaces import NamespaceDeleter
+from springtide.simulator.api.server import ApiServer
+from springtide.simulator.api.storage import Storage
+from springtide.simulator.newcomers import install
+
+
+class EmbeddedCluster:
+    """An API server with our CRDs, and the controllers, the scheduler and the kubelets of a cluster."""
+
+    def __init__(self, clock: Clock, random: Random, *, storage: Storage | None = None) -> None:
+        self.clock = clock
+        self.server = ApiServer(now=clock.now, random=random, converter=convert, storage=storage)
+        install(self.server)
+        self._random = random
+
+    def transport(self) -> DirectTransport:
+        """Connect somebody in this process."""
+        return DirectTransport(self.server)
+
+    async def run(self, settings: ManagerSettings) -> None:
+        """Let it live until this is cancelled; what fails in it ends it."""
+        manager = Manager(self.transport(), self.clock, behaviours.ALL, random=self._random, settings=settings)
+        async with asyncio.TaskGroup() as living:
+            living.create_task(GarbageCollector(self.server).run(self.clock))
+            living.create_task(NamespaceDeleter(self.server).run(self.clock))
+            living.create_task(manager.run())

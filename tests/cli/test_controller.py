@@ -1,0 +1,203 @@
+"""`springtide controller`: a process of its own on a cluster over HTTPS, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.cli.conftest import Run
+
+from springtide.cluster.certificates import make_authority, make_serving
+from springtide.cluster.port import Write
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.serving import TlsIdentity, serving
+from springtide.simulator.api.performing import ADMIN
+from springtide.simulator.api.server import ApiServer
+from springtide.simulator.http import ApiApp, Tokens, kubeconfig
+from springtide.simulator.newcomers import install
+
+CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+EVENTS = Resource("", "v1", "events", "Event")
+LEASE = Key("springtide-system", "springtide")
+PATIENCE = 60.0
+TOKEN = "the token of the cluster"
+DAY = 86_400
+GOOD = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24"]}
+EMPTY = {"holidays": {"country": "XX"}}
+
+
+@dataclass(slots=True)
+class Controller:
+    """A controller process, and what it has logged so far."""
+
+    process: asyncio.subprocess.Process
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    async def read(self) -> None:
+        """Read its log to the end; every line is JSON, for it is no terminal."""
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            if not line.startswith(b"stopping"):
+                self.lines.append(json.loads(line))
+
+    async def said(self, words: str) -> str:
+        """Wait for a message with these words in it."""
+
+        async def heard() -> str:
+            return next((line["message"] for line in self.lines if words in line["message"]), "")
+
+        return str(await eventually(heard))
+
+
+async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
+    """Wait until something is so, and give it."""
+    deadline = time.monotonic() + PATIENCE
+    while not (seen := await look()):
+        assert time.monotonic() < deadline, "it does not come"
+        await asyncio.sleep(0.05)
+    return seen
+
+
+@asynccontextmanager
+async def cluster(folder: Path) -> AsyncIterator[ApiServer]:
+    """Serve an API server with our CRDs, and no controller at all."""
+    now = int(time.time())
+    server = ApiServer(now=lambda: int(time.time()), random=Random(0))
+    install(server)
+    authority = make_authority("test", now=now, seconds=DAY)
+    app = ApiApp(server, authenticate=Tokens({TOKEN: ADMIN}))
+    identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=DAY))
+    async with serving(app, identity=identity) as served:
+        (folder / "kubeconfig").write_text(kubeconfig(served.url, authority.certificate, TOKEN))
+        yield server
+        app.close()
+
+
+@asynccontextmanager
+async def controller(folder: Path, *arguments: str) -> AsyncIterator[Controller]:
+    """Run the command; it is gone when the block is left."""
+    command = (sys.executable, "-c", "from springtide.cli import main; main()", "controller")
+    chosen = ("--kubeconfig", str(folder / "kubeconfig"), "--metrics-port", "0", *arguments)
+    process = await asyncio.create_subprocess_exec(*command, *chosen, stderr=asyncio.subprocess.PIPE)
+    running = Controller(process)
+    reading = asyncio.create_task(running.read())
+    try:
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        await reading
+
+
+def calendar(name: str, spec: Object) -> Object:
+    return {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": name}, "spec": spec}
+
+
+def conditions(server: ApiServer, name: str) -> dict[str, str]:
+    found = server.get(CALENDARS, Key("", name)).get("status") or {}
+    return {one["type"]: one["status"] for one in found.get("conditions") or ()}
+
+
+async def fetched(url: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+def test_it_acts_tells_how_it_is_doing_and_gives_the_lease_up_at_its_end(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cluster(tmp_path) as server, controller(tmp_path) as process:
+            server.create(CALENDARS, calendar("good", GOOD), Write("user"))
+
+            async def ready() -> bool:
+                return conditions(server, "good").get("Ready") == "True"
+
+            await eventually(ready)
+            url = (await process.said("metrics and health")).rsplit(" ", 1)[1]
+            assert (await fetched(f"{url}/readyz"))[0] == 200
+            assert (await fetched(f"{url}/healthz")) == (200, "ok")
+            _, metrics = await fetched(f"{url}/metrics")
+            assert 'springtide_reconcile_total{controller="calendar",result="requeue_after"}' in metrics
+            assert server.get(LEASES, LEASE)["spec"]["holderIdentity"]
+
+            process.process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.process.wait(), PATIENCE) == 0
+            assert not server.get(LEASES, LEASE)["spec"].get("holderIdentity")
+
+    asyncio.run(story())
+
+
+def test_an_observer_tells_and_writes_nothing_else(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cluster(tmp_path) as server, controller(tmp_path, "--mode", "observe") as process:
+            server.create(CALENDARS, calendar("bad", EMPTY), Write("user"))
+
+            async def told() -> bool:
+                items = server.list(Selection(EVENTS)).items
+                return any(item["involvedObject"]["name"] == "bad" for item in items)
+
+            await eventually(told)
+            assert conditions(server, "bad") == {}
+            process.process.send_signal(signal.SIGINT)
+            assert await asyncio.wait_for(process.process.wait(), PATIENCE) == 0
+
+    asyncio.run(story())
+
+
+def test_the_other_replica_takes_over_from_one_that_is_killed(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cluster(tmp_path) as server, controller(tmp_path) as first:
+
+            async def held() -> str:
+                names = [item["metadata"]["name"] for item in server.list(Selection(LEASES)).items]
+                return str(server.get(LEASES, LEASE)["spec"].get("holderIdentity", "")) if LEASE.name in names else ""
+
+            leader = await eventually(held)
+            async with controller(tmp_path) as second:
+                await second.said("metrics and health")
+                first.process.kill()
+                server.create(CALENDARS, calendar("good", GOOD), Write("user"))
+
+                async def taken_over() -> bool:
+                    return await held() not in ("", leader) and bool(conditions(server, "good"))
+
+                await eventually(taken_over)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(("--controllers", "calender"), 2, "did you mean 'calendar'?", id="no such controller"),
+        pytest.param(("--controllers", "-calendar"), 2, "leaves nothing to run", id="no controller left"),
+        pytest.param(("--mode", "dry"), 2, "observe", id="no such mode"),
+        pytest.param(("--webhooks",), 2, "--webhook-service or --webhook-url", id="webhooks that nobody reaches"),
+        pytest.param(
+            ("--webhooks", "--webhook-url", "https://a", "--webhook-service", "b"),
+            2,
+            "either",
+            id="reached in two ways",
+        ),
+        pytest.param(("--webhooks", "--webhook-url", "http://a"), 2, "https://HOST", id="webhooks without TLS"),
+        pytest.param(("--kubeconfig", "nowhere"), 1, "nowhere", id="no such kubeconfig"),
+        pytest.param(("--default-timezone", "Berlin"), 2, "did you mean", id="no such zone"),
+    ],
+)
+def test_mistakes_on_the_command_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+    result = run("controller", *arguments)
+
+    assert result.exit_code == code
+    assert message in result.stderr

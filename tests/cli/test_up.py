@@ -1,0 +1,246 @@
+"""`springtide up`: a cluster that kubectl reaches, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import stat
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.upping import PATIENCE, Up, started, up
+
+from springtide.cluster.errors import ApiError
+from springtide.cluster.http import HttpTransport
+from springtide.cluster.port import Write
+from springtide.cluster.resources import Key, Resource
+
+CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+POOLS_V1 = Resource("karpenter.sh", "v1", "nodepools", "NodePool", namespaced=False)
+POOLS_V1BETA1 = Resource("karpenter.sh", "v1beta1", "nodepools", "NodePool", namespaced=False)
+USER = Write("user")
+CALENDAR = """
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata: {name: freeze}
+spec: {timeZone: Europe/Berlin, dates: ["2026-12-24"]}
+"""
+SHOP = """
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: shops}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec: {containers: [{name: shop, image: "shop:1"}]}
+"""
+
+
+async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
+    """Wait until something is so, and give it."""
+    deadline = time.monotonic() + PATIENCE
+    while not (seen := await look()):
+        assert time.monotonic() < deadline, "it does not come"
+        await asyncio.sleep(0.1)
+    return seen
+
+
+def condition(item: Any, kind: str) -> str:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((one["status"] for one in conditions if one["type"] == kind), "")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    folder = tmp_path_factory.mktemp("up")
+    (folder / "manifests.yaml").write_text(CALENDAR + SHOP)
+    with up(folder, folder / "manifests.yaml", "--from", "2026-12-23T22:59:00Z", "--speed", 30) as process:
+        yield process
+
+
+def test_controllers_act_on_the_manifests_and_their_time_is_the_clusters(running: Up) -> None:
+    async def story(transport: HttpTransport) -> None:
+        async def active() -> bool:
+            return condition(await transport.get(CALENDARS, Key("", "freeze")), "Active") == "True"
+
+        # The day begins a minute after the cluster's time does, which is two seconds of ours.
+        await eventually(active)
+
+    running.ask(story)
+
+
+def test_workloads_get_pods_that_run(running: Up) -> None:
+    async def story(transport: HttpTransport) -> None:
+        async def ready() -> bool:
+            deployment = await transport.get(DEPLOYMENTS, Key("shops", "shop"))
+            return bool((deployment.get("status") or {}).get("readyReplicas") == 2)
+
+        await eventually(ready)
+
+    running.ask(story)
+
+
+def test_webhooks_refuse_what_no_schema_can_see(running: Up) -> None:
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "pool"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "nodeClassRef": {"group": "springtide.dev", "kind": "NodeClass", "name": "x"},
+                    "requirements": [],
+                }
+            },
+            "disruption": {"budgets": [{"nodes": "1", "schedule": "0 0 30 2 *", "duration": "1h"}]},
+        },
+    }
+
+    async def story(transport: HttpTransport) -> ApiError:
+        with pytest.raises(ApiError) as refused:
+            await transport.create(POOLS_V1, pool, USER)
+        return refused.value
+
+    answer = running.ask(story)
+    assert "admission webhook" in answer.message
+    assert "spec.disruption.budgets[0].schedule" in answer.message
+
+
+def test_node_pools_are_served_in_both_versions(running: Up) -> None:
+    old = {
+        "apiVersion": "karpenter.sh/v1beta1",
+        "kind": "NodePool",
+        "metadata": {"name": "old"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "nodeClassRef": {"apiVersion": "springtide.dev/v1alpha1", "kind": "NodeClass", "name": "x"},
+                    "requirements": [],
+                }
+            },
+            "disruption": {"expireAfter": "720h", "consolidationPolicy": "WhenUnderutilized"},
+        },
+    }
+
+    async def story(transport: HttpTransport) -> tuple[Any, Any]:
+        await transport.create(POOLS_V1BETA1, old, USER)
+        key = Key("", "old")
+        return await transport.get(POOLS_V1, key), await transport.get(POOLS_V1BETA1, key)
+
+    new, again = running.ask(story)
+    assert new["spec"]["template"]["spec"]["expireAfter"] == "720h"
+    assert new["spec"]["disruption"]["consolidationPolicy"] == "WhenEmptyOrUnderutilized"
+    assert again["spec"]["disruption"] | {"expireAfter": "720h"} == again["spec"]["disruption"]
+
+
+def test_the_kubeconfig_is_for_its_owner_only(running: Up) -> None:
+    assert stat.S_IMODE(running.kubeconfig.stat().st_mode) == 0o600
+
+
+def test_it_is_served_on_loopback_only(running: Up) -> None:
+    assert "server: https://127.0.0.1:" in running.kubeconfig.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_ends_it_in_order(number: int, tmp_path: Path) -> None:
+    with up(tmp_path) as process:
+        code, said = process.end(number)
+
+    assert code == 0
+    assert "ready" in said
+    assert "Traceback" not in said
+    assert not process.kubeconfig.exists()
+
+
+def test_what_is_kept_is_there_again_with_the_same_token(tmp_path: Path) -> None:
+    manifests = tmp_path / "calendar.yaml"
+    manifests.write_text(CALENDAR)
+    data = tmp_path / "data"
+
+    async def write(transport: HttpTransport) -> str:
+        made = await transport.create(
+            CONFIG_MAPS, {"metadata": {"name": "mine"}, "data": {"a": "b"}}, USER, namespace="default"
+        )
+        return str(made["metadata"]["uid"])
+
+    async def read(transport: HttpTransport) -> tuple[Any, Any]:
+        return (
+            await transport.get(CONFIG_MAPS, Key("default", "mine")),
+            await transport.get(CALENDARS, Key("", "freeze")),
+        )
+
+    with up(tmp_path, manifests, "--data", data) as first:
+        uid = first.ask(write)
+        _, before = first.ask(read)
+        proof = _token(first.kubeconfig)
+        second = started("up", "--data", data, "--port", 0)
+        said, _ = second.communicate(timeout=PATIENCE)
+        assert second.returncode == 1
+        assert "error: " in said
+        assert "Traceback" not in said
+        first.process.kill()
+        first.process.wait()
+    first.kubeconfig.unlink()
+    with up(tmp_path, manifests, "--data", data) as third:
+        mine, after = third.ask(read)
+        assert mine["metadata"]["uid"] == uid
+        assert mine["data"] == {"a": "b"}
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert _token(third.kubeconfig) == proof
+
+
+def test_manifests_with_errors_start_nothing(run: Run, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(CALENDAR.replace("Europe/Berlin", "Europe/Berln"))
+
+    result = run("up", broken)
+
+    assert result.exit_code == 1
+    assert "nothing was started" in result.stderr
+    assert "did you mean Europe/Berlin?" in result.stderr
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = started("up", "--port", port)
+        said, _ = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert f"error: cannot listen on 127.0.0.1:{port}" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("--speed", "0"), "--speed", id="no speed"),
+        pytest.param(("--speed", "fast"), "--speed", id="no number"),
+        pytest.param(("--port", "99999"), "--port", id="no port"),
+        pytest.param(("--from", "yesterday"), "is not a time", id="no time"),
+        pytest.param(("nowhere.yaml",), "no such file", id="no file"),
+    ],
+)
+def test_mistakes_on_the_command_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    result = run("up", *arguments)
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def _token(kubeconfig: Path) -> str:
+    return next(line for line in kubeconfig.read_text().splitlines() if "token:" in line)
