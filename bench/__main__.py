@@ -12,6 +12,7 @@ BENCHMARKS = (
     "bench.workqueue",
     "bench.store",
     "bench.scenarios",
+    "bench.http.sync",
 )
 
 

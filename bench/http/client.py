@@ -1,0 +1,77 @@
+"""A process that keeps a cluster's pods: `python -m bench.http.client KUBECONFIG COUNT`.
+
+It lists them, caches and indexes a record of each, and queues each once for a controller that does nothing. It prints
+a line of JSON when it has seen them all. With `--watch` it then waits for a line with a version on its standard input,
+and prints another line when its cache has reached that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench.http.pods import PODS, PodView, record
+
+from springtide.cluster.clock import WallClock
+from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
+from springtide.cluster.http import HttpTransport, load_kubeconfig
+from springtide.cluster.manager import Manager, ManagerSettings
+from springtide.cluster.resources import Key, Selection
+
+_PAGE = 4096
+
+
+class Idle(Controller):
+    """Looks at every pod once, and does nothing."""
+
+    name = "idle"
+    watches = (Watch(Cached(Selection(PODS, view=PodView), record, {"node": lambda pod: (pod.node,)})),)
+    permissions = (Permission(PODS, ("get", "list", "watch")),)
+    workers = 4
+    seen = 0
+    store: Any = None
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:  # noqa: ARG002
+        """Count."""
+        type(self).seen += 1
+        type(self).store = self.tools.store(self.watches[0].cached)
+        return None
+
+
+def held() -> float:
+    """Give the memory that the process has now, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
+
+
+async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
+    """Keep the pods, and tell how long it took."""
+    async with HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as transport:
+        before = held()
+        begin = time.perf_counter()
+        manager = Manager(
+            transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, patience=300)
+        )
+        running = asyncio.create_task(manager.run())
+        while Idle.seen < count:
+            await asyncio.sleep(0.01)
+        seconds = time.perf_counter() - begin
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+        print(json.dumps({"seconds": seconds, "held": held() - before, "peak": peak - before}), flush=True)
+        if watch:
+            loop = asyncio.get_running_loop()
+            version = int(await loop.run_in_executor(None, sys.stdin.readline))
+            while Idle.store.version < version:
+                await asyncio.sleep(0.001)
+            print(json.dumps({"reached": time.time()}), flush=True)
+        await manager.stop()
+        await running
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), watch="--watch" in sys.argv))
