@@ -21,7 +21,6 @@ from springtide.simulator.api.kinds import ServedKind
 from springtide.simulator.api.names import generated_name
 from springtide.simulator.api.values import copied, found, shared, with_metadata
 
-
 _NEVER_BLIND = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),

@@ -1,0 +1,7 @@
+"""What the real server needs: the programs of the control plane."""
+
+from __future__ import annotations
+
+from tests.e2e.fixtures import assets
+
+__all__ = ["assets"]
