@@ -1,0 +1,264 @@
+"""The chart, installed by a real helm, under RBAC: our processes have exactly the rights that it gives them.
+
+No containers run here. The processes run beside the cluster, with a token of the chart's ServiceAccount.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.e2e.objects import calendar, conditions, read, read_all, remove, restore_crds, told_dates, write
+from tests.e2e.ours import NAMESPACE, springtide, started
+from tests.e2e.plane import ControlPlane
+from tests.e2e.processes import Program, free_ports
+from tests.e2e.waiting import eventually
+
+from springtide.cluster.admission.configurations import VALIDATING
+from springtide.cluster.lease import NAME as LEASE
+from springtide.cluster.resources import Object
+
+CHART = Path(__file__).parents[2] / "charts" / "springtide"
+RELEASE = "springtide"
+NAMES = ("charted", "mistaken")
+
+
+def install(plane: ControlPlane, *arguments: str, **values: str) -> None:
+    """Install the chart, or give the release other values."""
+    plane.run(
+        "helm",
+        "upgrade",
+        "--install",
+        RELEASE,
+        CHART,
+        f"--namespace={NAMESPACE}",
+        "--create-namespace",
+        # The tests have installed the CRDs by kubectl, and others need them after this release is gone.
+        "--skip-crds",
+        *arguments,
+        *(f"--set={name}={value}" for name, value in values.items()),
+    )
+
+
+@pytest.fixture(scope="module")
+def account(plane: ControlPlane, crds: None) -> Iterator[Path]:
+    """Have the chart installed, and give the kubeconfig of its ServiceAccount."""
+    install(plane)
+    token = plane.kubectl("create", "token", RELEASE, "--namespace", NAMESPACE, "--duration=1h").stdout.strip()
+    yield plane.kubeconfig_of_token("chart", token, namespace=NAMESPACE)
+    plane.run("helm", "uninstall", RELEASE, f"--namespace={NAMESPACE}")
+
+
+@pytest.fixture
+def released(plane: ControlPlane, account: Path) -> Iterator[Path]:
+    """Have the release as the chart says it by default, and nothing of earlier tests."""
+    remove(plane, "lease", [LEASE, "--namespace", NAMESPACE])
+    yield account
+    remove(plane, "calendars", NAMES)
+    remove(plane, "events", ["--all", "--namespace", "default"])
+    # Some tests change what belongs to helm.
+    install(plane, "--force-conflicts")
+
+
+def process(plane: ControlPlane, folder: Path, kubeconfig: Path) -> Program:
+    """Prepare what a container of the chart's Deployment would run, on loopback and with the rights of its account."""
+    deployment = read(plane, "deployment", RELEASE, NAMESPACE)
+    assert deployment is not None
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    here = ("--metrics-host=127.0.0.1", "--metrics-port=0", "--webhook-host=127.0.0.1", "--log-format=text")
+    return springtide("controllers", folder, *container["args"], "--kubeconfig", kubeconfig, *here)
+
+
+def mistaken() -> Object:
+    """Write a calendar that the schema lets pass, and that a condition and an event complain about."""
+    return calendar("mistaken", "2100-01-01", zone="Moon/Base")
+
+
+def test_the_chart_is_sound(plane: ControlPlane) -> None:
+    done = plane.run("helm", "lint", "--strict", CHART)
+
+    assert "0 chart(s) failed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        pytest.param({"mode": "watch"}, "mode", id="mode"),
+        pytest.param({"controllers[0]": "calender"}, "there is no controller", id="controller"),
+        pytest.param({"replica": "3"}, "replica", id="unknown-value"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(plane: ControlPlane, values: dict[str, str], words: str) -> None:
+    settings = [f"--set={name}={value}" for name, value in values.items()]
+    done = plane.run("helm", "template", RELEASE, CHART, *settings, check=False)
+
+    assert done.returncode
+    assert words in done.stderr
+
+
+def test_the_rights_of_the_chart_suffice(plane: ControlPlane, released: Path, tmp_path: Path) -> None:
+    """Status, conditions, events and the lease are all written, and nothing is refused on the way."""
+    program = process(plane, tmp_path, released)
+    write(plane, calendar("charted", "2100-01-01"), mistaken())
+    with started(program):
+        eventually(
+            "the status is written", lambda: told_dates(read(plane, "calendar", "charted") or {}) == ["2100-01-01"]
+        )
+        eventually("a mistake is told", lambda: conditions(read(plane, "calendar", "mistaken")).get("Ready"))
+        (event,) = eventually("an event tells of it", lambda: events(plane))
+        lease = read(plane, "lease", LEASE, NAMESPACE)
+
+        assert conditions(read(plane, "calendar", "charted"))["Ready"]["status"] == "True"
+        assert conditions(read(plane, "calendar", "mistaken"))["Ready"]["reason"] == "Invalid"
+        assert (event["type"], event["reason"]) == ("Warning", "Invalid")
+        assert lease is not None
+        assert lease["spec"]["holderIdentity"]
+        assert program.stop() == 0
+    assert "forbidden" not in program.log.read_text()
+
+
+def events(plane: ControlPlane) -> list[Object]:
+    """Read the events about the calendar that has a mistake."""
+    return read_all(plane, "events", "--field-selector=involvedObject.name=mistaken", "--namespace=default")
+
+
+SELDOM = {
+    ("events", "get"): "an event that was made before, by a process that is gone, is looked at first",
+    ("events", "patch"): "an event that happens again is counted up",
+    ("calendars", "get"): "by custom: who may list objects can read each of them anyway",
+}
+"""What a run of a few seconds does not need."""
+
+
+def verbs() -> list[Any]:
+    """List every verb of every role in the chart, but for those of webhooks, which are off by default."""
+    cases = []
+    for file in sorted((CHART / "files" / "roles").rglob("*.yaml")):
+        role = f"controller-{file.stem}" if file.parent.name == "controllers" else file.stem
+        for scope, kind in (("cluster", "clusterrole"), ("namespace", "role")):
+            rules = yaml.safe_load(file.read_text(encoding="utf-8"))[scope] if role != "webhooks" else []
+            cases += [
+                pytest.param(kind, role, resource, verb, id=f"{verb}-{resource.replace('/', '-')}")
+                for rule in rules
+                for resource in rule["resources"]
+                for verb in rule["verbs"]
+                if (resource, verb) not in SELDOM
+            ]
+    return cases
+
+
+@pytest.mark.parametrize(("kind", "role", "resource", "verb"), verbs())
+def test_a_verb_that_is_missing_is_missed(
+    plane: ControlPlane, released: Path, tmp_path: Path, kind: str, role: str, resource: str, verb: str
+) -> None:
+    """No verb stands in the chart in vain; and a process that lacks one says so and goes on."""
+    take(plane, kind, f"{RELEASE}-{role}", resource, verb)
+    program = process(plane, tmp_path, released)
+    write(plane, mistaken())
+    with started(program):
+        program.wait_until("refused", lambda: "forbidden" in program.log.read_text())
+
+        assert f'cannot {verb} resource "{resource}"' in program.log.read_text()
+        assert program.running
+
+
+def take(plane: ControlPlane, kind: str, name: str, resource: str, verb: str) -> None:
+    """Take a verb on a resource out of a role."""
+    role = read(plane, kind, name, NAMESPACE)
+    assert role is not None
+    rules = [
+        {**rule, "verbs": [each for each in rule["verbs"] if each != verb or resource not in rule["resources"]]}
+        for rule in role["rules"]
+    ]
+    assert rules != role["rules"]
+    kept = [rule for rule in rules if rule["verbs"]]
+    where = [] if kind == "clusterrole" else ["--namespace", NAMESPACE]
+    plane.kubectl("patch", kind, name, *where, "--type=merge", "--patch", json.dumps({"rules": kept}))
+
+
+def test_those_who_observe_need_no_right_to_write(plane: ControlPlane, released: Path, tmp_path: Path) -> None:
+    """The roles of controllers only read, and the process does not even try to write."""
+    install(plane, mode="observe")
+    role = read(plane, "clusterrole", f"{RELEASE}-controller-calendar")
+    program = process(plane, tmp_path, released)
+    write(plane, mistaken())
+    with started(program):
+        eventually("an event tells of the mistake", lambda: events(plane))
+
+    assert role is not None
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+    assert conditions(read(plane, "calendar", "mistaken")) == {}
+    assert "forbidden" not in program.log.read_text()
+
+
+@pytest.fixture
+def converted(plane: ControlPlane, released: Path) -> Iterator[Path]:
+    """Let webhooks convert between the versions of our CRDs, as long as the test lasts."""
+    yield released
+    restore_crds(plane)
+
+
+@pytest.mark.parametrize("through", ["url", "service"])
+def test_webhooks_of_the_chart_are_reached(plane: ControlPlane, converted: Path, tmp_path: Path, through: str) -> None:
+    """At a URL, or through a Service that stands for the machine that the processes run on."""
+    (port,) = free_ports(1)
+    ports = {"webhooks.port": str(port), "webhooks.service.port": str(port)}
+    if through == "url":
+        where = {"webhooks.url": f"https://127.0.0.1:{port}"}
+    else:
+        where = {"webhooks.service.externalName": "localhost"}
+    install(plane, **{"webhooks.enabled": "true", **ports, **where})
+    program = process(plane, tmp_path, converted)
+    with started(program):
+        eventually("the mistake is refused", lambda: 'The Calendar "mistaken" is invalid' in tried(plane, mistaken()))
+
+        assert tried(plane, calendar("charted", "2100-01-01")) == ""
+        eventually("older versions are served", lambda: plane.answers("/apis/karpenter.sh/v1beta1/nodepools"))
+        assert "Error" not in tried(plane, older_pool())
+    assert "forbidden" not in program.log.read_text()
+    assert "failed calling webhook" in tried(plane, mistaken())
+
+
+def test_an_upgrade_leaves_the_bundle_alone(plane: ControlPlane, converted: Path, tmp_path: Path) -> None:
+    """What the processes fill in is not helm's, so that no write fails after an upgrade."""
+    (port,) = free_ports(1)
+    values = {"webhooks.enabled": "true", "webhooks.port": str(port), "webhooks.url": f"https://127.0.0.1:{port}"}
+    install(plane, **values)
+    program = process(plane, tmp_path, converted)
+    with started(program):
+        before = eventually("the bundle is filled in", lambda: bundle(plane))
+        install(plane, **values, replicas="3")
+
+        assert bundle(plane) == before
+
+
+def bundle(plane: ControlPlane) -> str:
+    """Read whom the API server is told to trust."""
+    configuration = read(plane, "validatingwebhookconfiguration", VALIDATING)
+    assert configuration is not None
+    (webhook,) = configuration["webhooks"]
+    written: str = webhook["clientConfig"].get("caBundle", "")
+    return written
+
+
+def tried(plane: ControlPlane, item: Object) -> str:
+    """Give what kubectl says against an object, if it were created; nothing where it is right."""
+    return plane.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(item), check=False).stderr
+
+
+def older_pool() -> Object:
+    """Write a NodePool in the version that only we can convert."""
+    template = {
+        "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}],
+        "nodeClassRef": {"apiVersion": "springtide.dev/v1alpha1", "kind": "NodeClass", "name": "default"},
+    }
+    return {
+        "apiVersion": "karpenter.sh/v1beta1",
+        "kind": "NodePool",
+        "metadata": {"name": "older"},
+        "spec": {"template": {"spec": template}},
+    }

@@ -1,0 +1,172 @@
+"""Our webhooks, asked by a real API server over TLS: what is refused, mended or converted, and how trust is renewed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+from tests.e2e.assets import Assets
+from tests.e2e.beside import beside
+from tests.e2e.objects import calendar, install_crds, read, write
+from tests.e2e.ours import NAMESPACE
+from tests.e2e.plane import ControlPlane, running
+from tests.e2e.waiting import eventually
+
+from springtide.cluster.admission import Webhooks, webhooks
+from springtide.cluster.admission.configurations import MUTATING, VALIDATING
+from springtide.cluster.certificates.keeper import SECRET_NAME
+from springtide.cluster.certificates.rotation import Terms
+from springtide.cluster.http import HttpTransport, load_kubeconfig
+from springtide.cluster.resources import Object
+
+RESTLESS = Terms(authority=60, serving=60, propagation=2)
+"""So short that an authority hands over to the next every two seconds: certificates are valid from an hour before."""
+MISTAKEN = calendar("mistaken", "2100-01-01", zone="Moon/Base")
+"""What a schema lets pass: it cannot tell a zone from another text."""
+REFUSED = "The Calendar \"mistaken\" is invalid: spec.timeZone: time zone 'Moon/Base' is unknown"
+
+
+@pytest.fixture(scope="module")
+def asking(assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Run a control plane that asks our webhooks; others would not like to be asked about their objects."""
+    with running(assets, tmp_path_factory.mktemp("asking"), controllers=False) as plane:
+        install_crds(plane)
+        plane.kubectl("create", "namespace", NAMESPACE)
+        with beside(lambda: serve(plane)):
+            eventually("v1beta1 is served", lambda: plane.answers("/apis/karpenter.sh/v1beta1/nodepools"))
+            eventually("what is wrong is refused", lambda: refusal(plane, MISTAKEN))
+            yield plane
+
+
+@asynccontextmanager
+async def serve(plane: ControlPlane) -> AsyncIterator[Webhooks]:
+    """Serve the webhooks on loopback, registered by their URL."""
+    async with (
+        HttpTransport(load_kubeconfig(plane.admin), random=Random(1)) as transport,
+        webhooks(transport, namespace=NAMESPACE, create=True, terms=RESTLESS, round_seconds=0.5) as up,
+    ):
+        await up.until_ready()
+        yield up
+
+
+def refusal(plane: ControlPlane, item: Object) -> str:
+    """Give the words with which an object is refused; nothing where it would be accepted."""
+    done = plane.kubectl(
+        "create", "--dry-run=server", "--validate=false", "-f", "-", text=json.dumps(item), check=False
+    )
+    return done.stderr if done.returncode else ""
+
+
+def pool(name: str, group: str = "springtide.dev", version: str = "v1", **disruption: Any) -> Object:
+    """Write a NodePool whose nodes are made by a class of a group."""
+    owner = {"group": group} if version == "v1" else {"apiVersion": f"{group}/v1"}
+    template = {
+        "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}],
+        "nodeClassRef": {**owner, "kind": "NodeClass", "name": "default"},
+    }
+    return {
+        "apiVersion": f"karpenter.sh/{version}",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": {"template": {"spec": template}, "disruption": disruption},
+    }
+
+
+def test_what_only_we_know_to_be_wrong_is_refused(asking: ControlPlane) -> None:
+    """In the words of `springtide check`."""
+    words = refusal(asking, MISTAKEN)
+
+    assert words.startswith(REFUSED)
+    assert "expected an IANA name" in words
+
+
+def test_everything_that_is_wrong_is_told_at_once(asking: ControlPlane) -> None:
+    item = calendar("mistaken", zone="Moon/Base")
+    item["spec"]["holidays"] = {"country": "ZZ"}
+    words = refusal(asking, item)
+
+    assert "* spec.timeZone: " in words
+    assert "* spec.holidays.country: " in words
+
+
+def test_what_is_right_is_accepted_without_a_word(asking: ControlPlane) -> None:
+    done = asking.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(calendar("right", "2100-01-01")))
+
+    assert done.stderr == ""
+
+
+def test_a_change_that_mends_nothing_else_passes(asking: ControlPlane) -> None:
+    """Labels of an object can be changed whatever we think of its spec, and so it can be deleted."""
+    write(asking, calendar("labelled", "2100-01-01"))
+
+    assert asking.kubectl("label", "calendar", "labelled", "seen=yes").stderr == ""
+    assert asking.kubectl("delete", "calendar", "labelled").stderr == ""
+
+
+def test_objects_of_others_pass(asking: ControlPlane) -> None:
+    """The same mistake is refused in a pool of ours, and none of our business in one of another project."""
+    mistake: dict[str, Any] = {"budgets": [{"nodes": "1", "schedule": "0 9 31 2 *", "duration": "8h"}]}
+    mine, theirs = pool("mine", **mistake), pool("theirs", group="karpenter.k8s.aws", **mistake)
+
+    assert refusal(asking, theirs) == ""
+    assert 'The NodePool "mine" is invalid' in refusal(asking, mine)
+
+
+def test_reasons_are_stored_as_they_are_spelt_upstream(asking: ControlPlane) -> None:
+    write(asking, pool("mended", budgets=[{"nodes": "1", "reasons": ["empty", "drifted"]}]))
+    stored = read(asking, "nodepools.v1.karpenter.sh", "mended")
+
+    assert stored is not None
+    assert stored["spec"]["disruption"]["budgets"][0]["reasons"] == ["Empty", "Drifted"]
+
+
+def test_a_pool_is_read_and_written_in_both_versions(asking: ControlPlane) -> None:
+    """Both ways over our webhook: v1 is stored, and v1beta1 comes back as it was written."""
+    written = pool("older", version="v1beta1", consolidationPolicy="WhenUnderutilized", expireAfter="24h")
+    asking.kubectl("create", "-f", "-", text=json.dumps(written))
+    newer, older = (read(asking, f"nodepools.{version}.karpenter.sh", "older") for version in ("v1", "v1beta1"))
+
+    assert newer is not None
+    assert older is not None
+    assert newer["spec"]["disruption"]["consolidationPolicy"] == "WhenEmptyOrUnderutilized"
+    assert newer["spec"]["disruption"]["budgetDefault"] == "Fallback"
+    assert newer["spec"]["template"]["spec"]["expireAfter"] == "24h"
+    assert older["spec"]["disruption"]["consolidationPolicy"] == "WhenUnderutilized"
+    assert older["spec"]["disruption"]["expireAfter"] == "24h"
+    assert older["metadata"]["uid"] == newer["metadata"]["uid"]
+
+
+def test_trust_is_renewed_while_everybody_asks(asking: ControlPlane) -> None:
+    """No question fails because one side already has, or still has, another authority than the other."""
+    before = bundle(asking)
+    deadline = time.monotonic() + 30
+    while len(bundle(asking) - before) < 3:
+        assert time.monotonic() < deadline, "authorities do not hand over"
+        assert refusal(asking, MISTAKEN).startswith(REFUSED)
+
+    assert bundle(asking, MUTATING, "mutatingwebhookconfiguration") - before
+
+
+def test_a_secret_that_somebody_removes_is_made_anew(asking: ControlPlane) -> None:
+    """With other keys; what was trusted stays so, so that no question fails meanwhile."""
+    before = bundle(asking)
+    asking.kubectl("delete", "secret", SECRET_NAME, "--namespace", NAMESPACE)
+    eventually("another authority is published", lambda: bundle(asking) - before)
+
+    assert read(asking, "secret", SECRET_NAME, NAMESPACE) is not None
+    assert refusal(asking, MISTAKEN).startswith(REFUSED)
+
+
+def bundle(plane: ControlPlane, name: str = VALIDATING, kind: str = "validatingwebhookconfiguration") -> set[str]:
+    """Give the authorities that the API server is told to trust."""
+    configuration = read(plane, kind, name)
+    assert configuration is not None
+    (webhook,) = configuration["webhooks"]
+    text = base64.b64decode(webhook["clientConfig"].get("caBundle", "")).decode()
+    return {part for part in text.split("-----BEGIN CERTIFICATE-----") if part.strip()}
