@@ -22,7 +22,8 @@ $(VENV)/.bench-installed: $(VENV)/.installed
 	@touch $@
 
 run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the examples; Ctrl-C ends it
-	@exec $(BIN)/springtide up examples/ $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
+	@# With job control, Ctrl-C in a terminal reaches the cluster and not make, which would call it an error.
+	@if [ -t 0 ]; then set -m; fi; $(BIN)/springtide up examples/ $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
 
 test: $(VENV)/.installed ## Run all tests that need no network and no Go (minutes)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e"
@@ -50,8 +51,7 @@ soak: $(VENV)/.installed ## Run the long tests: fuzzed manifests, random schedul
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -m "not e2e"
 
 e2e: $(VENV)/.installed ## Run the same controllers and the conformance suite on a real control plane, built with Go 1.26 or newer
-	$(BIN)/python -m tests.e2e.assets
-	$(BIN)/python -m pytest -m e2e tests/e2e tests/conformance
+	$(BIN)/python -m pytest -m e2e -rs tests/e2e tests/conformance
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
