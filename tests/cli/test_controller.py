@@ -178,6 +178,28 @@ def test_the_other_replica_takes_over_from_one_that_is_killed(tmp_path: Path) ->
     asyncio.run(story())
 
 
+def test_a_port_that_is_taken_is_told_with_the_option_that_chooses_another(tmp_path: Path) -> None:
+    async def story() -> str:
+        async with cluster(tmp_path), serving(_deaf) as taken:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", "from springtide.cli import main; main()", "controller"),
+                *("--kubeconfig", str(tmp_path / "kubeconfig"), "--metrics-port", str(taken.port)),
+                stderr=asyncio.subprocess.PIPE,
+            )
+            _, said = await asyncio.wait_for(process.communicate(), PATIENCE)
+            assert process.returncode == 1
+            return said.decode()
+
+    said = asyncio.run(story())
+    assert "error: cannot listen on 127.0.0.1:" in said
+    assert "--metrics-port" in said
+    assert "Traceback" not in said
+
+
+async def _deaf(scope: Any, receive: Any, send: Any) -> None:
+    """Only holds a port."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -192,6 +214,8 @@ def test_the_other_replica_takes_over_from_one_that_is_killed(tmp_path: Path) ->
             id="reached in two ways",
         ),
         pytest.param(("--webhooks", "--webhook-url", "http://a"), 2, "https://HOST", id="webhooks without TLS"),
+        pytest.param(("--webhooks", "--webhook-service", "a:b"), 2, "write NAME or NAME:PORT", id="a port of words"),
+        pytest.param(("--webhooks", "--webhook-service", ":443"), 2, "write NAME or NAME:PORT", id="no service"),
         pytest.param(("--kubeconfig", "nowhere"), 1, "nowhere", id="no such kubeconfig"),
         pytest.param(("--default-timezone", "Berlin"), 2, "did you mean", id="no such zone"),
     ],

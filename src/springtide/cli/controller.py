@@ -10,7 +10,7 @@ import click
 
 from springtide.cli.arguments import default_timezone_option
 from springtide.cli.logging_options import logging_options
-from springtide.cli.running import run_until_told
+from springtide.cli.running import failed, run_until_told
 
 _METRICS_PORT = 8080
 _WEBHOOK_PORT = 9443
@@ -19,6 +19,13 @@ _WEBHOOK_PORT = 9443
 def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
     if value and (urlsplit(value).scheme != "https" or not urlsplit(value).hostname):
         raise click.BadParameter(f"{value!r} is not an address that an API server calls; write https://HOST[:PORT]")
+    return value
+
+
+def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
+    name, _, port = value.partition(":")
+    if value and (not name or (":" in value and not (port.isdecimal() and 0 < int(port) < 65536))):
+        raise click.BadParameter(f"{value!r} is not a Service; write NAME or NAME:PORT")
     return value
 
 
@@ -71,7 +78,11 @@ def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # no
     help="Their port; 0 takes any that is free.",
 )
 @click.option(
-    "--webhook-service", metavar="NAME", default="", help="The Service through which the API server reaches them."
+    "--webhook-service",
+    metavar="NAME[:PORT]",
+    default="",
+    callback=_service,
+    help="The Service through which the API server reaches them; its port is 443 if not given.",
 )
 @click.option(
     "--webhook-url",
@@ -80,7 +91,7 @@ def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # no
     callback=_https,
     help="The address at which the API server reaches them, where there is no Service.",
 )
-@logging_options
+@logging_options(level="info")
 def command(
     kubeconfig: Path | None,
     context: str | None,
@@ -112,8 +123,8 @@ def command(
 
     `/metrics`, `/healthz` and `/readyz` are served on --metrics-port. Ctrl-C or SIGTERM ends it in order: no new work,
     what is under way is finished, the lease is given up. Installed by the chart in charts/springtide; see
-    docs/operations.md. Exit codes: 0 ended in order; 1 the cluster cannot be reached as asked, or a bug; 2 the command
-    line is wrong; 130 torn away by a second Ctrl-C.
+    docs/operations.md. A cluster that does not answer is asked again until it does. Exit codes: 0 ended in order;
+    1 no cluster is named, or a port cannot be had; 2 the command line is wrong; 130 torn away by a second Ctrl-C.
     """
     # Here, so that help is instant.
     from springtide.cli.live import Address, Plan, WebhookPlan, run_live
@@ -131,7 +142,8 @@ def command(
         chosen = select(controllers, CONTROLLERS)
     except NoSuchSelection as failure:
         raise click.BadParameter(str(failure), param_hint="--controllers") from None
-    target = ServiceTarget(namespace, webhook_service) if webhook_service else UrlTarget(webhook_url)
+    service, _, port = webhook_service.partition(":")
+    target = ServiceTarget(namespace, service, int(port or 443)) if service else UrlTarget(webhook_url)
     plan = Plan(
         controllers=chosen,
         mode=Mode(mode),
@@ -145,7 +157,8 @@ def command(
     try:
         found = access(kubeconfig, context)
         code = run_until_told(lambda stop: run_live(stop, found, plan))
-    except (AccessError, ServingFailed) as failure:
-        click.echo(f"{click.style('error', fg='red', bold=True)}: {failure}", err=True)
-        code = 1
+    except AccessError as failure:
+        code = failed(str(failure))
+    except ServingFailed as failure:
+        code = failed(f"{failure}; --metrics-port and --webhook-port choose other ports")
     raise SystemExit(code)

@@ -15,7 +15,8 @@ from springtide.simulator.http.openapi.naming import OBJECT_META, builtin_name, 
 Schema = dict[str, Any]
 
 _SCALARS: dict[str, Schema] = {
-    "any": {},
+    # Not nothing at all: kubectl explains no field that has no type.
+    "any": {"type": "object"},
     "boolean": {"type": "boolean"},
     "int-or-string": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
     "integer": {"type": "integer"},
@@ -23,6 +24,8 @@ _SCALARS: dict[str, Schema] = {
     "quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
     "string": {"type": "string"},
 }
+_OPAQUE = {"fieldsV1": "meta.v1.FieldsV1"}
+"""Fields with anything in them whose types have names that people know."""
 _IDENTITY: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
@@ -84,11 +87,16 @@ class Schemas:
         self.found[name] = schema
         # Entered before its fields are: a type whose fields lead back to it finds itself.
         if data.fields:
-            schema["properties"] = {field: self._place(place_of(given)) for field, given in data.fields.items()}
+            schema["properties"] = {field: self._field(field, place_of(given)) for field, given in data.fields.items()}
         if data.required:
             schema["required"] = list(data.required)
         if data.atomic:
             schema["x-kubernetes-map-type"] = "atomic"
+
+    def _field(self, name: str, place: Place) -> Schema:
+        if place.type == "any" and name in _OPAQUE:
+            return reference(self.add_meta(_OPAQUE[name]))
+        return self._place(place)
 
     def _place(self, place: Place) -> Schema:
         if place.type == "list":
