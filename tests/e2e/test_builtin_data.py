@@ -1,0 +1,21 @@
+"""The embedded server's knowledge of built-in kinds comes from what this control plane publishes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.e2e.plane import ControlPlane
+from tools.builtin_kinds import OUTPUT, WANTED, generate
+
+
+def test_the_data_of_built_in_kinds_are_those_of_this_server(plane: ControlPlane, tmp_path: Path) -> None:
+    for api_version in WANTED:
+        path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
+        document = plane.kubectl("get", "--raw", f"/openapi/v3/{path}").stdout
+        (tmp_path / f"{path.replace('/', '__')}_openapi.json").write_text(document)
+    recorded = json.loads(OUTPUT.read_text())
+
+    published = generate(tmp_path, recorded["kubernetes"])
+
+    assert published == recorded
