@@ -22,6 +22,7 @@ from springtide.cluster.resources import Key, Resource
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 POOLS_V1 = Resource("karpenter.sh", "v1", "nodepools", "NodePool", namespaced=False)
 POOLS_V1BETA1 = Resource("karpenter.sh", "v1beta1", "nodepools", "NodePool", namespaced=False)
@@ -94,6 +95,17 @@ def test_workloads_get_pods_that_run(running: Up) -> None:
     running.ask(story)
 
 
+def test_it_holds_the_lease_that_controllers_elsewhere_ask_for(running: Up) -> None:
+    async def story(transport: HttpTransport) -> None:
+        async def held() -> bool:
+            lease = await transport.get(LEASES, Key("springtide-system", "springtide"))
+            return str(lease["spec"]["holderIdentity"]).startswith("springtide-up_")
+
+        await eventually(held)
+
+    running.ask(story)
+
+
 def test_webhooks_refuse_what_no_schema_can_see(running: Up) -> None:
     pool = {
         "apiVersion": "karpenter.sh/v1",
@@ -155,7 +167,9 @@ def test_it_is_served_on_loopback_only(running: Up) -> None:
     assert "server: https://127.0.0.1:" in running.kubeconfig.read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "a terminal that is closed"]
+)
 def test_a_signal_ends_it_in_order(number: int, tmp_path: Path) -> None:
     with up(tmp_path) as process:
         code, said = process.end(number)
@@ -183,7 +197,18 @@ def test_what_is_kept_is_there_again_with_the_same_token(tmp_path: Path) -> None
             await transport.get(CALENDARS, Key("", "freeze")),
         )
 
+    async def leader(transport: HttpTransport) -> str:
+        return str((await transport.get(LEASES, Key("springtide-system", "springtide")))["spec"]["holderIdentity"])
+
+    async def leader_anew(transport: HttpTransport) -> None:
+        async def led() -> bool:
+            return await leader(transport) not in ("", former)
+
+        # Long before the lease of the process that was killed runs out.
+        await asyncio.wait_for(eventually(led), 10)
+
     with up(tmp_path, manifests, "--data", data) as first:
+        former = first.ask(leader)
         uid = first.ask(write)
         _, before = first.ask(read)
         proof = _token(first.kubeconfig)
@@ -196,6 +221,7 @@ def test_what_is_kept_is_there_again_with_the_same_token(tmp_path: Path) -> None
         first.process.wait()
     first.kubeconfig.unlink()
     with up(tmp_path, manifests, "--data", data) as third:
+        third.ask(leader_anew)
         mine, after = third.ask(read)
         assert mine["metadata"]["uid"] == uid
         assert mine["data"] == {"a": "b"}
@@ -222,6 +248,29 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
     assert process.returncode == 1
     assert f"error: cannot listen on 127.0.0.1:{port}" in said
+    assert "--port" in said
+    assert "Traceback" not in said
+
+
+def test_a_kubeconfig_of_somebody_else_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+    theirs = tmp_path / "config"
+    theirs.write_text("clusters: []")
+
+    result = run("up", "--kubeconfig", theirs)
+
+    assert result.exit_code == 1
+    assert "choose another file" in result.stderr
+    assert theirs.read_text() == "clusters: []"
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    process = started("up", "--port", 0, "--kubeconfig", tmp_path / "file" / "kubeconfig")
+    said, _ = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert "error: " in said
+    assert str(tmp_path / "file") in said
     assert "Traceback" not in said
 
 

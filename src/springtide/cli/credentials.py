@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from springtide.cluster.certificates import Pair, make_authority
+from springtide.cluster.certificates.state import issued
 
 _AUTHORITY_SECONDS = 3650 * 86_400
 _TOKEN, _CERTIFICATE, _KEY = "token", "authority.crt", "authority.key"
@@ -32,14 +33,14 @@ class Credentials:
     """Whom clients trust, and what they show."""
 
     authority: Pair
-    token: str
+    token: str = field(repr=False)
 
 
 def credentials(kept: Keeping | None) -> Credentials:
-    """Give the credentials that are kept; new ones where there are none, or where they have ended."""
+    """Give the credentials that are kept; new ones where there are none, or where nobody would believe them now."""
     now = int(time.time())
     found = _kept(kept) if kept is not None else None
-    if found is not None and found.authority.valid_until() > now:
+    if found is not None and _is_believed(found.authority, now):
         return found
     authority = make_authority("springtide-embedded", now=now, seconds=_AUTHORITY_SECONDS)
     made = Credentials(authority, secrets.token_urlsafe(32))
@@ -49,6 +50,12 @@ def credentials(kept: Keeping | None) -> Credentials:
         # Last: with it, everything is there.
         kept.set(_TOKEN, made.token.encode())
     return made
+
+
+def _is_believed(authority: Pair, now: int) -> bool:
+    """Tell whether it is good now; the clock may have been wrong when it was made."""
+    certificate = issued(authority)
+    return certificate.begins <= now < certificate.ends
 
 
 def _kept(kept: Keeping) -> Credentials | None:

@@ -12,8 +12,9 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -25,12 +26,15 @@ from springtide.cluster.clock import Clock, ScaledClock, WallClock
 from springtide.cluster.compute import ThreadCompute
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import ServerError
+from springtide.cluster.lease import LEASES, NAME, Leadership
 from springtide.cluster.manager import NAMESPACE, Manager, ManagerSettings
-from springtide.cluster.port import Transport
+from springtide.cluster.port import Patch, Transport, Write
+from springtide.cluster.resources import Key
 from springtide.cluster.serving import LOOPBACK, Serving, ServingFailed, TlsIdentity, serving
+from springtide.simulator.api.catalogue import identity_of
 from springtide.simulator.api.direct import DirectTransport
 from springtide.simulator.api.performing import ADMIN, Perform
-from springtide.simulator.api.server import DEFAULT_HISTORY
+from springtide.simulator.api.server import DEFAULT_HISTORY, ApiServer
 from springtide.simulator.api.storage import Storage
 from springtide.simulator.durable import FileJournal, open_journal, restored
 from springtide.simulator.embedded import EmbeddedCluster
@@ -41,6 +45,8 @@ log = logging.getLogger(__name__)
 
 PORT = 7443
 _CERTIFICATE_SECONDS = 398 * 86_400
+_HOLDER = "springtide-up_"
+"""What the identities of those begin with who host a cluster and lead its controllers."""
 _CLOCK = "clock"
 _CLOCK_SECONDS = 5.0
 """How often the reading of a clock that is not the world's is kept, so that a restart does not turn it back."""
@@ -103,19 +109,31 @@ async def hosted(hosting: Hosting) -> AsyncIterator[Hosted]:
                 create=True,
             )
         )
-        async with asyncio.TaskGroup() as living:
-            behaving = living.create_task(cluster.run(_behaving(hosting)))
-            keeping = living.create_task(_keep_clock(clock, journal))
-            manager = _manager(cluster, hosting, stack)
-            controlling = living.create_task(manager.run())
-            try:
-                await hooks.until_ready()
-                yield Hosted(cluster, served, known, DirectTransport(cluster.server, perform=reviews.perform))
-                # Only where all went well: who is torn away, or breaks, does not wait for others to finish.
-                await manager.stop()
-            finally:
-                for task in (controlling, behaving, keeping):
-                    task.cancel()
+        with _alone():
+            async with asyncio.TaskGroup() as living:
+                behaving = living.create_task(cluster.run(_behaving(hosting)))
+                keeping = living.create_task(_keep_clock(clock, journal))
+                manager = _manager(cluster, hosting, stack)
+                controlling = living.create_task(manager.run())
+                try:
+                    await hooks.until_ready()
+                    yield Hosted(cluster, served, known, DirectTransport(cluster.server, perform=reviews.perform))
+                    # Only where all went well: who is torn away, or breaks, does not wait for others to finish.
+                    await manager.stop()
+                finally:
+                    for task in (controlling, behaving, keeping):
+                        task.cancel()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Give a failure as what it is where it is the only one: whoever hosts knows what to say about it."""
+    try:
+        yield
+    except ExceptionGroup as failures:
+        if len(failures.exceptions) > 1:
+            raise
+        raise failures.exceptions[0] from None
 
 
 @asynccontextmanager
@@ -142,14 +160,28 @@ async def _front_door(
 def _manager(cluster: EmbeddedCluster, hosting: Hosting, stack: AsyncExitStack) -> Manager:
     compute = ThreadCompute()
     stack.callback(compute.close)
+    random = Random(secrets.token_bytes(32))  # noqa: S311 - spreads requests, hides nothing
+    transport = cluster.transport()
+    _free_lease(cluster.server)
     return Manager(
-        cluster.transport(),
+        transport,
         cluster.clock,
         hosting.controllers,
-        random=Random(secrets.token_bytes(32)),  # noqa: S311 - spreads requests, hides nothing
+        random=random,
+        # By the world's clock, as those count who run controllers on this cluster from elsewhere: they stand by.
+        leadership=Leadership(transport, WallClock(), identity=f"{_HOLDER}{uuid.uuid4()}", random=random),
         compute=compute,
         settings=replace(_patient(hosting.speed), default_zone=hosting.default_zone),
     )
+
+
+def _free_lease(server: ApiServer) -> None:
+    """Take the lease from a former host of the same cluster: whoever holds the data knows that it is gone."""
+    key = Key(NAMESPACE, NAME)
+    lease = server.find(identity_of(LEASES), key)
+    if lease is not None and str((lease.get("spec") or {}).get("holderIdentity", "")).startswith(_HOLDER):
+        freed = Patch.merge({"spec": {"holderIdentity": ""}})
+        server.patch(LEASES, key, freed, Write("springtide-up", "the process that held it is gone"))
 
 
 def _behaving(hosting: Hosting) -> ManagerSettings:

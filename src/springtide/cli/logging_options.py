@@ -7,20 +7,26 @@ from typing import Any
 
 import click
 
+_LEVELS = ["debug", "info", "warning", "error"]
 
-def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--log-format`` and ``--log-level``."""
-    command = click.option(
-        "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
-        default="info",
-        show_default=True,
-        help="From which level on is logged.",
-    )(command)
-    return click.option(
-        "--log-format",
-        type=click.Choice(["auto", "text", "json"]),
-        default="auto",
-        show_default=True,
-        help="auto: lines for people in a terminal, JSON lines everywhere else.",
-    )(command)
+
+def logging_options(*, level: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--log-format`` and ``--log-level``, which is `level` unless somebody says otherwise."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = click.option(
+            "--log-level",
+            type=click.Choice(_LEVELS),
+            default=level,
+            show_default=True,
+            help="From which level on is logged.",
+        )(command)
+        return click.option(
+            "--log-format",
+            type=click.Choice(["auto", "text", "json"]),
+            default="auto",
+            show_default=True,
+            help="auto: lines for people in a terminal, JSON lines everywhere else.",
+        )(command)
+
+    return add

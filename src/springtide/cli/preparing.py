@@ -32,7 +32,8 @@ def prepare(paths: tuple[str, ...], *, now: int, default_zone: str, otherwise: s
         show_problem(problem, err=True)
     code = found.exit_code(strict=False)
     if code:
-        click.echo(f"{otherwise}: `springtide check` and `springtide convert` help to mend this", err=True)
+        advice = "" if found.unreadable else ": `springtide check` and `springtide convert` help to mend this"
+        click.echo(otherwise + advice, err=True)
         return Prepared(code=code)
     return _rehearsed(sources, now, otherwise)
 

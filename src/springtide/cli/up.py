@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +13,10 @@ import click
 
 from springtide.almanac import load_zone
 from springtide.cli.arguments import default_timezone_option, parse_moment
+from springtide.cli.kubeconfig_file import KubeconfigFile, kubeconfig_file
 from springtide.cli.logging_options import logging_options
 from springtide.cli.preparing import Prepared, prepare, show_refusal
-from springtide.cli.running import run_until_told
+from springtide.cli.running import failed, given_up_when_told, run_until_told
 from springtide.cli.screen import without_embedded
 from springtide.cli.welcome import welcome
 from springtide.cluster.logs import configure
@@ -42,6 +40,7 @@ _MANAGER = "springtide-up"
     "--host",
     default="127.0.0.1",
     show_default=True,
+    metavar="ADDRESS",
     help="The address to serve at; others than loopback can be reached by others.",
 )
 @click.option(
@@ -60,13 +59,12 @@ _MANAGER = "springtide-up"
 @click.option("--from", "start", metavar="TIME", help="When the cluster's time begins; the present if not given.")
 @click.option(
     "--kubeconfig",
-    "kubeconfig_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where the kubeconfig is written once the cluster is ready.  [default: a file of its own]",
+    help="Where the kubeconfig is written once the cluster is ready, until it ends.  [default: a file of its own]",
 )
 @default_timezone_option
-@logging_options
+@logging_options(level="warning")
 def command(
     paths: tuple[str, ...],
     data: Path | None,
@@ -74,7 +72,7 @@ def command(
     port: int | None,
     speed: float,
     start: str | None,
-    kubeconfig_file: Path | None,
+    kubeconfig: Path | None,
     default_timezone: str,
     log_format: str,
     log_level: str,
@@ -117,58 +115,38 @@ def command(
         default_zone=default_timezone,
     )
     configure(sys.stderr, log_level, log_format)
-    raise SystemExit(_host(hosting, prepared.objects, kubeconfig_file))
+    raise SystemExit(_host(hosting, prepared.objects, kubeconfig))
 
 
-def _host(hosting: Hosting, objects: tuple[Placed, ...], kubeconfig_file: Path | None) -> int:
+def _host(hosting: Hosting, objects: tuple[Placed, ...], kubeconfig: Path | None) -> int:
+    from springtide.cluster.errors import ServerError
     from springtide.cluster.serving import ServingFailed
     from springtide.simulator.durable import JournalError
 
     try:
-        with _kubeconfig_path(kubeconfig_file, hosting.data) as path:
-            return run_until_told(lambda stop: _up(stop, hosting, objects, path))
-    except (ServingFailed, JournalError, OSError) as failure:
-        click.echo(f"{click.style('error', fg='red', bold=True)}: {failure}", err=True)
-        return 1
+        with kubeconfig_file(kubeconfig, hosting.data) as file:
+            return run_until_told(lambda stop: _up(stop, hosting, objects, file))
+    except ServingFailed as failure:
+        return failed(f"{failure}; --host and --port choose another address")
+    except (JournalError, ServerError, OSError) as failure:
+        return failed(str(failure))
 
 
-async def _up(stop: asyncio.Event, hosting: Hosting, objects: tuple[Placed, ...], path: Path) -> int:
+async def _up(stop: asyncio.Event, hosting: Hosting, objects: tuple[Placed, ...], file: KubeconfigFile) -> int:
     from springtide.cli.applying import apply
     from springtide.cli.hosting import hosted
     from springtide.simulator.newcomers import resource_of
 
-    async with hosted(hosting) as cluster:
-        server = cluster.cluster.server
-        applied = await apply(
-            cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER
-        )
+    async with AsyncExitStack() as stack:
+        with given_up_when_told(stop):
+            cluster = await stack.enter_async_context(hosted(hosting))
+            server = cluster.cluster.server
+            applied = await apply(
+                cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER
+            )
         for placed, answer in applied.refused:
             show_refusal(placed, answer.message)
-        _write_privately(path, cluster.kubeconfig())
-        click.echo(welcome(cluster, hosting, applied.objects, path))
+        file.write(cluster.kubeconfig())
+        click.echo(welcome(cluster.serving.url, cluster.cluster.clock, hosting, applied, file.path))
         await stop.wait()
     return 0
-
-
-@contextmanager
-def _kubeconfig_path(given: Path | None, data: Path | None) -> Iterator[Path]:
-    """Tell where the kubeconfig goes; one that was not asked for goes with the cluster, unless that is kept."""
-    if given is not None:
-        try:
-            yield given
-        finally:
-            given.unlink(missing_ok=True)
-    elif data is not None:
-        yield data / "kubeconfig"
-    else:
-        with tempfile.TemporaryDirectory(prefix="springtide-") as folder:
-            yield Path(folder) / "kubeconfig"
-
-
-def _write_privately(path: Path, text: str) -> None:
-    """Write a file that nobody else can read, as a whole: whoever waits for it finds it complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)

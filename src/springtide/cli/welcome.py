@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
+import ipaddress
 import shlex
+import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from springtide.apis.forecast import format_instant
+from springtide.cluster.clock import Clock, ScaledClock
 
 if TYPE_CHECKING:
-    from springtide.cli.hosting import Hosted, Hosting
+    from springtide.cli.applying import Applied
+    from springtide.cli.hosting import Hosting
     from springtide.cli.staging import Placed
 
-_SHOWN_KINDS = 4
+_SHOWN_KINDS = 3
+_KUBECTL = "https://kubernetes.io/docs/tasks/tools"
 
 
-def welcome(hosted: Hosted, hosting: Hosting, objects: Sequence[Placed], kubeconfig: Path) -> str:
+def welcome(url: str, clock: Clock, hosting: Hosting, applied: Applied, kubeconfig: Path) -> str:
     """Put it into a few lines, the first of them for whoever reads only one."""
-    names = ", ".join(controller.name for controller in hosting.controllers)
-    kept = f"kept in {hosting.data}" if hosting.data is not None else "kept in memory only: --data DIR keeps it"
-    facts = [
-        f"{click.style('ready', fg='green', bold=True)}: the API server is {hosted.serving.url}",
-        f"  controllers: {names}; manifests: {_counted(objects)}; {kept}",
-    ]
-    if hosting.speed != 1 or hosting.start is not None:
-        now = format_instant(hosted.cluster.clock.now())
-        facts.append(f"  its time is {now} now, and runs {hosting.speed:g} times as fast as the world's")
+    ready = f"{click.style('ready', fg='green', bold=True)}: the API server is {url}"
+    facts = [f"  {name:<12} {fact}" for name, fact in _facts(clock, hosting, applied)]
     commands = [
         (f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}", "in another terminal"),
         ("kubectl get nodes,pods,calendars -A", ""),
-        ("kubectl get events -A --watch", "what happens, and why"),
+        ("kubectl get pods -A --watch", "what happens"),
+        ("kubectl describe calendars", "and why: conditions say so"),
         ("kubectl explain calendar.spec", "every field of every kind"),
-        ("kubectl apply -f FILE", "judged by the same webhooks as on a live cluster"),
+        ("kubectl apply -f FILE", "judged by webhooks, as on a live one"),
     ]
     width = max(len(line) for line, _ in commands[1:])
     tips = [f"  {line:{width}}  {click.style(f'# {why}', dim=True)}" if why else f"  {line}" for line, why in commands]
-    return "\n".join([*facts, "", *tips, "", "Ctrl-C ends it."])
+    return "\n".join([ready, *facts, "", *tips, "", "Ctrl-C ends it."])
+
+
+def _facts(clock: Clock, hosting: Hosting, applied: Applied) -> Iterator[tuple[str, str]]:
+    yield "controllers", ", ".join(controller.name for controller in hosting.controllers)
+    yield "manifests", _counted(applied.objects)
+    if applied.refused:
+        yield "refused", f"{_counted([placed for placed, _ in applied.refused])}, as told above"
+    yield "kept", f"in {hosting.data}" if hosting.data is not None else "in memory only; --data DIR keeps it"
+    # Asked of the clock, not of the options: what is kept goes on with the time that it had.
+    if isinstance(clock, ScaledClock):
+        pace = "at the world's speed" if clock.speed == 1 else f"{clock.speed:g} times as fast as the world's"
+        yield "its time", f"{format_instant(clock.now())} now, {pace}"
+    if not _on_loopback(hosting.host):
+        yield "reached", "by others as well: whoever has the token may do everything"
+    if shutil.which("kubectl") is None:
+        yield "kubectl", f"is not on your PATH; see {_KUBECTL}"
 
 
 def _counted(objects: Sequence[Placed]) -> str:
@@ -50,3 +65,10 @@ def _counted(objects: Sequence[Placed]) -> str:
     shown = [f"{count} {kind}" for kind, count in kinds[:_SHOWN_KINDS]]
     more = sum(count for _, count in kinds[_SHOWN_KINDS:])
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _on_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

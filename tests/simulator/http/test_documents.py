@@ -121,6 +121,26 @@ def test_a_document_is_named_anew_when_its_definition_changes() -> None:
     assert asker.ask("GET", url()).json["components"]["schemas"]["com.example.v1.Bee"]["description"] == "A friend."
 
 
+@pytest.mark.parametrize(
+    ("accept", "media", "begins"),
+    [
+        pytest.param("application/json", "application/json", b'{"swagger":"2.0"', id="JSON"),
+        pytest.param(
+            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+            b"\x0a\x032.0",
+            id="protobuf",
+        ),
+    ],
+)
+def test_the_former_document_describes_nothing(accept: str, media: str, begins: bytes) -> None:
+    """kubectl reads it for kinds that it finds nowhere else, and then says that there is no such kind."""
+    told = Asker().ask("GET", "/openapi/v2", accept=accept)
+
+    assert (told.status, told.header("content-type")) == (200, media)
+    assert told.body.startswith(begins)
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version"])
 def test_health_and_version_need_no_token(path: str) -> None:
     assert Asker().ask("GET", path, authorization="").status == 200

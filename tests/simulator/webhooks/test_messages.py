@@ -190,11 +190,21 @@ def test_refusals_are_passed_on(status: Object, kind: type[ApiError], code: int,
 
 
 def test_the_details_of_a_refusal_are_passed_on() -> None:
-    details = {"causes": [{"field": "spec.x", "message": "m", "reason": "R"}, "junk"], "retryAfterSeconds": 7}
+    details = {
+        "name": "mine",
+        "group": "g",
+        "kind": "Kind",
+        "uid": 1,
+        "causes": [{"field": "spec.x", "message": "m", "reason": "R"}, "junk"],
+        "retryAfterSeconds": 7,
+    }
 
     error = denied("h", code=429, reason="TooManyRequests", message="later", details=details)
 
     assert error.status()["details"] == {
+        "name": "mine",
+        "group": "g",
+        "kind": "Kind",
         "causes": [{"field": "spec.x", "message": "m", "reason": "R"}],
         "retryAfterSeconds": 7,
     }

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from springtide.cluster.errors import (
+    About,
     AlreadyExists,
     ApiError,
     BadRequest,
@@ -69,6 +70,7 @@ def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[
     error = _refusal(min(code, _MOST) if code >= _LEAST_REFUSAL else _LEAST_REFUSAL, reason)(
         f"{said}: {told}" if told else f"{said} without explanation",
         causes=_causes(details.get("causes")),
+        about=_about(details),
         retry_after=float(after) if type(after) is int and after > 0 else None,
     )
     error.answered = reason
@@ -85,6 +87,12 @@ def _refusal(code: int, reason: str) -> type[ApiError]:
     # A webhook may answer with any code; the error is then of the nearest kind, and says what it said.
     base = ServerError if code >= ServerError.code else ApiError
     return type(f"{base.__name__}{code}", (base,), {"code": code})
+
+
+def _about(details: dict[str, Any]) -> About | None:
+    """Pass on what the webhook says the refusal is about, as far as it is text: kubectl names the object by it."""
+    given = {name: details[name] for name in ("name", "group", "kind") if isinstance(details.get(name), str)}
+    return About(**given) if given else None
 
 
 def _causes(given: Any) -> tuple[Cause, ...]:

@@ -20,6 +20,8 @@ from springtide.simulator.http.openapi.schemas import Schemas
 from springtide.simulator.http.request import Request
 
 _FOREVER = (("cache-control", "public"), ("expires", "Fri, 01 Jan 2100 00:00:00 GMT"))
+_V2 = "application/com.github.proto-openapi.spec.v2"
+_V2_ASKED, _V2_ANSWERED = f"{_V2}@v1.0+protobuf", f"{_V2}.v1.0+protobuf"
 
 
 class OpenApi:
@@ -31,6 +33,8 @@ class OpenApi:
 
     def answer(self, request: Request, parts: list[str]) -> Answer | None:
         """Answer a request for the index or a document; None for a path that is neither."""
+        if parts == ["openapi", "v2"]:
+            return _nothing_in_v2(request)
         if parts[:2] != ["openapi", "v3"]:
             return None
         groups = self._groups()
@@ -98,3 +102,21 @@ class OpenApi:
         if kind.strategic:
             return None
         return self._server.find(DEFINITIONS, Key("", f"{kind.resource.plural}.{kind.resource.group}"))
+
+
+def _nothing_in_v2(request: Request) -> Answer:
+    """Give a document in the former language that describes nothing.
+
+    kubectl looks there for kinds that no document of v3 has. Where it finds nothing it says that there is no such kind;
+    where there is no document, it says that it cannot validate.
+    """
+    title, version = "Kubernetes", kubernetes_version()
+    if _V2_ASKED not in request.header("accept"):
+        return answered({"swagger": "2.0", "info": {"title": title, "version": version}, "paths": {}})
+    info = _field(1, title.encode()) + _field(2, version.encode())
+    return Answer(_field(1, b"2.0") + _field(2, info) + _field(8, b""), media=_V2_ANSWERED)
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """Write a short text or message of protobuf."""
+    return bytes((number << 3 | 2, len(value))) + value

@@ -1,0 +1,79 @@
+"""A long-lived command: asked to end once, it ends in order; asked twice, at once; asked early, it does not begin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from springtide.cli.running import INSISTED, given_up_when_told, run_until_told
+
+
+def tell(number: int = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
+
+
+@contextmanager
+def ignoring(number: int) -> Iterator[None]:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_who_is_told_ends_in_order(number: int) -> None:
+    async def main(stop: asyncio.Event) -> int:
+        tell(number)
+        await stop.wait()
+        return 7
+
+    assert run_until_told(main) == 7
+
+
+def test_who_is_told_twice_is_torn_away() -> None:
+    async def main(stop: asyncio.Event) -> int:
+        tell()
+        await stop.wait()
+        tell()
+        await asyncio.sleep(30)
+        return 7
+
+    assert run_until_told(main) == INSISTED
+
+
+def test_what_has_not_begun_is_given_up() -> None:
+    async def main(stop: asyncio.Event) -> int:
+        with given_up_when_told(stop):
+            tell()
+            await asyncio.sleep(30)
+        return 7
+
+    assert run_until_told(main) == 0
+
+
+def test_what_has_begun_is_ended_in_order() -> None:
+    async def main(stop: asyncio.Event) -> int:
+        with given_up_when_told(stop):
+            await asyncio.sleep(0)
+        tell()
+        await stop.wait()
+        await asyncio.sleep(0.01)
+        return 7
+
+    assert run_until_told(main) == 7
+
+
+def test_who_shall_survive_the_terminal_does() -> None:
+    async def main(stop: asyncio.Event) -> int:
+        tell(signal.SIGHUP)
+        await asyncio.sleep(0.01)
+        return 0 if stop.is_set() else 7
+
+    with ignoring(signal.SIGHUP):
+        assert run_until_told(main) == 7
