@@ -19,6 +19,7 @@ from springtide.cluster.errors import (
     Gone,
     Invalid,
     MethodNotAllowed,
+    NotFound,
     RequestTimeout,
     ServerError,
     TooManyRequests,
@@ -296,6 +297,11 @@ def test_a_restart_of_the_server_is_invisible() -> None:
         pytest.param([Stream(SYNCED, ends=True)], [0, 0], id="an orderly end is none"),
         pytest.param([TooManyRequests("later", retry_after=25)], [0, 25], id="a server that says when is believed"),
         pytest.param([TooManyRequests("later", retry_after=0.1)], [0, 1], id="but never less than our own pause"),
+        pytest.param(
+            [*[NotFound("no such kind")] * 3, *[TooManyRequests("initializing", retry_after=0.1)] * 2],
+            [0, 1, 3, 7, 8, 10],
+            id="nor for as long as for what failed before",
+        ),
         pytest.param([Stream([*SYNCED, Quiet(9), Gone("x")])], [0, 9], id="a compacted version is read again at once"),
         pytest.param(
             [Stream([*SYNCED, Quiet(9), Gone("x")]), Gone("x"), Gone("x")],
@@ -335,7 +341,7 @@ def test_a_restart_of_the_server_is_invisible() -> None:
             id="but not where they lived for a minute",
         ),
         pytest.param(
-            [Stream([*SYNCED, modified("a", 11 + 10 * n), Gone("x")]) for n in range(3)],
+            [Stream([bookmark(10 * n, end=True), added("a", 10 * n + 1), Gone("x")]) for n in (1, 2, 3)],
             [0, 1, 3, 7],
             id="nor at once what is compacted as soon as it is read",
         ),
@@ -372,6 +378,34 @@ def test_a_server_at_a_lower_version_is_not_followed_and_that_is_told(caplog: py
     assert len(caplog.records) > 5
 
 
+def test_a_server_that_went_back_is_noticed_although_its_watches_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """It waits until it has reached our version; by then its objects are others than ours, so they are read again."""
+    silence = Stream([Quiet(90)], ends=True)
+    behind = [bookmark(4, end=True)]
+    with caplog.at_level(logging.WARNING):
+        told = tell(
+            [Stream(SYNCED, ends=True), silence, Page([], "4"), Stream(behind), Stream([bookmark(12, end=True)])],
+            seconds=200,
+        )
+
+    assert told.transport.asked == [watch_list(), watch("10"), Asked("list", limit=1), watch_list(), watch_list()]
+    words = "the server lists pods at version 4, although it showed 10 before"
+    assert [words in record.message for record in caplog.records] == [True, True]
+    assert (told.contents, told.store.version, told.reflector.relists) == ({}, 12, 1)
+
+
+def test_a_server_of_whose_objects_nothing_happens_is_asked_where_it_is_and_that_is_all() -> None:
+    silence = Stream([Quiet(90)], ends=True)
+    told = tell([Stream(SYNCED, ends=True), silence, Page([], "10"), silence, Page([], "99")], seconds=200)
+
+    assert told.transport.asked == [
+        watch_list(),
+        *(watch("10"), Asked("list", limit=1)) * 2,
+        watch("10"),
+    ]
+    assert (told.contents, told.reflector.relists, told.reflector.last_contact) == ({"a": "n1", "b": "n1"}, 0, 180.0)
+
+
 def test_an_object_without_a_record_is_left_out() -> None:
     """At first, in pages, and in a watch; the version goes on."""
     specless = Event(Change.ADDED, {"metadata": {"namespace": "default", "name": "odd", "resourceVersion": "9"}})
@@ -396,7 +430,7 @@ def test_pauses_are_those_of_kubernetes_clients() -> None:
 
 
 def test_watches_are_begun_anew_after_five_to_ten_minutes_each_at_its_own_time() -> None:
-    told = tell([Stream(SYNCED)], seconds=36_000)
+    told = tell([Stream(SYNCED), *(Stream([bookmark(version)]) for version in range(11, 200))], seconds=36_000)
     timeouts = [asked.timeout for asked in told.transport.asked]
 
     assert len(timeouts) > 60
@@ -462,12 +496,19 @@ def test_a_listener_that_fails_does_not_stop_it(caplog: pytest.LogCaptureFixture
     ("error", "level"),
     [
         pytest.param(ServerError("boom"), logging.INFO, id="what passes is a note"),
+        pytest.param(Gone("compacted"), logging.INFO, id="so is a version that is compacted"),
         pytest.param(Forbidden("pods is forbidden"), logging.WARNING, id="what does not is a warning"),
     ],
 )
 def test_failures_are_logged(error: ClusterError, level: int, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        tell([error])
+        tell([ConnectionLost("cut"), error])
 
-    expected = f"watching pods failed, next try in 1.0 s: {error}"
-    assert [(record.levelno, record.message) for record in caplog.records] == [(level, expected)]
+    expected = f"watching pods failed, next try in 2.0 s: {error}"
+    assert [(record.levelno, record.message) for record in caplog.records[1:]] == [(level, expected)]
+
+
+def test_a_kind_that_is_not_installed_is_told_in_words() -> None:
+    told = tell([NotFound("404 page not found")])
+
+    assert str(told.reflector.last_error) == "v1 Pod is not served, is its CRD installed? (404 page not found)"

@@ -101,6 +101,24 @@ def test_what_never_got_an_answer_is_told_apart(failure: ClusterError, code: str
     run(main, start=0)
 
 
+def test_a_request_that_is_given_up_is_no_success() -> None:
+    """A leader waits for the renewal of its lease for a few seconds only."""
+
+    async def wait(verb: str, resource: Resource, key: Key) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def main(clock: VirtualClock) -> None:
+        line = SmallWorld(clock).line()
+        line.before = wait
+        metrics = Metrics()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(metrics.measured(line).get(CONFIG_MAPS, KEY), 5)
+        counted = Samples(metrics.registry).labelled("springtide_api_requests_total")
+        assert counted == {("given_up", "configmaps", "get"): 1}
+
+    run(main, start=0)
+
+
 def test_subresources_are_told_apart() -> None:
     async def main(clock: VirtualClock) -> None:
         metrics = Metrics()

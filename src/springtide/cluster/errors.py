@@ -59,7 +59,8 @@ class ClusterError(Exception):
 class ApiError(ClusterError):
     """The server answered, and the answer is no."""
 
-    code: ClassVar[int] = 0
+    code: int = 0
+    """The status of the answer; a class has the usual one of its errors."""
     reason: ClassVar[str] = "Unknown"
 
     def __init__(
@@ -70,8 +71,11 @@ class ApiError(ClusterError):
         retry_after: float | None = None,
         reason: str = "",
         about: About | None = None,
+        code: int = 0,
     ) -> None:
         super().__init__(message)
+        if code:
+            self.code = code
         self.message = message
         self.causes = causes
         self.retry_after = retry_after

@@ -9,7 +9,9 @@ growing pauses; whoever reads the store notices nothing but that it is older for
 
 A server that was restored from a backup, and is at a lower version than it showed before, is not followed: what was
 decided and written since stands in nobody's books any more, and a store never goes back. The store stays as it is, a
-warning is logged with every try, and `last_error` says so; a restart of the process begins anew.
+warning is logged with every try, and `last_error` says so; a restart of the process begins anew. A watch shows nothing
+of it: a server that is asked what happens after a version which it has not reached waits until it has. So one from
+which not even a bookmark came is asked where it is.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from springtide.cluster.errors import (
     Gone,
     Invalid,
     MethodNotAllowed,
+    NotFound,
     ServerError,
+    TooManyRequests,
 )
 from springtide.cluster.port import INITIAL_EVENTS_END, Change, Event, Transport
 from springtide.cluster.resources import Key, Selection, key_of, version_of
@@ -102,6 +106,8 @@ class Reflector:
         self._random = random
         self._settings = settings
         self._failures = 0
+        self._put_off = False
+        """Whether the server has answered last that it is not ready yet, and when it will be."""
         self._complete = False
         """Whether the store is what the server held at the store's version, so that a watch can go on from there."""
         self._knows_watch_list = True
@@ -158,9 +164,19 @@ class Reflector:
         if initial is not None:
             msg = f"the watch of {self.selection} ended before all objects had come"
             raise ConnectionLost(msg)
-        if not heard and self._clock.monotonic() - self._began < self._settings.hasty:
+        lasted = self._clock.monotonic() - self._began
+        if not heard and lasted < self._settings.hasty:
             msg = f"the watch of {self.selection} ended as soon as it began"
             raise ConnectionLost(msg)
+        if not heard and lasted >= self._settings.steady:
+            await self._ask_where_it_is()
+
+    async def _ask_where_it_is(self) -> None:
+        """Ask a server that has said nothing for long how far it is; one that is behind us says nothing on its own."""
+        page = await self._transport.list(self._asked, limit=1)
+        self._contact()
+        self._complete = int(page.version) >= self.store.version
+        self._refuse_the_past(int(page.version))
 
     def _watch(self, *, initial_events: bool) -> AsyncGenerator[Event, None]:
         return self._transport.watch(
@@ -214,10 +230,7 @@ class Reflector:
         return str(seen) if seen and not self._ask_for_newest else ""
 
     def _replace(self, records: dict[Key, Any], version: int) -> None:
-        seen = self.store.version
-        if version < seen:
-            msg = f"the server lists {self.selection} at version {version}, although it showed {seen} before"
-            raise WentBack(msg)
+        self._refuse_the_past(version)
         if self.store.synced:
             self.relists += 1
         self.store.replace_records(records, version)
@@ -226,6 +239,12 @@ class Reflector:
         self._complete = True
         self._ask_for_newest = False
         self._last_read = self._clock.monotonic()
+
+    def _refuse_the_past(self, version: int) -> None:
+        seen = self.store.version
+        if version < seen:
+            msg = f"the server lists {self.selection} at version {version}, although it showed {seen} before"
+            raise WentBack(msg)
 
     def _contact(self) -> None:
         self.last_contact = self._clock.monotonic()
@@ -237,6 +256,16 @@ class Reflector:
             log.info("no WatchList of %s, it is listed in pages: %s", self.selection, error)
             self._knows_watch_list = False
             return 0.0
+        if isinstance(error, NotFound):
+            # Of a list or a watch: it is not an object that is missing.
+            resource = self.selection.resource
+            error = NotFound(f"{resource.api_version} {resource.kind} is not served, is its CRD installed? ({error})")
+        put_off = isinstance(error, TooManyRequests) and error.retry_after is not None
+        if put_off and not self._put_off:
+            # The server is there, and knows when it will serve us. What failed before, because it was away or the kind
+            # was not installed yet, says nothing about that.
+            self._failures = 0
+        self._put_off = put_off
         self.last_error = error
         self._failures += 1
         if not self._complete:
@@ -252,7 +281,8 @@ class Reflector:
         pause = self._settings.retries.after(max(self._failures, self._expired), luck=self._random.random())
         if isinstance(error, ApiError) and error.retry_after is not None:
             pause = max(pause, error.retry_after)
-        level = logging.INFO if error.retriable and not isinstance(error, WentBack) else logging.WARNING
+        passing = (error.retriable or isinstance(error, Gone)) and not isinstance(error, WentBack)
+        level = logging.INFO if passing else logging.WARNING
         log.log(level, "watching %s failed, next try in %.1f s: %s", self.selection, pause, error)
         return pause
 

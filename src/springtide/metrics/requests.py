@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from time import perf_counter
@@ -22,7 +23,8 @@ class RequestMeter:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
             "springtide_api_requests",
-            "Requests to the API server, by how they ended: a status code, `timeout`, `no_answer` or `not_sent`.",
+            "Requests to the API server, by how they ended: a status code, `timeout`, `no_answer`, `not_sent` or"
+            " `given_up`.",
             ("verb", "resource", "code"),
             registry=registry,
         )
@@ -53,6 +55,10 @@ class RequestMeter:
             yield
         except ClusterError as failure:
             code = _code(failure)
+            raise
+        except asyncio.CancelledError:
+            # Whoever asked could wait no longer, as a leader that has to renew its lease cannot.
+            code = "given_up"
             raise
         finally:
             self._requests.labels(verb, target, code).inc()

@@ -63,9 +63,9 @@ class Scene:
         """Read the bundle of the Secret."""
         return self.bundle
 
-    async def publish(self, *, target: Any = TARGET, **options: Any) -> None:
-        """Publish the bundle of the Secret."""
-        await Registration(self.line, target, **options).publish(self.bundle, self.newest)
+    async def publish(self, *, target: Any = TARGET, **options: Any) -> bool:
+        """Publish the bundle of the Secret; tell whether both configurations are there."""
+        return await Registration(self.line, target, **options).publish(self.bundle, self.newest)
 
 
 def name(item: Object) -> str:
@@ -89,6 +89,21 @@ def test_where_nothing_is_installed_nothing_is_written() -> None:
         await scene.publish()
 
         assert scene.world.writes == []
+
+    play(story)
+
+
+def test_it_tells_whether_all_configurations_are_there() -> None:
+    """Whoever installs them may come later; CRDs of others may never come."""
+
+    async def story(scene: Scene) -> None:
+        told = [await scene.publish()]
+        for each in webhook_configurations(TARGET):
+            scene.create(each)
+            told.append(await scene.publish())
+        told.append(await scene.publish())
+
+        assert told == [False, False, True, True]
 
     play(story)
 

@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from tests.cluster.small_world import SECRETS, START, USER, Line, SmallWorld
 
-from springtide.cluster.admission.configurations import VALIDATING
+from springtide.cluster.admission.configurations import VALIDATING, webhook_configurations
 from springtide.cluster.admission.registration import Registration
 from springtide.cluster.admission.targets import ServiceTarget
 from springtide.cluster.certificates.keeper import SECRET_NAME, CertificateKeeper
@@ -40,6 +40,14 @@ CONFIGURATIONS = Resource(
     namespaced=False,
 )
 
+MUTATIONS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+    namespaced=False,
+)
+
 
 class Shown:
     """Stands for what a server shows to whoever connects."""
@@ -57,8 +65,9 @@ class Shown:
 class Replica:
     """A process that keeps the certificates; it can crash and come back with nothing in memory."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, create: bool = True) -> None:
         self._cluster = cluster
+        self._create = create
         self.line = cluster.world.line()
         self.start()
 
@@ -69,7 +78,7 @@ class Replica:
             self.line,
             namespace=KEY.namespace,
             names=TARGET.names,
-            publisher=Registration(self.line, TARGET, create=True),
+            publisher=Registration(self.line, TARGET, create=self._create),
             now=self._cluster.clock.now,
             terms=TERMS,
             round_seconds=900,
@@ -98,9 +107,9 @@ class Cluster:
         self.shows = 0
         self._vouched: dict[tuple[bytes, bytes], bool] = {}
 
-    def add(self, count: int) -> list[Replica]:
-        """Start replicas."""
-        self.replicas += [Replica(self) for _ in range(count)]
+    def add(self, count: int, *, create: bool = True) -> list[Replica]:
+        """Start replicas, which create configurations or leave that to others."""
+        self.replicas += [Replica(self, create=create) for _ in range(count)]
         return self.replicas
 
     def secret(self) -> Object:
@@ -249,6 +258,25 @@ def test_a_bundle_that_somebody_overwrote_is_put_back() -> None:
 
         assert cluster.bundles[-1][1] == good
         assert found["webhooks"] == cluster.world.server.get(CONFIGURATIONS, key)["webhooks"]
+
+    play(story)
+
+
+def test_configurations_that_are_installed_after_us_get_their_bundle_soon() -> None:
+    """Until they have it, API servers refuse whatever they would have to ask us about."""
+
+    async def story(cluster: Cluster) -> None:
+        (one,) = cluster.add(1, create=False)
+        await one.keeper.ready.wait()
+        await asyncio.sleep(60)
+        one.shown.pair = None  # nobody is asked meanwhile
+        for each, resource in zip(webhook_configurations(TARGET), (CONFIGURATIONS, MUTATIONS), strict=True):
+            cluster.world.server.create(resource, each, USER)
+        await asyncio.sleep(5)
+
+        found = cluster.world.server.get(CONFIGURATIONS, Key("", VALIDATING))["webhooks"][0]["clientConfig"]
+        assert base64.b64decode(found["caBundle"]) == read_secret(cluster.secret()).bundle
+        cluster.untrusted.clear()  # nobody can have asked before there was a configuration
 
     play(story)
 

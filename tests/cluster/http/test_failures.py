@@ -47,8 +47,9 @@ from springtide.cluster.errors import (
     Unauthorized,
 )
 from springtide.cluster.http import Given, HttpSettings, HttpTransport, Known
+from springtide.cluster.http.credentials import Proof
 from springtide.cluster.http.files import ChangingFile
-from springtide.cluster.port import Patch, Precondition, Write
+from springtide.cluster.port import Page, Patch, Precondition, Write
 from springtide.cluster.resources import Key, Selection
 
 WEB = Key("default", "web")
@@ -175,13 +176,26 @@ def test_a_version_that_lies_ahead_of_the_server_is_not_waited_for_twice() -> No
     assert (type(found), len(server.asked)) == (ServerError, 1)
 
 
-@pytest.mark.parametrize("call", [get, listing, create, delete])
+@pytest.mark.parametrize("call", [*READS, *WRITES])
 def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(call: Call) -> None:
     settings = replace(HASTY, request=0.05, listing=0.05, retries=replace(HASTY.retries, attempts=1))
 
     found, _ = asyncio.run(outcome(call, hangs, settings=settings))
 
     assert type(found) is RequestTimeout
+
+
+def test_a_list_has_more_time_than_other_requests() -> None:
+    async def answers_late(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.1)
+        writer.write(raw(200, b'{"items": [], "metadata": {}}'))
+
+    settings = replace(HASTY, request=0.02, listing=10, retries=replace(HASTY.retries, attempts=1))
+
+    assert [type(asyncio.run(outcome(call, answers_late, settings=settings))[0]) for call in (get, listing)] == [
+        RequestTimeout,
+        Page,
+    ]
 
 
 @pytest.mark.parametrize("call", [get, create])
@@ -193,8 +207,8 @@ def test_a_handshake_that_does_not_end_is_given_up(call: Call) -> None:
     async def play() -> None:
         async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as listener:
             server = Server(port=listener.sockets[0].getsockname()[1], secure=True)
-            settings = replace(HASTY, connect=0.1, retries=replace(HASTY.retries, attempts=1))
-            async with connected(server, settings=settings) as transport:
+            settings = replace(HASTY, connect=0.1, request=60, retries=replace(HASTY.retries, attempts=1))
+            async with asyncio.timeout(20), connected(server, settings=settings) as transport:
                 with pytest.raises(RequestTimeout):
                     await call(transport)
 
@@ -225,8 +239,8 @@ def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
                 one.setblocking(False)
                 one.connect_ex(address)
             server = Server(port=address[1])
-            settings = replace(HASTY, connect=0.1, retries=replace(HASTY.retries, attempts=1))
-            async with connected(server, settings=settings) as transport:
+            settings = replace(HASTY, connect=0.1, request=60, retries=replace(HASTY.retries, attempts=1))
+            async with asyncio.timeout(20), connected(server, settings=settings) as transport:
                 with pytest.raises(RequestTimeout):
                     await get(transport)
             for one in full:
@@ -288,6 +302,14 @@ def test_what_is_no_status_is_shown(body: bytes, message: str) -> None:
     assert "502" in found.message
 
 
+def test_a_web_page_is_told_from_an_answer() -> None:
+    page = answers(b"<html><h1>It works!</h1></html>", Content_Type="text/html; charset=utf-8")
+    found, _ = asyncio.run(outcome(create, page))
+
+    assert type(found) is ServerError
+    assert "is no API server" in found.message
+
+
 @pytest.mark.parametrize(
     ("code", "reason", "error"),
     [
@@ -310,7 +332,7 @@ def test_a_status_becomes_the_error_that_it_means(code: int, reason: str, error:
     found, _ = asyncio.run(outcome(create, refuses(code, reason, "so it is", details=details)))
 
     assert type(found) is error
-    assert (found.message, found.answered, found.retry_after) == ("so it is", reason, 3.0)
+    assert (found.message, found.code, found.answered, found.retry_after) == ("so it is", code, reason, 3.0)
     assert [(cause.field, cause.message, cause.reason) for cause in found.causes] == [
         ("spec.x", "Required value", "FieldValueRequired")
     ]
@@ -382,12 +404,45 @@ def test_a_token_file_is_followed_without_a_401(tmp_path: Path) -> None:
     assert asyncio.run(play()) == ["Bearer old", "Bearer newer", "Bearer newer"]
 
 
+def test_a_token_file_that_is_swapped_is_followed(tmp_path: Path) -> None:
+    """As kubelets do it: a link leads to another file, which may be as large and as old as the one before."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+        os.utime(tmp_path / name, (1000, 1000))
+    link = tmp_path / "token"
+    link.symlink_to("one")
+    token = ChangingFile(link)
+    assert token.read() == b"one"
+    link.unlink()
+    link.symlink_to("two")
+
+    assert token.read() == b"two"
+
+
 def test_a_token_that_is_rejected_and_not_replaced_is_not_shown_again() -> None:
     found, server = asyncio.run(
         outcome(get, refuses(401, "Unauthorized", "Unauthorized"), credentials=Known(token=Given(b"x")))
     )
 
     assert (type(found), len(server.asked)) == (Unauthorized, 1)
+
+
+def test_a_server_that_rejects_every_token_is_shown_two() -> None:
+    """The second one may be newer than what the server knows; then it is the server's turn."""
+
+    class Inexhaustible:
+        given = 0
+
+        async def proof(self) -> Proof:
+            return Proof(f"Bearer {self.given}")
+
+        async def renew(self, rejected: Proof) -> bool:
+            self.given += 1
+            return True
+
+    found, server = asyncio.run(outcome(get, refuses(401, "Unauthorized"), credentials=Inexhaustible()))
+
+    assert (type(found), len(server.asked)) == (Unauthorized, 2)
 
 
 def test_a_uid_that_the_server_finds_invalid_is_a_conflict() -> None:
@@ -416,6 +471,17 @@ def test_a_json_patch_that_fails_is_a_conflict_if_the_object_has_changed(
     found, _ = asyncio.run(outcome(change, refuses(422, "Invalid"), answers(pod("web", version))))
 
     assert type(found) is error
+
+
+def test_a_json_patch_that_breaks_a_rule_is_no_conflict_whatever_has_changed() -> None:
+    step = refuses(422, "Invalid", details={"causes": [{"field": "spec.x", "message": "Required value"}]})
+
+    async def change(transport: HttpTransport) -> Any:
+        return await transport.patch(PODS, WEB, Patch.json(), WRITE, precondition=Precondition("7", "uid-web"))
+
+    found, server = asyncio.run(outcome(change, step, answers(pod("web", 8))))
+
+    assert (type(found), len(server.asked)) == (Invalid, 1)
 
 
 def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

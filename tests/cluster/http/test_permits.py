@@ -134,6 +134,30 @@ def test_a_permitted_write_whose_connection_is_cut_is_not_sent_a_second_time(cal
     assert asyncio.run(play()) == (1, 1)
 
 
+def test_a_write_that_is_cut_while_it_leaves_is_not_sent_a_second_time() -> None:
+    """A part of it has arrived, and the failure is that of the sending, before any answer is waited for."""
+
+    async def play() -> tuple[int, int]:
+        connections = 0
+
+        async def cuts_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+            await reader.readuntil(b"\r\n\r\n")
+            writer.transport.abort()
+
+        lease = Lease(permits=9)
+        async with (
+            await asyncio.start_server(cuts_early, "127.0.0.1", 0) as listener,
+            connected(Server(port=listener.sockets[0].getsockname()[1])) as transport,
+        ):
+            with pytest.raises(ConnectionLost):
+                await transport.create(PODS, {"x": "y" * 20_000_000}, lease.write(), namespace="default")
+        return lease.asked, connections
+
+    assert asyncio.run(play()) == (1, 1)
+
+
 def test_nothing_happens_between_the_permit_and_the_sending() -> None:
     """Whoever is scheduled when the permit is given comes after the bytes have been handed to the socket."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from tests.cluster.http.playing import DEPLOYMENTS, NODES, PODS, Asked, answers, connected, playing, pod, streams
+from tests.cluster.http.playing import DEPLOYMENTS, HASTY, NODES, PODS, Asked, answers, connected, playing, pod, streams
 
 from springtide import __version__
-from springtide.cluster.http import Given, HttpTransport, Known
+from springtide.cluster.http import Access, Given, HttpTransport, Known
 from springtide.cluster.port import Patch, PatchType, Precondition, Propagation, Write
 from springtide.cluster.resources import Key, Selection
 
@@ -38,6 +41,9 @@ async def watched(transport: HttpTransport, selection: Selection, **options: Any
     [
         pytest.param(lambda t: t.get(PODS, WEB), "GET", "/api/v1/namespaces/shop/pods/web", {}, id="get"),
         pytest.param(lambda t: t.get(NODES, Key("", "n")), "GET", "/api/v1/nodes/n", {}, id="get without a namespace"),
+        pytest.param(
+            lambda t: t.get(NODES, Key("shop", "n")), "GET", "/api/v1/nodes/n", {}, id="get what has no namespace"
+        ),
         pytest.param(
             lambda t: t.get(DEPLOYMENTS, WEB, subresource="scale"),
             "GET",
@@ -211,10 +217,34 @@ def test_every_request_says_who_sends_it_and_on_whose_behalf() -> None:
     assert found.headers["accept-encoding"] == "identity"
 
 
+def test_answers_come_compressed_from_afar_and_watches_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events of a watch would wait until there are enough of them to fill a block."""
+    monkeypatch.setattr("springtide.cluster.http.wire.on_loopback", lambda host: False)
+
+    async def play() -> list[str]:
+        async with playing(answers({}), streams()) as server, connected(server) as transport:
+            await transport.get(PODS, WEB)
+            await watched(transport, Selection(PODS))
+        return [request.headers["accept-encoding"] for request in server.asked]
+
+    assert asyncio.run(play()) == ["gzip", "identity"]
+
+
 def test_a_password_is_sent_as_one() -> None:
     found = asyncio.run(asked(lambda t: t.get(PODS, WEB), credentials=Known(password=("jane", "pass:word"))))
 
     assert found.headers["authorization"] == "Basic amFuZTpwYXNzOndvcmQ="
+
+
+def test_the_environment_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Proxies and passwords are those of the access; whoever made it has looked at the environment, or chose not to."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login jane password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    assert "authorization" not in asyncio.run(asked(lambda t: t.get(PODS, WEB))).headers
 
 
 def test_a_server_may_live_under_a_path() -> None:
@@ -233,3 +263,31 @@ def test_requests_share_a_connection_and_watches_have_their_own() -> None:
         return [request.connection for request in server.asked]
 
     assert asyncio.run(play()) == [1, 1, 2, 1]
+
+
+def test_so_many_requests_at_a_time_as_there_may_be_connections() -> None:
+    async def takes_a_while(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.005)
+        await answers({})(asked, writer)
+
+    async def play() -> tuple[int, int]:
+        settings = replace(HASTY, connections=2)
+        async with playing(takes_a_while) as server, connected(server, settings=settings) as transport:
+            await asyncio.gather(*(transport.get(PODS, WEB) for _ in range(8)))
+        return server.connections, len(server.asked)
+
+    assert asyncio.run(play()) == (2, 8)
+
+
+def test_cookies_are_not_kept() -> None:
+    """A load balancer's cookie would tie all requests to one server, also after it is gone."""
+
+    async def play() -> list[str | None]:
+        async with playing(answers({}, Set_Cookie="route=1; Path=/")) as server:
+            access = Access(f"http://localhost:{server.port}")
+            async with HttpTransport(access, settings=HASTY, random=Random(7)) as transport:
+                await transport.get(PODS, WEB)
+                await transport.get(PODS, WEB)
+        return [request.headers.get("cookie") for request in server.asked]
+
+    assert asyncio.run(play()) == [None, None]

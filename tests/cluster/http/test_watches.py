@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -38,9 +39,11 @@ from springtide.cluster.errors import (
     ServerError,
     Unauthorized,
 )
-from springtide.cluster.http import HttpSettings, Known
+from springtide.cluster.http import Access, HttpSettings, Known
+from springtide.cluster.http.credentials import Proof
 from springtide.cluster.http.files import ChangingFile
-from springtide.cluster.http.watching import LineCutter
+from springtide.cluster.http.watching import Deadline, LineCutter
+from springtide.cluster.http.wire import Request, Wire
 from springtide.cluster.port import Change, Event
 from springtide.cluster.resources import Selection
 
@@ -117,6 +120,22 @@ def test_runs_of_lines_are_the_stream_up_to_its_last_line(chunks: list[bytes]) -
         assert given_so_far == whole[: whole.rfind(b"\n") + 1]
 
 
+def test_a_line_that_grows_too_long_is_refused_before_its_end_comes() -> None:
+    cutter = LineCutter(10)
+    cutter.feed(b"x" * 10)
+
+    with pytest.raises(ServerError, match="larger than 10 bytes"):
+        cutter.feed(b"x")
+
+
+def test_the_size_of_a_line_is_counted_from_its_beginning() -> None:
+    cutter = LineCutter(10)
+
+    for _ in range(9):
+        assert cutter.feed(b"c\nab").endswith(b"c\n")
+        assert cutter.feed(b"") == b""
+
+
 @pytest.mark.parametrize(
     ("ending", "error"),
     [
@@ -190,9 +209,38 @@ def test_a_watch_that_is_not_answered_is_lost() -> None:
 
 def test_a_watch_that_the_server_does_not_end_is_ended() -> None:
     """It is no failure: the watch was asked for this long, and for no longer."""
-    events, raised = asyncio.run(watched(streams(EVERYTHING[0], then=hangs), timeout=0.01))
+
+    async def play() -> tuple[list[Event], Exception | None]:
+        async with asyncio.timeout(20):
+            settings = replace(HASTY, silence=50)
+            return await watched(streams(EVERYTHING[0], then=hangs), settings=settings, timeout=0.01)
+
+    events, raised = asyncio.run(play())
 
     assert (told(events), raised) == ([(Change.ADDED, "1")], None)
+
+
+def test_the_deadline_of_a_watch_that_has_ended_is_forgotten() -> None:
+    """Else everything that belongs to it would be kept for minutes."""
+
+    async def play() -> list[str]:
+        ended: list[str] = []
+        kept, forgotten = (Deadline(0.001, lambda: ended.append("kept")), Deadline(0.0, lambda: ended.append("gone")))
+        forgotten.cancel()
+        while not kept.passed:
+            await asyncio.sleep(0.001)
+        return ended
+
+    assert asyncio.run(play()) == ["kept"]
+
+
+def test_a_watch_that_ends_takes_its_deadline_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[bool] = []
+    monkeypatch.setattr(Deadline, "cancel", lambda end: cancelled.append(end.passed))
+
+    asyncio.run(watched(streams(*EVERYTHING), timeout=0.01))
+
+    assert cancelled == [False]
 
 
 def test_a_token_that_was_replaced_is_read_again(tmp_path: Path) -> None:
@@ -264,3 +312,20 @@ def test_many_watches_leave_room_for_requests() -> None:
         return begun
 
     assert asyncio.run(play()) == 8
+
+
+def test_the_network_itself_is_asked_whether_the_server_is_still_there() -> None:
+    """A machine that lost its power says nothing, and a watch would wait for the time that silence is allowed."""
+
+    async def play() -> int:
+        async with playing(streams(EVERYTHING[0], then=hangs)) as server:
+            wire = Wire(Access(server.url), HASTY)
+            async with wire.stream(Request("GET", "/", {}), Proof()) as answer:
+                assert answer.connection is not None
+                assert answer.connection.transport is not None
+                connection = answer.connection.transport.get_extra_info("socket")
+                asks = connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            await wire.close()
+        return int(asks)
+
+    assert asyncio.run(play()) == 1

@@ -90,33 +90,38 @@ class Registration:
         bundles = [_bundle_of(webhook.get("clientConfig")) for webhook in found.get("webhooks") or ()]
         return next(filter(None, bundles), b"")
 
-    async def publish(self, bundle: bytes, newest: Newest) -> None:
-        """Make sure that a bundle is published, or the newest one where that has changed meanwhile."""
+    async def publish(self, bundle: bytes, newest: Newest) -> bool:
+        """Make sure that a bundle is published, or the newest one where that has changed meanwhile.
+
+        Tells whether both configurations are installed. Definitions do not count: there are clusters without them.
+        """
         if self._create:
             await self._create_missing(newest)
+        installed = True
         for wanted in webhook_configurations(self._target, failure_policy=self._failure_policy):
             name = wanted["metadata"]["name"]
-            await self._settle(_KINDS[name], name, self._webhook_difference(wanted), bundle, newest)
+            installed &= await self._settle(_KINDS[name], name, self._webhook_difference(wanted), bundle, newest)
         for name in converted_definitions():
             await self._settle(_DEFINITIONS, name, self._conversion_difference, bundle, newest)
+        return installed
 
     async def _settle(
         self, resource: Resource, name: str, difference: Difference, bundle: bytes, newest: Newest
-    ) -> None:
-        """Bring one object to where it publishes a bundle."""
+    ) -> bool:
+        """Bring one object to where it publishes a bundle; tell whether it is there."""
         for _ in range(_LOOKS):
             try:
                 found = await self._transport.get(resource, Key("", name))
             except NotFound:
                 self._miss(resource, name)
-                return
+                return False
             if not difference(found, bundle):
-                return
+                return True
             # Read after the object, so that nobody can have published anything newer if the patch succeeds.
             bundle = await newest()
             operations = difference(found, bundle)
             if not operations:
-                return
+                return True
             precondition = Precondition(version=found["metadata"]["resourceVersion"])
             try:
                 await self._transport.patch(
@@ -124,7 +129,7 @@ class Registration:
                 )
             except (Conflict, NotFound):
                 continue
-            return
+            return True
         raise Conflict(f"{resource.kind} {name} is written by others all the time")
 
     async def _create_missing(self, newest: Newest) -> None:

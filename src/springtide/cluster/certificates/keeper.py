@@ -36,6 +36,9 @@ PERMISSIONS = (
 
 ROUND_SECONDS = 30.0
 """How often everything is looked at; a bundle that somebody has overwritten is right again after this time."""
+_SOON = 3.0
+"""Seconds until the next look where nobody could be told yet. Installers often create configurations after everything
+else, and until they have a bundle API servers refuse what they are about."""
 _RETRIES = Backoff(first=0.2, longest=ROUND_SECONDS)
 _STEPS_AT_ONCE = 6
 """How many steps may follow each other without a pause; more are never due, unless somebody undoes them."""
@@ -55,8 +58,11 @@ class Publisher(Protocol):
         """Give the bundle that is published now; empty where there is none."""
         ...
 
-    async def publish(self, bundle: bytes, newest: Callable[[], Awaitable[bytes]]) -> None:
-        """Make sure that a bundle is published, or the newest one where that has changed meanwhile."""
+    async def publish(self, bundle: bytes, newest: Callable[[], Awaitable[bytes]]) -> bool:
+        """Make sure that a bundle is published, or the newest one where that has changed meanwhile.
+
+        Tells whether all configurations are there that API servers learn it from.
+        """
         ...
 
 
@@ -82,6 +88,8 @@ class CertificateKeeper:
         self._terms = terms or Terms()
         self._round_seconds = round_seconds
         self._shown: Pair | None = None
+        self._told = False
+        """Whether all configurations were there that API servers learn the bundle from."""
         self.ready = asyncio.Event()
         """Set when API servers are told to trust what is shown."""
 
@@ -102,7 +110,7 @@ class CertificateKeeper:
                 log.exception("the certificates of the webhooks could not be kept")
             unsettled = 0 if settled else unsettled + 1
             if settled:
-                await asyncio.sleep(self._round_seconds)
+                await asyncio.sleep(self._round_seconds if self._told else min(_SOON, self._round_seconds))
             elif (delay := _RETRIES.after(failures or unsettled - _STEPS_AT_ONCE)) > 0:
                 await asyncio.sleep(delay)
 
@@ -111,7 +119,7 @@ class CertificateKeeper:
         secret = await self._read()
         state = self._state_of(secret)
         if state is not None:
-            await self._publisher.publish(state.bundle, self._newest_bundle)
+            self._told = await self._publisher.publish(state.bundle, self._newest_bundle)
             self._show(state.serving.pair, identity)
         now = self._now()
         step = decide(state, now, self._names, self._terms)

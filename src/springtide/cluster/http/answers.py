@@ -41,6 +41,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 _EXCERPT = 200
 """Characters of an answer that is not ours to understand, which are shown."""
+_LONGEST_PAUSE = 600.0
+"""Seconds: a server that asks to be left alone for longer is mistaken, or its clock is, and is asked again then."""
 
 
 class _Cause(msgspec.Struct):
@@ -76,18 +78,20 @@ def error_of(code: int, body: bytes, headers: Mapping[str, str], *, now: float) 
         status = Status()
     if status.kind == "Status" and (status.message or status.reason):
         return error_of_status(status, code=code, retry_after=retry_after)
-    return _class_of(code, "")(_described(code, body, headers), retry_after=retry_after)
+    return _class_of(code, "")(_described(code, body, headers), retry_after=retry_after, code=code)
 
 
 def error_of_status(status: Status, *, code: int = 0, retry_after: float | None = None) -> ApiError:
     """Tell what a `Status` means; the header of an answer goes before what its details say."""
     details = status.details or _Details()
     if retry_after is None and details.retry_after_seconds:
-        retry_after = float(details.retry_after_seconds)
+        retry_after = _bounded(details.retry_after_seconds)
     causes = tuple(Cause(cause.field, cause.message, cause.reason) for cause in details.causes or ())
-    error = _class_of(code or status.code or 500, status.reason)
+    code = code or status.code or ServerError.code
     message = status.message or status.reason
-    return error(message, causes=causes, retry_after=retry_after, reason=status.reason)
+    return _class_of(code, status.reason)(
+        message, causes=causes, retry_after=retry_after, reason=status.reason, code=code
+    )
 
 
 def _class_of(code: int, reason: str) -> type[ApiError]:
@@ -120,4 +124,8 @@ def _seconds(retry_after: str, now: float) -> float | None:
             seconds = parsedate_to_datetime(retry_after).timestamp() - now
         except ValueError:
             return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return _bounded(seconds) if math.isfinite(seconds) else None
+
+
+def _bounded(seconds: float) -> float:
+    return float(min(max(0.0, seconds), _LONGEST_PAUSE))

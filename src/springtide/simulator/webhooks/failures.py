@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from springtide.cluster.errors import (
@@ -67,8 +66,10 @@ def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[
     said = f'admission webhook "{webhook}" denied the request'
     told = message or reason
     after = details.get("retryAfterSeconds")
-    error = _refusal(min(code, _MOST) if code >= _LEAST_REFUSAL else _LEAST_REFUSAL, reason)(
+    code = min(code, _MOST) if code >= _LEAST_REFUSAL else _LEAST_REFUSAL
+    error = _refusal(code, reason)(
         f"{said}: {told}" if told else f"{said} without explanation",
+        code=code,
         causes=_causes(details.get("causes")),
         about=_about(details),
         retry_after=float(after) if type(after) is int and after > 0 else None,
@@ -77,16 +78,11 @@ def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[
     return error
 
 
-@lru_cache(maxsize=256)
 def _refusal(code: int, reason: str) -> type[ApiError]:
+    """Give the nearest kind of error: a webhook may answer with any code."""
     if (code, reason) == (AlreadyExists.code, AlreadyExists.reason):
         return AlreadyExists
-    known = _BY_CODE.get(code)
-    if known is not None:
-        return known
-    # A webhook may answer with any code; the error is then of the nearest kind, and says what it said.
-    base = ServerError if code >= ServerError.code else ApiError
-    return type(f"{base.__name__}{code}", (base,), {"code": code})
+    return _BY_CODE.get(code, ServerError if code >= ServerError.code else ApiError)
 
 
 def _about(details: dict[str, Any]) -> About | None:
