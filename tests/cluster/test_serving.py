@@ -117,6 +117,23 @@ def test_an_answer_that_never_ends_does_not_keep_the_server_from_ending() -> Non
     asyncio.run(asyncio.wait_for(story(), 30))
 
 
+def test_clients_that_never_finish_do_not_make_the_end_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    async def patient(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def story() -> None:
+        async with serving(patient, grace=1) as served:
+            _, writer = await asyncio.open_connection(served.host, served.port)
+            writer.write(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+        writer.close()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
+    assert caplog.records == []
+
+
 def _resolve_everything_to_loopback(patch: pytest.MonkeyPatch) -> None:
     import socket
 

@@ -1,7 +1,8 @@
 """Serves an ASGI application on a port of this process, with or without TLS, for as long as a block of code lasts.
 
 The webhooks, the metrics and the embedded API server are all served so. It binds to loopback unless told otherwise,
-leaves signals to whoever runs the process, and takes port 0 as "any that is free".
+leaves signals to whoever runs the process, and takes port 0 as "any that is free". What clients may take from it is
+bounded, see `connections`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from springtide.cluster.certificates import Pair
+from springtide.cluster.connections import IDLE_SECONDS, MOST_CONNECTIONS, BoundedListener, BoundedProtocol
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 LOOPBACK = "127.0.0.1"
-_IDLE_SECONDS = 75
-"""How long a connection is kept that nobody uses; longer than the pools of most clients keep theirs."""
 
 
 class ServingFailed(Exception):
@@ -78,16 +78,18 @@ async def serving(
     listener = _bound(host, port)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         loop="none",
         lifespan="off",
         log_config=None,
+        # It warns of every request that cannot be read, and tells how to install what we do without.
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=grace,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=grace + 1,
         reset_contextvars=True,
     )
     config.load()
@@ -102,6 +104,10 @@ async def serving(
         yield Serving(host, listener.getsockname()[1], identity is not None)
     finally:
         server.should_exit = True
+        await asyncio.wait((running,), timeout=grace)
+        # Whoever still reads or writes is hung up on: to those who answer that is a client who leaves, and no failure.
+        for connection in tuple(server.server_state.connections):
+            connection.transport.abort()
         await asyncio.wait((running,))
 
 
@@ -115,10 +121,11 @@ class _Quiet(uvicorn.Server):
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named, for asyncio sends without delay only on what is said to be TCP.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = BoundedListener(family, most=MOST_CONNECTIONS)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Whoever has gone without a word is noticed some day, also where nobody talks to them.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         listener.bind((host, port))
     except OSError as failure:
         listener.close()

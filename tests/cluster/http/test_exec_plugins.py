@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -69,10 +70,11 @@ def test_a_token_without_an_end_is_used_for_ever(tmp_path: Path) -> None:
     assert len(plugin.runs) == 1
 
 
-def test_a_token_that_ends_is_replaced_when_it_has_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [pytest.param(-5, id="has ended"), pytest.param(5, id="is about to end")])
+def test_a_token_that_ends_is_replaced(tmp_path: Path, left: float) -> None:
     plugin = Plugin(
         tmp_path,
-        printed(token="one", expirationTimestamp=at(-5)),
+        printed(token="one", expirationTimestamp=at(left)),
         printed(token="two", expirationTimestamp=at(3600)),
     )
 
@@ -186,6 +188,15 @@ def test_what_goes_wrong_is_told_with_the_command_and_how_to_get_it(
         asyncio.run(proofs(described, 1))
     assert str(caught.value).startswith(f"config: users[u]: the exec plugin '{plugin.path}' ")
     assert str(caught.value).endswith("\nGet it at example.com.")
+
+
+def test_a_plugin_that_is_too_slow_is_ended(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path, code="(folder / 'pid').write_text(str(os.getpid()))\ntime.sleep(60)")
+
+    with pytest.raises(AccessError, match="has not answered"):
+        asyncio.run(proofs(replace(plugin.described, seconds=2), 1))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,25 @@ def test_one_process_at_a_time(data: Path) -> None:
     open_journal(data).close()
 
 
+def test_a_journal_of_somebody_else_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the token of the cluster, which whoever planted it would know."""
+    monkeypatch.setattr("os.geteuid", lambda: data.stat().st_uid + 1)
+
+    with pytest.raises(JournalError, match="belongs to another user"):
+        open_journal(data)
+
+
+def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "lock").symlink_to(precious)
+
+    with pytest.raises(JournalError, match="cannot use"):
+        open_journal(tmp_path / "data")
+    assert precious.read_text() == "mine"
+
+
 def test_a_lock_that_is_left_over_is_no_obstacle(data: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path; from springtide.simulator.durable import open_journal\n"

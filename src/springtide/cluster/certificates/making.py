@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -27,7 +27,7 @@ class Pair:
     """A certificate and its private key, in PEM."""
 
     certificate: bytes
-    key: bytes
+    key: bytes = field(repr=False)
 
     def valid_until(self) -> int:
         """Give the instant at which the certificate ends."""

@@ -35,7 +35,7 @@ class ExecPlugin:
     api_version: str
     command: str
     arguments: tuple[str, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict, repr=False)
     folder: Path = field(default_factory=Path)
     """What a command with a relative path is relative to."""
     install_hint: str = ""

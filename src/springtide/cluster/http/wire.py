@@ -31,6 +31,7 @@ from springtide.cluster.http.tls import TlsContexts
 from springtide.cluster.http.warnings import Warnings
 
 JSON = "application/json"
+_WEB_PAGE = "text/html"
 _PLAIN = "identity"
 _BUFFER = 256 * 1024
 """Bytes of an answer that are read ahead, about; many small steps cost more than few large ones."""
@@ -120,6 +121,8 @@ class Wire:
                 if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     body = await _body_of(answer, _MOST_OF_AN_ERROR)
                     raise error_of(answer.status, body, answer.headers, now=time())
+                if answer.content_type == _WEB_PAGE:
+                    raise ServerError(f"{self._access.server} answers with a web page: it is no API server")
                 yield answer
 
     def _session(self, connections: int) -> aiohttp.ClientSession:

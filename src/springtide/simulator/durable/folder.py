@@ -49,7 +49,8 @@ def hold(path: Path) -> Folder:
 
 
 def _locked(path: Path) -> int:
-    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    # No link is followed: what it leads to would be emptied.
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(lock, 0)
@@ -69,6 +70,7 @@ def _check_ours(path: Path) -> None:
     """Refuse a folder in which somebody keeps something else; an empty one is taken over and closed to others."""
     names = {entry.name for entry in path.iterdir()}
     if any(name.startswith(DATABASE) for name in names):
+        _check_owner(path / DATABASE)
         return
     foreign = sorted(names.difference(_NOT_IN_THE_WAY))
     if foreign:
@@ -78,6 +80,13 @@ def _check_ours(path: Path) -> None:
         raise JournalError(msg)
     with suppress(PermissionError):  # The root of a volume may belong to somebody else who lets us write.
         path.chmod(0o700)
+
+
+def _check_owner(database: Path) -> None:
+    """Refuse a journal that somebody else has made: it also says who may do everything in the cluster."""
+    with suppress(FileNotFoundError):
+        if database.lstat().st_uid != os.geteuid():
+            raise JournalError(f'"{database}" belongs to another user: expected a journal of your own')
 
 
 def _holder(lock: int) -> str:
