@@ -6,24 +6,17 @@ declarations, the generator, and what the chart holds.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from springtide.cluster.errors import Forbidden, NotFound
-from springtide.cluster.port import (
-    UNCONDITIONAL,
-    Event,
-    Page,
-    Patch,
-    PatchType,
-    Precondition,
-    Propagation,
-    Transport,
-    Write,
-)
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.port import Event, PatchType, Transport
+from springtide.cluster.resources import Resource
+from springtide.cluster.wrapping import Request, WrappingTransport
+
+T = TypeVar("T")
 
 _BY_NAME = "metadata.name="
 
@@ -43,7 +36,7 @@ class Asked:
         return f"{self.verb} {self.resource}{group}"
 
 
-class Permitting:
+class Permitting(WrappingTransport):
     """A connection of a bearer of roles."""
 
     def __init__(
@@ -56,7 +49,7 @@ class Permitting:
         without: str = "",
     ) -> None:
         """`cluster` are rules for everywhere, `namespace` those for `own`; one right can be taken away."""
-        self._inner = inner
+        super().__init__(inner)
         self._cluster = cluster
         self._namespace = namespace
         self._own = own
@@ -80,72 +73,22 @@ class Permitting:
             f'in API group "{resource.group}" {where}'
         )
 
-    async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
-        self._check("get", resource, key.namespace, key.name, subresource)
-        return await self._inner.get(resource, key, subresource=subresource)
-
-    async def list(
-        self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
-    ) -> Page:
-        self._check("list", selection.resource, selection.namespace, _named(selection))
-        return await self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact)
-
-    async def watch(
-        self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
-    ) -> AsyncGenerator[Event, None]:
-        self._check("watch", selection.resource, selection.namespace, _named(selection))
-        stream = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield event
-
-    async def create(
-        self,
-        resource: Resource,
-        body: Object,
-        write: Write,
-        *,
-        namespace: str = "",
-        name: str = "",
-        subresource: str = "",
-    ) -> Object:
+    async def through(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
         # RBAC does not see the name of what is created, which stands in the body; only what it is created below.
-        self._check("create", resource, namespace, name, subresource)
-        return await self._inner.create(resource, body, write, namespace=namespace, name=name, subresource=subresource)
-
-    async def patch(
-        self,
-        resource: Resource,
-        key: Key,
-        patch: Patch,
-        write: Write,
-        *,
-        subresource: str = "",
-        precondition: Precondition = UNCONDITIONAL,
-    ) -> Object:
-        self._check("patch", resource, key.namespace, key.name, subresource)
-        if patch.type is PatchType.APPLY and not subresource:
+        self._check(request.verb, request.resource, request.key.namespace, _name(request), request.subresource)
+        if request.patch is not None and request.patch.type is PatchType.APPLY and not request.subresource:
             try:
-                await self._inner.get(resource, key)
+                await self.inner.get(request.resource, request.key)
             except NotFound:
                 # An apply that makes an object needs the right to create one, too.
-                self._check("create", resource, key.namespace, key.name)
-        return await self._inner.patch(resource, key, patch, write, subresource=subresource, precondition=precondition)
+                self._check("create", request.resource, request.key.namespace, request.key.name)
+        return await send()
 
-    async def delete(
-        self,
-        resource: Resource,
-        key: Key,
-        write: Write,
-        *,
-        precondition: Precondition = UNCONDITIONAL,
-        propagation: Propagation | None = None,
-        grace_seconds: int | None = None,
-    ) -> None:
-        self._check("delete", resource, key.namespace, key.name)
-        await self._inner.delete(
-            resource, key, write, precondition=precondition, propagation=propagation, grace_seconds=grace_seconds
-        )
+    async def streaming(self, request: Request, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        async with aclosing(events) as told:
+            self._check(request.verb, request.resource, request.key.namespace, _name(request))
+            async for event in told:
+                yield event
 
 
 def _allows(rule: Mapping[str, Any], asked: Asked) -> bool:
@@ -158,6 +101,6 @@ def _allows(rule: Mapping[str, Any], asked: Asked) -> bool:
     )
 
 
-def _named(selection: Selection) -> str:
-    """Give the one name that a selection is about, as the API server reads it for its authorizers."""
-    return selection.fields.removeprefix(_BY_NAME) if selection.fields.startswith(_BY_NAME) else ""
+def _name(request: Request) -> str:
+    """Give the one name that a request is about, as the API server reads it for its authorizers."""
+    return request.fields.removeprefix(_BY_NAME) if request.fields.startswith(_BY_NAME) else request.key.name

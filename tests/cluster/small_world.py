@@ -6,20 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.clock import Clock
-from springtide.cluster.port import (
-    UNCONDITIONAL,
-    Event,
-    Page,
-    Patch,
-    Precondition,
-    Propagation,
-    Write,
-)
+from springtide.cluster.port import Event, Patch, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.wrapping import Request, WrappingTransport
 from springtide.simulator.api.direct import DirectTransport
 from springtide.simulator.api.server import ApiServer, Written
 
@@ -32,6 +25,7 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "Cust
 USER = Write("user")
 START = 1_767_571_200  # 2026-01-05T00:00:00Z
 
+T = TypeVar("T")
 Meddler = Callable[[str, Resource, Key], Awaitable[None]]
 """Is told the verb, the resource and the key; waits or raises as it likes."""
 
@@ -85,11 +79,12 @@ class SmallWorld:
         return sorted(items, key=lambda item: (item["involvedObject"]["name"], item["reason"], item["message"]))
 
 
-class Line:
+class Line(WrappingTransport):
     """A transport that lets tests act just before a request leaves and just after it took effect."""
 
     def __init__(self, inner: DirectTransport) -> None:
-        self._inner = inner
+        super().__init__(inner)
+        self._direct = inner
         self.before: Meddler = leave_alone
         self.after: Meddler = leave_alone
         self.asked: list[str] = []
@@ -100,99 +95,20 @@ class Line:
 
     def cut(self) -> None:
         """Let nothing more take effect."""
-        self._inner.cut()
+        self._direct.cut()
 
-    async def _through(self, verb: str, resource: Resource, key: Key, send: Callable[[], Awaitable[Any]]) -> Any:
-        self.asked.append(f"{verb} {resource}")
-        await self.before(verb, resource, key)
+    async def through(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
+        self.asked.append(f"{request.verb} {request.resource}")
+        name = request.key.name or (request.body["metadata"]["name"] if request.body else "")
+        key = Key(request.key.namespace, name)
+        await self.before(request.verb, request.resource, key)
         answer = await send()
-        await self.after(verb, resource, key)
+        await self.after(request.verb, request.resource, key)
         return answer
 
-    async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
-        """Read."""
-        answer = await self._through(
-            "get", resource, key, lambda: self._inner.get(resource, key, subresource=subresource)
-        )
-        return cast("Object", answer)
-
-    async def list(
-        self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
-    ) -> Page:
-        """Read many."""
-        answer = await self._through(
-            "list",
-            selection.resource,
-            Key(selection.namespace, ""),
-            lambda: self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact),
-        )
-        return cast("Page", answer)
-
-    async def watch(
-        self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
-    ) -> AsyncGenerator[Event, None]:
+    async def streaming(self, request: Request, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         """Watch, when the line is flowing."""
-        stream = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
-        async with aclosing(stream) as events:
-            async for event in events:
+        async with aclosing(events) as told:
+            async for event in told:
                 await self.flowing.wait()
                 yield event
-
-    async def create(
-        self,
-        resource: Resource,
-        body: Object,
-        write: Write,
-        *,
-        namespace: str = "",
-        name: str = "",
-        subresource: str = "",
-    ) -> Object:
-        """Create."""
-        key = Key(namespace, name or body["metadata"]["name"])
-        answer = await self._through(
-            "create",
-            resource,
-            key,
-            lambda: self._inner.create(resource, body, write, namespace=namespace, name=name, subresource=subresource),
-        )
-        return cast("Object", answer)
-
-    async def patch(
-        self,
-        resource: Resource,
-        key: Key,
-        patch: Patch,
-        write: Write,
-        *,
-        subresource: str = "",
-        precondition: Precondition = UNCONDITIONAL,
-    ) -> Object:
-        """Patch."""
-        answer = await self._through(
-            "patch",
-            resource,
-            key,
-            lambda: self._inner.patch(resource, key, patch, write, subresource=subresource, precondition=precondition),
-        )
-        return cast("Object", answer)
-
-    async def delete(
-        self,
-        resource: Resource,
-        key: Key,
-        write: Write,
-        *,
-        precondition: Precondition = UNCONDITIONAL,
-        propagation: Propagation | None = None,
-        grace_seconds: int | None = None,
-    ) -> None:
-        """Delete."""
-        await self._through(
-            "delete",
-            resource,
-            key,
-            lambda: self._inner.delete(
-                resource, key, write, precondition=precondition, propagation=propagation, grace_seconds=grace_seconds
-            ),
-        )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from time import perf_counter
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from springtide.cluster.errors import ApiError, ClusterError, RequestTimeout, TransportError
-from springtide.cluster.port import UNCONDITIONAL, Event, Page, Patch, Precondition, Propagation, Transport, Write
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.port import Event, Transport
+from springtide.cluster.resources import Resource
+from springtide.cluster.wrapping import Request, WrappingTransport
+
+T = TypeVar("T")
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _OK = "200"
@@ -64,82 +68,24 @@ class RequestMeter:
             self._requests.labels(verb, target, code).inc()
 
 
-class MeasuredTransport:
-    """A transport whose requests are counted."""
+class MeasuredTransport(WrappingTransport):
+    """A transport whose requests are counted; a watch is when it has ended."""
 
     def __init__(self, inner: Transport, meter: RequestMeter) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._meter = meter
 
-    async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
-        """Read one object."""
-        with self._meter.request("get", resource, subresource):
-            return await self._inner.get(resource, key, subresource=subresource)
+    async def through(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
+        """Count and time a request."""
+        with self._meter.request(request.verb, request.resource, request.subresource):
+            return await send()
 
-    async def list(
-        self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
-    ) -> Page:
-        """Read a page of objects."""
-        with self._meter.request("list", selection.resource):
-            return await self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact)
-
-    async def watch(
-        self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
-    ) -> AsyncGenerator[Event, None]:
-        """Tell what happens; the request is counted when the stream has ended."""
-        stream = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
-        with self._meter.counting("watch", selection.resource):
-            async with aclosing(stream) as events:
-                async for event in events:
+    async def streaming(self, request: Request, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        """Count a watch, however long it takes."""
+        with self._meter.counting(request.verb, request.resource):
+            async with aclosing(events) as told:
+                async for event in told:
                     yield event
-
-    async def create(
-        self,
-        resource: Resource,
-        body: Object,
-        write: Write,
-        *,
-        namespace: str = "",
-        name: str = "",
-        subresource: str = "",
-    ) -> Object:
-        """Create an object."""
-        with self._meter.request("create", resource, subresource):
-            return await self._inner.create(
-                resource, body, write, namespace=namespace, name=name, subresource=subresource
-            )
-
-    async def patch(
-        self,
-        resource: Resource,
-        key: Key,
-        patch: Patch,
-        write: Write,
-        *,
-        subresource: str = "",
-        precondition: Precondition = UNCONDITIONAL,
-    ) -> Object:
-        """Change one object."""
-        with self._meter.request("patch", resource, subresource):
-            return await self._inner.patch(
-                resource, key, patch, write, subresource=subresource, precondition=precondition
-            )
-
-    async def delete(
-        self,
-        resource: Resource,
-        key: Key,
-        write: Write,
-        *,
-        precondition: Precondition = UNCONDITIONAL,
-        propagation: Propagation | None = None,
-        grace_seconds: int | None = None,
-    ) -> None:
-        """Ask an object to go."""
-        with self._meter.request("delete", resource):
-            await self._inner.delete(
-                resource, key, write, precondition=precondition, propagation=propagation, grace_seconds=grace_seconds
-            )
 
 
 def _code(failure: ClusterError) -> str:
