@@ -15,6 +15,7 @@ A type is `{"fields": {NAME: PLACE}, "required": [...], "atomic": true}`. A plac
     list      `map` or `set`; atomic if not given           keys      what tells the entries of such a map apart
     merge     true: strategic patches merge the list        key       what they tell entries apart by
     retain    true: strategic patches of it may say `$retainKeys`
+    replace   true: strategic patches replace it as a whole
     atomic    whether an object is owned and replaced as a whole, where that differs from its type
     default   the value that stands for none                nullable  true: null is a value
 """
@@ -240,6 +241,8 @@ def _place(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str])
         place["merge"] = True
     if "retainKeys" in strategies:
         place["retain"] = True
+    if "replace" in strategies:
+        place["replace"] = True
     if key := content.get("x-kubernetes-patch-merge-key"):
         place["key"] = key
     if map_type := content.get("x-kubernetes-map-type"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.logging_state import logging_kept
 
 from springtide.cli import main
 
@@ -19,7 +20,8 @@ def run() -> Run:
     """Run `springtide` with these arguments; anything but an orderly exit is a failure of the test."""
 
     def call(*arguments: object, **options: Any) -> Result:
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+        with logging_kept():
+            result = CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cluster.managed import Process, Stamper, stamper
 from tests.cluster.small_world import START, SmallWorld
+from tests.logging_state import logging_kept
 
 from springtide.cluster.controller import Again
 from springtide.cluster.logs import Format, about, configure
@@ -30,13 +31,8 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     """Leave the logging of the process as it was."""
-    root, ours = logging.getLogger(), logging.getLogger("springtide")
-    handlers, levels = root.handlers[:], (root.level, ours.level)
-    yield
-    logging.captureWarnings(False)
-    root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
+    with logging_kept():
+        yield
 
 
 @pytest.fixture

@@ -160,14 +160,10 @@ def _metas(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _paths(fields: dict[str, Any], before: str = "") -> Iterator[str]:
-    """Give the fields of a manager as paths, of which only the ends are told.
-
-    That a field with members is owned itself is left out: a server that keeps objects as structs never says so of
-    those that are always there. Of an item of a list it says who may remove it, and stays.
-    """
+    """Give the fields of a manager as paths, of which only the ends are told."""
     for key, under in sorted(fields.items()):
         path = f"{before} {key}".strip()
         if under:
             yield from _paths(under, path)
-        elif key != "." or len(fields) == 1 or before.split(" ")[-1][:2] != "f:":
+        else:
             yield path

@@ -8,6 +8,7 @@ import pytest
 from tests.conformance.answers import differences
 from tests.conformance.symbols import told
 
+_FIELDS: dict[str, Any] = {"f:data": {".": {}, "f:a": {}}, "f:spec": {"f:b": {}}}
 _UIDS = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
 
 
@@ -47,6 +48,11 @@ def _told(*steps: dict[str, Any]) -> list[Any]:
             [_step(uid=_UIDS[0], generateName="a-", name="a-x7x7x", namespace="c1")],
             [{"metadata": {"uid": "uid#1", "generateName": "a-", "name": "a-<5>", "namespace": "{ns}"}}],
             id="generated names keep their length",
+        ),
+        pytest.param(
+            [_step(managedFields=[{"manager": "me", "operation": "Update", "time": "x", "fieldsV1": _FIELDS}])],
+            [{"metadata": {"managedFields": {"me Update": ["f:data .", "f:data f:a", "f:spec f:b"]}}}],
+            id="owned fields are paths, and so is a field that is owned itself",
         ),
         pytest.param(
             [_step(name="a"), _step(name="a")], [{"metadata": {"name": "a"}}, {"as in step": 1}], id="the same again"

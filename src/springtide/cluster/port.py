@@ -115,7 +115,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What the object must still be for a write to take effect; else the server answers with a conflict."""
+    """What the object must still be for a write to take effect; else the server answers with a conflict.
+
+    An apply that is to change an object and never to make one names the uid: a version alone does not keep a server
+    from making it.
+    """
 
     version: str = ""
     uid: str = ""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.simulator.api.samples import (
     CONFIG_MAPS,
+    DRY,
     LIMIT_RANGES,
     NODES,
     PODS,
@@ -19,8 +20,8 @@ from tests.simulator.api.samples import (
     pod,
 )
 
-from springtide.cluster.errors import Forbidden
-from springtide.cluster.port import Patch
+from springtide.cluster.errors import AlreadyExists, Forbidden
+from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api.server import ApiServer
 
@@ -69,6 +70,46 @@ def test_the_second_pod_is_too_much(
         _add(server, pod("second", requests=requests))
     assert caught.value.message.startswith('pods "second" is forbidden: exceeded quota: q, ')
     assert told in caught.value.message
+
+
+def _counted(server: ApiServer, **used: str) -> None:
+    """Have a quota whose controller has counted once."""
+    _quota(server, hard={"pods": "2", "requests.cpu": "2"})
+    status = Patch.merge({"status": {"used": {name.replace("_", "."): amount for name, amount in used.items()}}})
+    server.patch(QUOTAS, key("q"), status, Write("counter"), subresource="status")
+
+
+def test_an_object_is_counted_in_its_quota_as_it_is_made(server: ApiServer) -> None:
+    _counted(server, pods="0", requests_cpu="250m")
+    before = server.revision
+    made = _add(server, pod("first", requests={"cpu": "500m"}))
+
+    left = server.get(QUOTAS, key("q"))
+    assert left["status"]["used"] == {"pods": "1", "requests.cpu": "750m"}
+    owners = {entry["manager"]: entry["fieldsV1"] for entry in left["metadata"]["managedFields"]}
+    assert owners["kube-apiserver"] == {"f:status": {"f:used": {"f:pods": {}, "f:requests.cpu": {}}}}
+    versions = [int(each["metadata"]["resourceVersion"]) for each in (left, made)]
+    assert versions == [before + 1, before + 2]
+
+
+def test_what_is_not_made_is_not_counted(server: ApiServer) -> None:
+    """A trial counts nothing, nor does an object that is there already or does not fit."""
+    _counted(server, pods="0", requests_cpu="0")
+    server.create(PODS, pod("first", requests={"cpu": "1"}), DRY, namespace="default")
+    _add(server, pod("first", requests={"cpu": "1"}))
+    with pytest.raises(AlreadyExists):
+        _add(server, pod("first", requests={"cpu": "1"}))
+    with pytest.raises(Forbidden):
+        _add(server, pod("second", requests={"cpu": "2"}))
+
+    assert server.get(QUOTAS, key("q"))["status"]["used"] == {"pods": "1", "requests.cpu": "1"}
+
+
+def test_what_nobody_has_counted_yet_stays_uncounted(server: ApiServer) -> None:
+    _counted(server, pods="0")
+    _add(server, pod("first", requests={"cpu": "1"}))
+
+    assert server.get(QUOTAS, key("q"))["status"]["used"] == {"pods": "1"}
 
 
 def test_finished_pods_use_nothing_but_their_place(server: ApiServer) -> None:

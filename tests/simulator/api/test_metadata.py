@@ -128,6 +128,24 @@ _REFUSED = [
         id="an event as owner",
     ),
     pytest.param(
+        CONFIG_MAPS,
+        config_map(ownerReferences=[{"apiVersion": "a/b/c", "kind": "Pod", "name": "x", "uid": "u"}]),
+        'metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty',
+        id="an owner of a strange version",
+    ),
+    pytest.param(
+        CONFIG_MAPS,
+        {"metadata": {"generateName": "No_"}},
+        'metadata.generateName: Invalid value: "No_": a lowercase RFC 1123 subdomain',
+        id="a prefix that makes no name",
+    ),
+    pytest.param(
+        CONFIG_MAPS,
+        config_map(labels={"a/b/c": "x"}),
+        'metadata.labels: Invalid value: "a/b/c": a valid label key must consist of',
+        id="a label with two slashes",
+    ),
+    pytest.param(
         SERVICES,
         {"metadata": {"name": "1.s"}, "spec": {"ports": [{"port": 80}]}},
         'metadata.name: Invalid value: "1.s": must not contain dots',

@@ -10,9 +10,11 @@ from tests.simulator.api.samples import (
     DEFINITIONS,
     DEPLOYMENTS,
     DRY,
+    NAMESPACES,
     PODS,
     WIDGETS,
     WRITE,
+    a_server,
     definition,
     deployment,
     key,
@@ -20,10 +22,11 @@ from tests.simulator.api.samples import (
     pod,
     widget,
 )
+from tests.simulator.patches.things import owners
 
-from springtide.cluster.errors import ApiError, BadRequest, Conflict, Invalid, NotFound, ServerError, TooManyRequests
+from springtide.cluster.errors import ApiError, BadRequest, Conflict, Invalid, NotFound, TooManyRequests
 from springtide.cluster.port import Patch, Precondition, Transport, Write
-from springtide.cluster.resources import Object, Resource
+from springtide.cluster.resources import Key, Object, Resource
 
 _REPLICATION_CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
 
@@ -120,6 +123,20 @@ def test_a_scale_of_nothing_is_zero() -> None:
     played(story)
 
 
+def test_nobody_owns_a_scale_of_nothing() -> None:
+    """A scale that says no number says nothing that could be owned."""
+    server = a_server()
+    server.create(DEPLOYMENTS, deployment(replicas=2), WRITE, namespace="default")
+
+    def owned(replicas: int) -> list[str]:
+        patch = Patch.merge({"spec": {"replicas": replicas}})
+        server.patch(DEPLOYMENTS, key("web"), patch, Write("scaler"), subresource="scale")
+        known = owners(server.get(DEPLOYMENTS, key("web")))
+        return [name for name, fields in known.items() if "f:replicas" in fields["f:spec"]]
+
+    assert [owned(5), owned(0), owned(1)] == [["scaler Update scale"], [], ["scaler Update scale"]]
+
+
 def test_a_plain_map_selects_too() -> None:
     spec = {"selector": {"b": "2", "a": "1"}, "template": pod(labels={"a": "1", "b": "2"})}
     body = {"metadata": {"name": "rc"}, "spec": spec}
@@ -178,8 +195,12 @@ def test_a_custom_kind_scales_by_the_paths_it_names() -> None:
         scale = await cluster.get(WIDGETS, key("w"), subresource="scale")
         assert (scale["spec"], scale["status"]) == ({"replicas": 4}, {"replicas": 3, "selector": "a=b"})
 
+        negative = Patch.merge({"spec": {"replicas": -1}})
+        with pytest.raises(Invalid, match=r"^Widget.* \.spec\.count: Invalid value: -1: should be a non-negative"):
+            await cluster.patch(WIDGETS, key("w"), negative, WRITE, subresource="scale")
+
         applied = _scale(3) | {"metadata": {"name": "w"}}
-        with pytest.raises(ServerError, match="request to convert CR to an invalid group/version: autoscaling/v1"):
+        with pytest.raises(BadRequest, match="request to convert CR to an invalid group/version: autoscaling/v1"):
             await cluster.patch(WIDGETS, key("w"), Patch.apply(applied), WRITE, subresource="scale")
 
     played(story)
@@ -215,6 +236,13 @@ _UNBINDABLE = [
         {"spec": {"schedulingGates": [{"name": "x"}]}}, {}, Conflict, "non-empty .spec.schedulingGates", id="gated"
     ),
     pytest.param({}, {"target": {}}, Invalid, "target.name: Required value", id="nowhere"),
+    pytest.param(
+        {},
+        {"target": {"kind": "Pod", "name": "n"}},
+        Invalid,
+        'target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"',
+        id="to something else",
+    ),
     pytest.param({}, {"metadata": {"name": "q"}}, BadRequest, "name in URL does not match", id="another name"),
     pytest.param({}, {"metadata": {"uid": "other"}}, Conflict, "UID in precondition: other", id="another pod"),
     pytest.param({}, {"kind": "Pod"}, BadRequest, "expected a Binding", id="not a binding"),
@@ -382,7 +410,7 @@ def test_two_budgets_are_one_too_many() -> None:
         await _running(cluster)
         for name in ("b", "c"):
             await _budget(cluster, name, disruptionsAllowed=1)
-        with pytest.raises(ServerError, match="This pod has more than one PodDisruptionBudget"):
+        with pytest.raises(BadRequest, match="This pod has more than one PodDisruptionBudget"):
             await _evict(cluster)
 
     played(story)
@@ -409,7 +437,7 @@ def test_a_dry_eviction_spends_nothing(write: Any, options: dict[str, Any]) -> N
 def test_an_eviction_keeps_to_its_options() -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster)
-        with pytest.raises(Conflict, match="UID in precondition: other"):
+        with pytest.raises(Conflict, match=r"the UID in the precondition \(other\) does not match the UID in record"):
             await _evict(cluster, deleteOptions={"preconditions": {"uid": "other"}})
         with pytest.raises(BadRequest, match="name in URL does not match name in Eviction object"):
             await _evict(cluster, metadata={"name": "q"})
@@ -427,5 +455,43 @@ def test_only_what_is_there_is_evicted() -> None:
     async def story(cluster: Transport) -> None:
         with pytest.raises(NotFound, match='pods "p" not found'):
             await _evict(cluster)
+
+    played(story)
+
+
+def test_whoever_finalizes_a_namespace_is_believed() -> None:
+    server = a_server()
+    made = server.create(NAMESPACES, {"metadata": {"name": "n"}}, WRITE)
+
+    freed = server.update(NAMESPACES, Key("", "n"), made | {"spec": {}}, WRITE, subresource="finalize")
+
+    assert (made["spec"], freed["spec"]) == ({"finalizers": ["kubernetes"]}, {})
+
+
+def test_a_pod_keeps_what_the_cluster_gave_it() -> None:
+    """Who replaces a pod need not repeat its priority, nor the tolerations that it got."""
+    server = a_server()
+    made = server.create(PODS, pod(), WRITE, namespace="default")
+
+    again = server.update(PODS, key("p"), pod(labels={"new": "1"}), WRITE)
+
+    assert again["spec"] == made["spec"]
+    assert again["spec"]["priority"] == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"podIP": "10.0.0.1"}, ("10.0.0.1", ["10.0.0.1"]), id="one"),
+        pytest.param({"podIPs": [{"ip": "10.0.0.2"}, {"ip": "fd::2"}]}, ("10.0.0.2", ["10.0.0.2", "fd::2"]), id="all"),
+        pytest.param({"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}, ("10.0.0.1", ["10.0.0.1"]), id="two minds"),
+    ],
+)
+def test_the_addresses_of_a_pod_agree(status: Object, expected: tuple[str, list[str]]) -> None:
+    async def story(cluster: Transport) -> None:
+        await cluster.create(PODS, pod(), WRITE, namespace="default")
+        patch = Patch.merge({"status": status})
+        after = (await cluster.patch(PODS, key("p"), patch, WRITE, subresource="status"))["status"]
+        assert (after["podIP"], [each["ip"] for each in after["podIPs"]]) == expected
 
     played(story)

@@ -109,3 +109,58 @@ def test_fields_that_the_stored_version_does_not_have_are_not_stored() -> None:
     assert server.get(WIDGETS_BETA, key("w"))["spec"] == {"color": "red"}
     again = server.patch(WIDGETS_BETA, key("w"), Patch.merge({"spec": {"extra": "x"}}), WRITE)
     assert again["spec"] == {"color": "red"}
+
+
+def _in_two_versions() -> ApiServer:
+    """Serve widgets in a version that gives them a size, and in one that gives them a taste and knows no size."""
+    server = a_server()
+    crd = definition(beta=True)
+    fields = {"color": {"type": "string"}, "taste": {"type": "string", "default": "sweet"}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+    crd["spec"]["versions"][1] = {**crd["spec"]["versions"][1], "schema": {"openAPIV3Schema": schema}}
+    server.create(DEFINITIONS, crd, WRITE)
+    return server
+
+
+def test_defaults_are_those_of_the_stored_version() -> None:
+    """Another version leaves out what it does not have, and adds nothing."""
+    server = _in_two_versions()
+    server.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
+
+    assert server.get(WIDGETS, key("w"))["spec"] == {"color": "red", "size": 3}
+    assert server.get(WIDGETS_BETA, key("w"))["spec"] == {"color": "red"}
+    assert [item["spec"] for item in server.list(Selection(WIDGETS_BETA)).items] == [{"color": "red"}]
+    assert server.watch(Selection(WIDGETS_BETA)).events[0].object["spec"] == {"color": "red"}
+    assert server.get(WIDGETS_BETA, key("w")) is server.get(WIDGETS_BETA, key("w"))
+
+
+def test_what_the_version_of_an_owner_does_not_have_costs_all_owners() -> None:
+    """The write fills in a taste, of which the version that the first owner wrote in knows nothing."""
+    server = _in_two_versions()
+    server.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
+
+    blue = Patch.merge({"spec": {"color": "blue"}})
+    assert "managedFields" not in server.patch(WIDGETS_BETA, key("w"), blue, WRITE)["metadata"]
+
+
+def test_owners_in_one_version_stay() -> None:
+    server = _in_two_versions()
+    server.create(WIDGETS_BETA, widget(of=WIDGETS_BETA, color="red"), WRITE, namespace="default")
+
+    blue = Patch.merge({"spec": {"color": "blue"}})
+    (entry,) = server.patch(WIDGETS_BETA, key("w"), blue, WRITE)["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:spec": {".": {}, "f:color": {}, "f:taste": {}}}
+
+
+def test_owners_in_two_versions_that_know_the_same_stay() -> None:
+    server = a_server()
+    server.create(DEFINITIONS, definition(beta=True), WRITE)
+    server.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
+
+    blue = Patch.merge({"spec": {"color": "blue"}})
+    entries = server.patch(WIDGETS_BETA, key("w"), blue, WRITE)["metadata"]["managedFields"]
+
+    assert [(entry["apiVersion"], entry["fieldsV1"]["f:spec"]) for entry in entries] == [
+        ("example.com/v1", {".": {}, "f:size": {}}),
+        ("example.com/v1beta1", {"f:color": {}}),
+    ]

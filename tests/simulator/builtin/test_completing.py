@@ -162,7 +162,6 @@ _CONTAINER = "spec/template/spec/containers/0"
             thing("Namespace"),
             {
                 "metadata/labels": {"kubernetes.io/metadata.name": "x"},
-                "spec/finalizers": ["kubernetes"],
                 "status/phase": "Active",
             },
             id="namespace",

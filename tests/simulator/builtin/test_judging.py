@@ -60,7 +60,11 @@ def test_accepted(item: Object) -> None:
     [
         pytest.param(
             thing("Deployment", "apps/v1"),
-            ["spec.selector: Required value", "spec.template.spec.containers: Required value"],
+            [
+                "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+                "spec.template.spec.containers: Required value",
+            ],
             id="bare-deployment",
         ),
         pytest.param(
@@ -86,15 +90,12 @@ def test_accepted(item: Object) -> None:
             ['spec.containers: Invalid value: {"name":"a"}: must be of type array'],
             id="wrong-list",
         ),
-        pytest.param(pod(affinity=[]), ["spec.affinity: Invalid value: []: must be of type object"], id="wrong-object"),
         pytest.param(
-            pod() | {"metadata": {"name": "p", "ownerReferences": [{"kind": 1, "name": "o", "uid": "u"}]}},
-            [
-                "metadata.ownerReferences[0].apiVersion: Required value",
-                "metadata.ownerReferences[0].kind: Invalid value: 1: must be of type string",
-            ],
-            id="wrong-owner",
+            pod(containers=[None]),
+            ["spec.containers[0].image: Required value", "spec.containers[0].name: Required value"],
+            id="null-is-an-empty-entry",
         ),
+        pytest.param(pod(affinity=[]), ["spec.affinity: Invalid value: []: must be of type object"], id="wrong-object"),
         pytest.param(
             thing("ResourceQuota", spec={"hard": {"cpu": "much"}}),
             [
@@ -138,7 +139,8 @@ def test_accepted(item: Object) -> None:
         pytest.param(
             workload(strategy={"type": "Blue"}),
             [
-                'spec.strategy: Unsupported value: {"type":"Blue"}: supported values: "Recreate", "RollingUpdate"',
+                'spec.strategy: Unsupported value: {"Type":"Blue","RollingUpdate":null}: '
+                'supported values: "Recreate", "RollingUpdate"',
             ],
             id="unknown-strategy",
         ),
@@ -159,13 +161,18 @@ def test_accepted(item: Object) -> None:
         ),
         pytest.param(
             thing(*_HPA, spec={"maxReplicas": 1}),
-            ["spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value"],
+            [
+                'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
+                "spec.scaleTargetRef.kind: Required value",
+                "spec.scaleTargetRef.name: Required value",
+            ],
             id="autoscaler-of-nothing",
         ),
         pytest.param(
             thing("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1, "maxUnavailable": 1}),
             [
-                'spec: Invalid value: {"maxUnavailable":1,"minAvailable":1}: '
+                'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
+                '"UnhealthyPodEvictionPolicy":null}: '
                 "minAvailable and maxUnavailable cannot be both set"
             ],
             id="two-bounds",

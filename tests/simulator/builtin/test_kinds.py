@@ -88,11 +88,11 @@ def _at(*path: str) -> Node:
 
 
 def test_lists_know_how_they_merge() -> None:
-    """Containers merge by name, their ports by number and protocol, where no protocol means TCP."""
+    """Containers merge by name, their ports by number and protocol, where none means 0 and TCP."""
     ports = _at("containers", "ports")
 
     assert (ports.list_kind, ports.keys) == (ListKind.MAP, ("containerPort", "protocol"))
-    assert (ports.key_defaults, ports.patch_key) == ({"protocol": "TCP"}, "containerPort")
+    assert (ports.key_defaults, ports.patch_key) == ({"containerPort": 0, "protocol": "TCP"}, "containerPort")
     assert (_at("containers").patch_merge, _at("containers").patch_key) == (True, "name")
     assert (_at("tolerations").list_kind, _at("tolerations").patch_merge) == (ListKind.ATOMIC, False)
 

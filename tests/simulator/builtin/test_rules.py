@@ -302,6 +302,39 @@ _CLASS = ("PriorityClass", "scheduling.k8s.io/v1")
             ],
             id="group-of-the-community",
         ),
+        pytest.param(
+            plain_thing("Node", spec={"taints": [{"key": "a"}]}),
+            ["metadata.taints[0].effect: Required value"],
+            id="taint-without-effect",
+        ),
+        pytest.param(plain_thing("Node", spec={"podCIDR": "10.1.2.0/24"}), [], id="network"),
+        pytest.param(
+            plain_thing("Node", spec={"podCIDR": "10.1.2.3"}),
+            [
+                'spec.podCIDRs[0]: Invalid value: "10.1.2.3": must be a valid CIDR value, '
+                "(e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            ],
+            id="network-without-mask",
+        ),
+        pytest.param(
+            plain_thing("Node", spec={"podCIDRs": ["10.1.0.0/24", "10.2.0.0/24"]}),
+            [
+                'spec.podCIDRs: Invalid value: ["10.1.0.0/24","10.2.0.0/24"]: '
+                "may specify no more than one CIDR for each IP family"
+            ],
+            id="two-networks-of-a-family",
+        ),
+        pytest.param(plain_thing("ConfigMap", data={"a": "x" * 2**20}), [], id="as-large-as-may-be"),
+        pytest.param(
+            plain_thing("ConfigMap", data={"a": "x" * 2**20}, binaryData={"b": "eA=="}),
+            ["[]: Too long: may not be more than 1048576 bytes"],
+            id="one-byte-too-large",
+        ),
+        pytest.param(
+            plain_thing("Secret", stringData={"a": "x" * (2**20 + 1)}),
+            ["data: Too long: may not be more than 1048576 bytes"],
+            id="secret-too-large",
+        ),
     ],
 )
 def test_other_kinds(item: Object, expected: list[str]) -> None:

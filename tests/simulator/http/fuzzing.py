@@ -185,6 +185,40 @@ _TEXTS: tuple[bytes, ...] = (
 )
 
 
+_ENTRIES: tuple[Any, ...] = (
+    {"name": "c", "image": "j"},
+    {"name": "d", "image": "i"},
+    {"image": "without a key"},
+    {"name": {"no": "scalar"}, "image": "i"},
+    {"name": None},
+    {"$patch": "delete", "name": "c"},
+    {"$patch": "delete"},
+    {"$patch": "merge", "name": "c"},
+    {"$patch": "replace"},
+    {"$patch": "nonsense", "name": "c"},
+    {"$patch": ["delete"]},
+    "a text",
+    7,
+    None,
+    ["a list"],
+)
+"""Entries of a list of containers, as strategic patches and applies may have them."""
+_DIRECTIVES: tuple[dict[str, Any], ...] = (
+    {},
+    {"$setElementOrder/containers": [{"name": "d"}, {"name": "c"}]},
+    {"$setElementOrder/containers": "c"},
+    {"$setElementOrder/containers": [{}, 1]},
+    {"$setElementOrder/restartPolicy": ["Always"]},
+    {"$deleteFromPrimitiveList/containers": [{"name": "c"}]},
+    {"$deleteFromPrimitiveList/containers": "c"},
+    {"$retainKeys": ["containers"]},
+    {"$retainKeys": "containers"},
+    {"$patch": "replace"},
+    {"$patch": "delete"},
+    {"$patch": {"what": 1}},
+)
+
+
 class Fuzzer:
     """Draws requests for a server that has these resources, each with a sound object of it."""
 
@@ -197,6 +231,8 @@ class Fuzzer:
     def request(self) -> Request:
         """Draw the next one."""
         random = self._random
+        if random.random() < 0.2:
+            return random.choice((self._strategic, self._apply, self._eviction))()
         path, body = self._target()
         method = (
             random.choice(_METHODS)
@@ -206,6 +242,50 @@ class Fuzzer:
         if random.random() < 0.25:
             path = self._bent(path)
         return Request(method, path, self._query(), self._headers(method), self._body(method, body))
+
+    def _strategic(self) -> Request:
+        """Patch the containers of something that has some, with directives that fit or do not."""
+        random = self._random
+        path, sound = random.choice([each for each in self._resources if "containers" in json.dumps(each[1])])
+        pods = {"containers": self._entries()} | random.choice(_DIRECTIVES)
+        spec = {"template": {"spec": pods}} if "template" in sound["spec"] else pods
+        metadata: dict[str, Any] = random.choice(
+            ({}, {"finalizers": [1, "x/y"]}, {"$deleteFromPrimitiveList/finalizers": [{}]})
+        )
+        patch = random.choice((None, {"spec": spec}, {"spec": spec, "metadata": metadata}))
+        return self._written("PATCH", f"{path}/{sound['metadata']['name']}", patch, "strategic-merge-patch+json")
+
+    def _apply(self) -> Request:
+        """Apply something whose types and keys are right or wrong."""
+        path, sound = self._random.choice(self._resources)
+        body = self._spoilt(sound)
+        if isinstance(body, dict) and isinstance(body.get("spec"), dict) and "containers" in body["spec"]:
+            body["spec"]["containers"] = self._entries()
+        query = f"fieldManager=fuzzer&force={self._random.choice(('true', 'false'))}"
+        return self._written("PATCH", f"{path}/{sound['metadata']['name']}", body, "apply-patch+yaml", query)
+
+    def _eviction(self) -> Request:
+        """Evict or bind a pod, with options and targets of all sorts."""
+        random = self._random
+        path, sound = next(each for each in self._resources if each[0].endswith("/pods"))
+        bodies: dict[str, dict[str, Any]] = {
+            "eviction": {"deleteOptions": {"gracePeriodSeconds": 1, "dryRun": ["All"], "preconditions": {"uid": "x"}}},
+            "binding": {"target": {"kind": "Node", "name": "n"}},
+        }
+        subresource = random.choice(tuple(bodies))
+        body = bodies[subresource] | {"metadata": {"name": sound["metadata"]["name"]}}
+        name = f"{path}/{sound['metadata']['name']}/{subresource}"
+        return self._written("POST", name, self._spoilt(body) if random.random() < 0.7 else {}, "json")
+
+    def _entries(self) -> Any:
+        random = self._random
+        if random.random() < 0.1:
+            return random.choice(_JUNK)
+        return copy.deepcopy(random.choices(_ENTRIES, k=random.randrange(4)))
+
+    def _written(self, method: str, path: str, body: Any, media: str, query: str = "") -> Request:
+        headers = (("authorization", f"Bearer {TOKEN}"), ("content-type", f"application/{media}"))
+        return Request(method, path, query, headers, _encoded(body))
 
     def _target(self) -> tuple[str, dict[str, Any]]:
         random = self._random

@@ -15,7 +15,7 @@ import yaml
 from tests.simulator.http.fuzzing import TOKEN, Fuzzer, Request
 
 from springtide.cluster.port import Write
-from springtide.cluster.resources import Selection
+from springtide.cluster.resources import Selection, key_of
 from springtide.simulator.api.converter import convert
 from springtide.simulator.api.performing import ADMIN
 from springtide.simulator.api.server import ApiServer
@@ -58,6 +58,15 @@ SOUND: tuple[tuple[str, dict[str, Any]], ...] = (
             "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}},
         }
         | _NAMED,
+    ),
+    (
+        "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "second", "namespace": "default"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"a": "b"}}},
+        },
     ),
     (
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",
@@ -234,7 +243,13 @@ def made_server() -> ApiServer:
         api_version = body["apiVersion"]
         kind = server.catalogue.of_kind(api_version, body["kind"])
         assert kind is not None, parts
-        server.create(kind.resource, body, Write("setup"), namespace="default" if kind.resource.namespaced else "")
+        made = server.create(
+            kind.resource, body, Write("setup"), namespace="default" if kind.resource.namespaced else ""
+        )
+        if body["kind"] == "Pod":
+            # Only a pod that runs is guarded by its budgets, of which there are two.
+            running = made | {"status": {"phase": "Running"}}
+            server.update(kind.resource, key_of(made), running, Write("setup"), subresource="status")
     return server
 
 

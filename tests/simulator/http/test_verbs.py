@@ -9,6 +9,7 @@ from tests.simulator.http.asking import BEE, BEES, CONFIGS, CRDS, PODS, Asker, p
 
 from springtide.simulator.api.performing import Performed
 
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 _CONFIG = {"metadata": {"name": "a", "labels": {"x": "1"}}, "data": {"k": "v"}}
 
 
@@ -170,6 +171,42 @@ def test_what_is_not_there_says_so(method: str, path: str, code: int) -> None:
         assert got.body == b"404 page not found\n"
 
 
+def test_a_custom_kind_does_not_find_a_subresource_that_it_has_not() -> None:
+    asker = Asker()
+    asker.ask("POST", CRDS, BEE)
+
+    got = asker.ask("GET", f"{BEES}/maya/scale")
+
+    assert (got.status, got.json["message"]) == (404, 'bees.example.com "maya" not found')
+    assert got.json["details"] == {"name": "maya", "group": "example.com", "kind": "bees"}
+
+
+def test_a_lease_that_is_not_there_is_put_there() -> None:
+    asker = Asker()
+    lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
+
+    made = asker.ask("PUT", f"{_LEASES}/a", lease)
+    assert (made.status, made.json["spec"]) == (201, {"holderIdentity": "me"})
+    assert asker.ask("PUT", f"{_LEASES}/a", made.json).status == 200
+    assert asker.ask("PUT", f"{CONFIGS}/a", _CONFIG).status == 404
+
+
+def test_the_path_of_an_object_is_not_watched() -> None:
+    asker = Asker()
+    made = asker.ask("POST", CONFIGS, _CONFIG)
+
+    assert asker.ask("GET", f"{CONFIGS}/a?watch=true").json == made.json
+    assert asker.ask("GET", f"{CONFIGS}/b?watch=true").status == 404
+
+
+def test_an_apply_that_names_a_version_creates() -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "5"}}
+
+    made = Asker().ask("PATCH", f"{CONFIGS}/a?fieldManager=me", body, content_type="application/apply-patch+yaml")
+
+    assert made.status == 201
+
+
 def test_a_kind_is_served_with_the_write_that_defines_it() -> None:
     asker = Asker()
 
@@ -179,3 +216,52 @@ def test_a_kind_is_served_with_the_write_that_defines_it() -> None:
     assert made.status == 201
     assert asker.ask("DELETE", f"{CRDS}/bees.example.com").status == 200
     assert asker.ask("GET", BEES).status == 404
+
+
+_PODS_ARE = 'Pod in version "v1" cannot be handled as a Pod: '
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        pytest.param(
+            {"containers": "main"}, 'spec.containers: Invalid value: "main": must be of type array', id="list"
+        ),
+        pytest.param(
+            {"priority": "high"}, 'spec.priority: Invalid value: "high": must be of type integer', id="number"
+        ),
+        pytest.param(
+            {"overhead": {"cpu": "lots"}}, 'spec.overhead[cpu]: Invalid value: "lots": quantities', id="amount"
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_a_bad_request(spec: dict[str, Any], told: str) -> None:
+    """A server that cannot read a body looks no further: the pod to replace need not even be there."""
+    body = pod("p") | {"spec": spec}
+
+    for method, path in (("POST", PODS), ("PUT", f"{PODS}/p")):
+        answer = Asker().ask(method, path, body)
+        assert (answer.status, answer.json["reason"]) == (400, "BadRequest")
+        assert answer.json["message"].startswith(_PODS_ARE + told)
+
+
+def test_a_patch_that_gives_a_wrong_type_is_invalid() -> None:
+    asker = Asker()
+    asker.ask("POST", CONFIGS, _CONFIG)
+    media = "application/merge-patch+json"
+
+    wrong = asker.ask("PATCH", f"{CONFIGS}/a", {"data": {"k": 1}}, content_type=media)
+    assert (wrong.status, wrong.json["details"]["causes"][0]["field"]) == (422, "data[k]")
+    no_object = asker.ask("PATCH", f"{CONFIGS}/a", [1], content_type=media)
+    told = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+    assert (no_object.status, no_object.json["message"]) == (400, told)
+
+
+def test_who_names_an_owner_twice_is_warned() -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1"}
+    metadata = {"name": "a", "ownerReferences": [owner, owner]}
+
+    made = Asker().ask("POST", CONFIGS, {"metadata": metadata})
+
+    assert made.json["metadata"]["ownerReferences"] == [owner]
+    assert made.header("warning").endswith('please fix your requests; duplicate UID(s) observed: u-1"')

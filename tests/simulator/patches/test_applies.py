@@ -7,7 +7,7 @@ from hypothesis import given
 from tests.simulator.patches.structures import THING
 from tests.simulator.patches.things import THINGS, apply, at, owners, thing, times, update
 
-from springtide.cluster.errors import BadRequest, Cause, Conflict, ServerError
+from springtide.cluster.errors import BadRequest, Cause, Conflict
 from springtide.cluster.resources import Object
 from springtide.simulator.api.patches import merge_patch
 from springtide.simulator.api.patches.managed.fieldsets import difference, union
@@ -241,7 +241,7 @@ def test_who_applies_nothing_any_more_owns_nothing() -> None:
     ],
 )
 def test_entries_that_cannot_be_told_apart_are_refused_in_the_servers_words(spec: Any, problem: str) -> None:
-    with pytest.raises(ServerError) as refusal:
+    with pytest.raises(BadRequest) as refusal:
         apply(None, thing(spec), by="me")
 
     prefix = "failed to create typed patch object (/t; example.com/v1, Kind=Thing): "
@@ -281,7 +281,7 @@ def test_what_does_not_fit_the_structure_is_refused_in_the_servers_words(spec: A
     try:
         apply(None, thing(spec), by="me")
         answer = ""
-    except ServerError as refusal:
+    except BadRequest as refusal:
         answer = refusal.message.removeprefix(prefix)
 
     assert answer == problem
@@ -295,7 +295,7 @@ def test_a_configuration_says_nothing_about_owners() -> None:
 def test_a_live_object_whose_entries_cannot_be_told_apart_cannot_be_applied_to() -> None:
     live = thing({"containers": [{"image": "i"}]})
 
-    with pytest.raises(ServerError, match=r"^failed to create typed live object \(/t; example.com/v1, Kind=Thing\): "):
+    with pytest.raises(BadRequest, match=r"^failed to create typed live object \(/t; example.com/v1, Kind=Thing\): "):
         apply(live, thing({"containers": [{"name": "a"}]}), by="me")
 
 

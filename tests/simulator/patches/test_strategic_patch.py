@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from tests.simulator.patches.structures import DOCUMENT
 
-from springtide.cluster.errors import ApiError, BadRequest, Invalid, ServerError
+from springtide.cluster.errors import ApiError, BadRequest, Invalid
 from springtide.simulator.api.patches import strategic_patch
+from springtide.simulator.api.structure import Node, Type
 
 
 def named(*names: str) -> list[dict[str, str]]:
@@ -106,21 +107,21 @@ def test_strategic_patch(target: dict[str, Any], patch: dict[str, Any], expected
         pytest.param(
             {"items": named("a")},
             {"items": [{"image": "x"}]},
-            ServerError,
+            BadRequest,
             "map: map[image:x] does not contain declared merge key: name",
             id="no merge key",
         ),
         pytest.param(
             {"labels": {}},
             {"labels": {"$patch": "twist"}},
-            ServerError,
+            BadRequest,
             "unknown patch type: twist in map: map[$patch:twist]",
             id="unknown directive",
         ),
         pytest.param(
             {"items": named("a")},
             {"items": [{"name": "a", "$patch": "merge"}]},
-            ServerError,
+            BadRequest,
             "merging lists cannot yet be specified in the patch",
             id="merge directive in a list",
         ),
@@ -148,7 +149,7 @@ def test_strategic_patch(target: dict[str, Any], patch: dict[str, Any], expected
         pytest.param(
             {"items": named("a")},
             {"items": named("b", "a"), "$setElementOrder/items": named("a", "b")},
-            ServerError,
+            BadRequest,
             "The order in patch list:\n[map[name:b] map[name:a]]\n doesn't match $setElementOrder list:\n"
             "[map[name:a] map[name:b]]\n",
             id="order against the patch",
@@ -163,7 +164,7 @@ def test_strategic_patch(target: dict[str, Any], patch: dict[str, Any], expected
         pytest.param(
             {"items": named("a")},
             {"items": ["a"]},
-            ServerError,
+            BadRequest,
             "list element types are not identical: [[map[name:a]] [a]]",
             id="entries of two types",
         ),
@@ -191,3 +192,17 @@ def test_entries_that_a_patch_does_not_name_are_shared() -> None:
     result = strategic_patch(target, {"items": [{"name": "a", "image": "2"}]}, DOCUMENT)
 
     assert result["items"][1] is target["items"][1]
+
+
+def test_a_map_may_ask_to_be_replaced() -> None:
+    node = Node(Type.OBJECT, fields={"selector": Node(Type.OBJECT, values=Node(Type.STRING), patch_replace=True)})
+
+    patched = strategic_patch({"selector": {"a": "1"}, "labels": {"a": "1"}}, {"selector": {"b": "2"}}, node)
+
+    assert patched == {"selector": {"b": "2"}, "labels": {"a": "1"}}
+
+
+def test_a_patch_that_is_null_changes_nothing() -> None:
+    target = {"text": "x"}
+
+    assert strategic_patch(target, None, DOCUMENT) is target

@@ -12,6 +12,7 @@ from tests.simulator.api.samples import (
     DEPLOYMENTS,
     NAMESPACES,
     PODS,
+    QUOTAS,
     WIDGETS,
     WIDGETS_BETA,
     WRITE,
@@ -100,6 +101,23 @@ def test_evictions_and_bindings_are_creations_of_a_subresource() -> None:
             for request in cluster.hooks.requests("/agree")
         ] == [("CREATE", "binding", "Binding"), ("CREATE", "eviction", "Eviction")]
         assert "deletionTimestamp" in server.get(PODS, key("p"))["metadata"]
+
+    told(story)
+
+
+def test_the_quota_that_an_object_is_counted_in_is_not_reviewed() -> None:
+    async def story(cluster: Cluster) -> None:
+        server = cluster.server
+        quota = {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "1"}}}
+        server.create(QUOTAS, quota, WRITE, namespace="default")
+        counted = Patch.merge({"status": {"used": {"configmaps": "0"}}})
+        server.patch(QUOTAS, key("q"), counted, WRITE, subresource="status")
+        cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
+
+        await cluster.ask(lambda: server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
+
+        assert [request["kind"]["kind"] for request in cluster.hooks.requests("/agree")] == ["ConfigMap"]
+        assert server.get(QUOTAS, key("q"))["status"]["used"] == {"configmaps": "1"}
 
     told(story)
 

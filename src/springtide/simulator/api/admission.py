@@ -7,14 +7,19 @@ and the quotas of its namespace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 from springtide.cluster.errors import Cause
+from springtide.cluster.port import Write
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api import limits, quota
 from springtide.simulator.api.answers import forbidden, not_found
+from springtide.simulator.api.beginnings import SERVER
+from springtide.simulator.api.catalogue import Catalogue
 from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.lifecycle import Part
 from springtide.simulator.api.storage import CollectionId
 
 NAMESPACES = CollectionId("", "namespaces")
@@ -29,8 +34,14 @@ _LIMITED = ("Pod", "PersistentVolumeClaim")
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
+Charges: TypeAlias = tuple[tuple[Key, quota.Usage], ...]
+"""What a new object uses, by the quota that it is charged to."""
+
+
 class Objects(Protocol):
-    """The stored objects, as admission reads them."""
+    """The stored objects, as admission reads them, and changes those that count others."""
+
+    catalogue: Catalogue
 
     def now(self) -> int:
         """Give the instant."""
@@ -42,6 +53,12 @@ class Objects(Protocol):
 
     def objects(self, identity: CollectionId, namespace: str = "") -> Iterator[tuple[Key, Object]]:
         """Give all objects of a kind, in order."""
+        ...
+
+    def modify(
+        self, kind: ServedKind, key: Key, change: Callable[[Object], Any], write: Write, verb: str, *, part: Part
+    ) -> Object:
+        """Change one object."""
         ...
 
 
@@ -94,12 +111,25 @@ class Admission:
                 why = f"PriorityClass {default['metadata']['name']} is already marked as default."
                 raise forbidden(kind.resource, name, f"{why} Only one default can exist")
 
-    def admit_new(self, kind: ServedKind, item: Object) -> None:
-        """Refuse a new object that does not fit into the limit ranges and quotas of its namespace."""
+    def admit_new(self, kind: ServedKind, item: Object) -> Charges:
+        """Refuse a new object that does not fit into the limit ranges and quotas of its namespace.
+
+        Tell what is to be charged to which quota when it is made.
+        """
         self.admit_change(kind, item)
-        if kind.resource.namespaced:
-            self._admit_limits(kind, item)
-            self._admit_quota(kind, item)
+        if not kind.resource.namespaced:
+            return ()
+        self._admit_limits(kind, item)
+        return self._admit_quota(kind, item)
+
+    def charge(self, charges: Charges, because: str) -> None:
+        """Count what is admitted in the quotas that cover it."""
+        kind = self._objects.catalogue.of_collection(_QUOTAS)
+        if kind is None:
+            return
+        for key, requested in charges:
+            charged = partial(_charged, requested=requested)
+            self._objects.modify(kind, key, charged, Write(SERVER, because), "update/status", part=Part.STATUS)
 
     def _admit_limits(self, kind: ServedKind, item: Object) -> None:
         resource, metadata = kind.resource, item["metadata"]
@@ -109,10 +139,11 @@ class Admission:
             if why := limits.exceeded(resource.kind, item, each):
                 raise forbidden(resource, metadata["name"], why)
 
-    def _admit_quota(self, kind: ServedKind, item: Object) -> None:
+    def _admit_quota(self, kind: ServedKind, item: Object) -> Charges:
         resource, metadata = kind.resource, item["metadata"]
         requested: quota.Usage | None = None
-        for _, each in self._objects.objects(_QUOTAS, metadata["namespace"]):
+        charges: Charges = ()
+        for key, each in self._objects.objects(_QUOTAS, metadata["namespace"]):
             hard = (each.get("spec") or {}).get("hard") or {}
             requested = requested if requested is not None else quota.usage(resource, item, self._objects.now())
             if not quota.covers(each, resource, item):
@@ -126,6 +157,8 @@ class Admission:
                 told = (_listed(over, amounts) for amounts in (requested, used, hard))
                 why = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(name, *told)
                 raise forbidden(resource, metadata["name"], why)
+            charges += ((key, requested),)
+        return charges
 
     def _used(self, kind: ServedKind, limit: Object, namespace: str) -> quota.Usage:
         resource = kind.resource
@@ -157,6 +190,10 @@ class Admission:
         """Find the class of pods that name none; of several, the lowest counts."""
         marked = [item for _, item in self._objects.objects(PRIORITY_CLASSES) if item.get("globalDefault")]
         return min(marked, key=lambda item: item.get("value", 0), default=None)
+
+
+def _charged(limit: Object, requested: quota.Usage) -> Object:
+    return {**limit, "status": quota.charged(limit.get("status") or {}, requested)}
 
 
 def _taint(node: Object) -> None:

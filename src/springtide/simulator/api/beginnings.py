@@ -6,6 +6,8 @@ from springtide.cluster.resources import Object
 from springtide.simulator.api.builtin.pod_defaults import service_class
 from springtide.simulator.api.kinds import ServedKind
 
+SERVER = "kube-apiserver"
+"""The manager of what the server writes of its own accord, while it does what somebody asked for."""
 NAMESPACE_FINALIZER = "kubernetes"
 """Holds a namespace until its contents are gone."""
 DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -17,6 +19,7 @@ _GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
+_GIVEN_TO_PODS = ("priority", "preemptionPolicy")
 _NO_DISRUPTIONS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
 
@@ -25,6 +28,16 @@ def without_status(kind: ServedKind, item: Object) -> Object:
     # A kubelet registers its node with its capacity in one request.
     if "status" in kind.subresources and kind.resource.kind != "Node":
         item.pop("status", None)
+    return item
+
+
+def carried_on(kind: ServedKind, item: Object, old: Object) -> Object:
+    """Give a changed object what the cluster added to it when it was new, where its writer leaves that out."""
+    if (kind.resource.group, kind.resource.kind) == ("", "Pod") and isinstance(item.get("spec"), dict):
+        spec, before = item["spec"], old["spec"]
+        for name in _GIVEN_TO_PODS:
+            if spec.get(name) is None and name in before:
+                spec[name] = before[name]
     return item
 
 

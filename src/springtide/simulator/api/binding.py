@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from springtide.cluster.errors import Cause
 from springtide.cluster.resources import Object, Resource
 from springtide.simulator.api import pods
 from springtide.simulator.api.answers import conflict, invalid
 from springtide.simulator.api.bodies import body_of, leaf, part
+from springtide.simulator.api.builtin.judging import required, unsupported
 from springtide.simulator.api.values import with_metadata
 
 _BINDING = Resource("", "v1", "bindings", "Binding")
@@ -24,9 +24,7 @@ def bound(pod: Object, binding: Any, now: str) -> Object:
         if wanted.get(field) and wanted[field] != present:
             why = f"Precondition failed: {told} in precondition: {wanted[field]}, {told} in object meta: {present}"
             raise conflict("pods", name, why)
-    node = leaf(part(body, "target"), "name", str, "")
-    if not node:
-        raise invalid(_BINDING, name, (Cause("target.name", "Required value", "FieldValueRequired"),))
+    node = _node(part(body, "target"), name)
     if why := _unbindable(pod, name):
         raise conflict("pods/binding", name, why)
     placed = pods.with_condition(
@@ -36,6 +34,15 @@ def bound(pod: Object, binding: Any, now: str) -> Object:
     annotations = pod["metadata"].get("annotations", {}) | part(wanted, "annotations")
     labels = pod["metadata"].get("labels", {}) | part(wanted, "labels")
     return with_metadata(placed, annotations=annotations or None, labels=labels or None)
+
+
+def _node(target: Object, pod: str) -> str:
+    kind, name = leaf(target, "kind", str, ""), leaf(target, "name", str, "")
+    causes = [unsupported("target.kind", kind, "Node", "<empty>")] if kind not in ("", "Node") else []
+    causes += [] if name else [required("target.name")]
+    if causes:
+        raise invalid(_BINDING, pod, causes)
+    return name
 
 
 def _unbindable(pod: Object, name: str) -> str:

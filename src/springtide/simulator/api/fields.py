@@ -58,6 +58,7 @@ _WHERE_ABSENT = {
 """What stands for a field that an object does not write; elsewhere it is empty."""
 
 _ESCAPED = re.compile(r"\\([\\,=])")
+_STRANGE_ESCAPE = re.compile(r"(?<=[^\\])\\[^\\,=]")
 _TERM = re.compile(r"((?:\\[\\,=]|[^\\,=!])+)(!=|==|=)((?:\\[\\,=]|[^\\,=])*)")
 
 
@@ -81,6 +82,8 @@ def parse_fields(text: str, resource: Resource, selectable: tuple[str, ...] = ()
     terms = []
     for part in filter(None, _split(text)):
         match = _TERM.fullmatch(part)
+        if match is None and (strange := _STRANGE_ESCAPE.search(part)):
+            raise BadRequest(f"invalid field selector: invalid escape sequence: {strange[0]}")
         if match is None:
             raise BadRequest(f"invalid selector: '{text}'; can't understand '{part}'")
         field, sign, value = match.groups()

@@ -47,6 +47,8 @@ class ServedKind:
     """Whether strategic merge patches are understood: by built-in kinds only."""
     complete: Callable[[Object], Object] = _as_it_is
     """Fills in defaults and drops what the kind does not have; may change and return what it is given."""
+    prune: Callable[[Object], Object] = _as_it_is
+    """Drops what the kind does not have, and fills in nothing; may change and return what it is given."""
     judge: Callable[[Object, Object | None], tuple[Cause, ...]] = _no_causes
     """Finds what is wrong with an object, given what it was before; an empty result lets it pass."""
     stored_version: str = ""

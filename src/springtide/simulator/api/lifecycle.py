@@ -16,7 +16,7 @@ from springtide.cluster.port import Precondition
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api import metadata, metadata_rules
 from springtide.simulator.api.answers import conflict, invalid
-from springtide.simulator.api.beginnings import without_status
+from springtide.simulator.api.beginnings import carried_on, without_status
 from springtide.simulator.api.kinds import ServedKind
 from springtide.simulator.api.names import generated_name
 from springtide.simulator.api.values import copied, found, shared, with_metadata
@@ -30,6 +30,19 @@ _NEVER_BLIND = {
     ("policy", "PodDisruptionBudget"),
 }
 """The built-in kinds that are replaced only by who says which version is replaced; custom kinds are all so."""
+
+_BORN_OF_UPDATES = {
+    ("", "Endpoints"),
+    ("", "Event"),
+    ("", "LimitRange"),
+    ("", "Service"),
+    ("coordination.k8s.io", "Lease"),
+    ("node.k8s.io", "RuntimeClass"),
+}
+"""The built-in kinds of which a replacement that finds nothing to replace is a new object."""
+
+
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 class Part(Enum):
@@ -115,11 +128,13 @@ def changed(kind: ServedKind, body: Any, old: Object, part: Part, check: Check =
     for field in ("name", "namespace"):
         present = before.get(field, "")
         wanted = tidy.get(field, present)
+        if wanted != present and field == "namespace":
+            raise BadRequest(_OTHER_NAMESPACE)
         if wanted != present:
             raise BadRequest(f"the {field} of the object ({wanted}) does not match the {field} on the URL ({present})")
         if present:
             tidy[field] = present
-    item = _divided(kind, item, old, part)
+    item = carried_on(kind, _divided(kind, item, old, part), old)
     kept = metadata.kept_by_status(kind) if part is Part.STATUS else ()
     item["metadata"] = metadata.of_changed(tidy, before, kept)
     item = kind.complete(item)
@@ -147,10 +162,24 @@ def check_precondition(kind: ServedKind, item: Object, precondition: Preconditio
         raise conflict(kind.resource, present["name"])
 
 
-def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
-    """Refuse to replace an object by one without a name, or without a version where the kind insists on one."""
-    if isinstance(body, dict) and not found(body, ("metadata", "name")):
+def check_name(key: Key, body: Any) -> None:
+    """Refuse to replace an object by one without a name, or with another."""
+    if not isinstance(body, dict):
+        return
+    name = found(body, ("metadata", "name"))
+    if not name:
         raise BadRequest(nameless(key.name))
+    if name != key.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({key.name})")
+
+
+def is_born_of_updates(kind: ServedKind) -> bool:
+    """Tell whether to replace an object that is not there is to create it."""
+    return kind.strategic and (kind.resource.group, kind.resource.kind) in _BORN_OF_UPDATES
+
+
+def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
+    """Refuse to replace an object by one without a version where the kind insists on one."""
     resource = kind.resource
     insists = not kind.strategic or (resource.group, resource.kind) in _NEVER_BLIND
     if insists and not found(body, ("metadata", "resourceVersion")):
@@ -166,6 +195,11 @@ def replacing(body: Any, precondition: Precondition) -> Precondition:
     """Give the precondition of a replacement: an object that says who it is replaces no other."""
     uid = found(body, ("metadata", "uid"))
     return replace(precondition, uid=uid) if isinstance(uid, str) and uid and not precondition.uid else precondition
+
+
+def unversioned(body: Any) -> Any:
+    """Give the body of a write that creates without the version that it expected to find."""
+    return with_metadata(body, resourceVersion=None) if found(body, ("metadata", "resourceVersion")) else body
 
 
 def nameless(name: str) -> str:
@@ -202,7 +236,7 @@ def _namespace(kind: ServedKind, own: str, asked: str) -> str:
     if not own and not asked:
         raise BadRequest("an empty namespace may not be set during creation")
     if own and asked and own != asked:
-        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        raise BadRequest(_OTHER_NAMESPACE)
     return own or asked
 
 

@@ -5,11 +5,15 @@ What is wrong with the result is told by `springtide.simulator.api.metadata_rule
 
 from __future__ import annotations
 
+import json
+import re
+from functools import lru_cache
 from typing import Any
 
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object
 from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.timestamps import instant
 
 ORPHAN = "orphan"
 """The finalizer under which the garbage collector makes dependents forget their owner."""
@@ -32,9 +36,18 @@ _FIELDS: dict[str, type] = {
     "finalizers": list,
     "managedFields": list,
 }
+_OWNER_FIELDS: dict[str, type] = {
+    "apiVersion": str,
+    "kind": str,
+    "name": str,
+    "uid": str,
+    "controller": bool,
+    "blockOwnerDeletion": bool,
+}
 _EMPTY: tuple[Any, ...] = (None, "", {}, [])
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
 _NOTHING: dict[str, Any] = {}
-_SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _FROM_OLD = ("creationTimestamp", "deletionTimestamp", "generation")
 
 _DESCRIPTION = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
@@ -70,13 +83,52 @@ def tidied(metadata: Any) -> Object:
                 raise BadRequest(f"metadata.{name}.{key} is {_shown(value)}, expected a string")
     if any(type(finalizer) is not str for finalizer in tidy.get("finalizers", ())):
         raise BadRequest("metadata.finalizers: expected strings")
-    if any(type(owner) is not dict for owner in tidy.get("ownerReferences", ())):
-        raise BadRequest("metadata.ownerReferences: expected objects")
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if name in tidy and not _is_time(tidy[name]):
+            raise BadRequest(f"metadata.{name} is {_shown(tidy[name])}, expected a time such as 2006-01-02T15:04:05Z")
+    if "ownerReferences" in tidy:
+        tidy["ownerReferences"] = _sound_owners(tidy["ownerReferences"])
     return tidy
+
+
+def distinct_owners(owners: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Divide references: the ones that say something, and the ones that only say it once more."""
+    first: dict[str, Any] = {}
+    repeated: list[Any] = []
+    for owner in owners:
+        told = json.dumps(owner, sort_keys=True)
+        if told in first:
+            repeated.append(owner)
+        else:
+            first[told] = owner
+    return list(first.values()), repeated
+
+
+def _sound_owners(owners: list[Any]) -> list[Object]:
+    for owner in owners:
+        if type(owner) is not dict:
+            raise BadRequest("metadata.ownerReferences: expected objects")
+        for name, value in owner.items():
+            expected = _OWNER_FIELDS.get(name)
+            if expected is not None and value is not None and type(value) is not expected:
+                raise BadRequest(f"metadata.ownerReferences.{name} is {_shown(value)}, expected {expected.__name__}")
+    return owners if len(owners) == 1 else distinct_owners(owners)[0]
+
+
+@lru_cache(maxsize=4096)
+def _is_time(text: str) -> bool:
+    if not _TIME(text):
+        return False
+    try:
+        instant(text)
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def of_new(metadata: Object, *, namespace: str, name: str, uid: str, created: str, generation: int | None) -> Object:
     """Give the metadata of a new object."""
+    # Kinds whose changes nobody counts keep the number that they are born with, if their author gives one.
     fresh = {field: value for field, value in metadata.items() if field not in _SET_BY_SERVER}
     fresh |= {"name": name, "uid": uid, "creationTimestamp": created}
     if namespace:

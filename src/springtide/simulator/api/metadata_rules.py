@@ -13,7 +13,7 @@ from springtide.simulator.api.metadata import FOREGROUND, ORPHAN
 from springtide.simulator.api.names import (
     label_problem,
     label_value_problem,
-    qualified_name_problem,
+    qualified_name_problems,
     subdomain_problem,
 )
 
@@ -22,6 +22,8 @@ _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePer
 _MOST_ANNOTATION_BYTES = 256 * 1024
 
 _NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
+
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 _STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
 _FREE_FINALIZERS = (
@@ -40,11 +42,12 @@ def problems(metadata: Object, old: Object | None, kind: ServedKind) -> Iterator
         by_label = (kind.resource.group, kind.resource.kind) in _NAMED_BY_LABELS
         if problem := label_problem(name) if by_label else subdomain_problem(name):
             yield _invalid("metadata.name", name, problem)
+        if problem and (prefix := metadata.get("generateName")):
+            yield _invalid("metadata.generateName", prefix, problem)
     else:
         yield from _immutable(metadata, old)
     for key, value in metadata.get("labels", {}).items():
-        if problem := qualified_name_problem(key):
-            yield _invalid("metadata.labels", key, problem)
+        yield from _misnamed("metadata.labels", key)
         if problem := label_value_problem(value):
             yield _invalid("metadata.labels", value, problem)
     yield from _annotation_problems(metadata.get("annotations", {}))
@@ -73,11 +76,9 @@ def _immutable(metadata: Object, old: Object) -> Iterator[Cause]:
 def _finalizer_problems(finalizers: list[str], kind: ServedKind, *, new: bool) -> Iterator[Cause]:
     if new:
         for finalizer in finalizers:
-            if problem := qualified_name_problem(finalizer):
-                yield _invalid("metadata.finalizers", finalizer, problem)
+            yield from _misnamed("metadata.finalizers", finalizer)
         if ORPHAN in finalizers and FOREGROUND in finalizers:
-            listed = json.dumps(finalizers, separators=(",", ":"))
-            message = f"Invalid value: {listed}: finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+            message = f"Invalid value: {_shown(finalizers)}: finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
             yield Cause("metadata.finalizers", message)
     if kind.strategic and kind.resource.group not in _FREE_FINALIZERS:
         for index, finalizer in enumerate(finalizers):
@@ -90,8 +91,7 @@ def _annotation_problems(annotations: dict[str, str]) -> Iterator[Cause]:
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)
-        if problem := qualified_name_problem(key.lower()):
-            yield _invalid("metadata.annotations", key, problem)
+        yield from _misnamed("metadata.annotations", key, key.lower())
     if size > _MOST_ANNOTATION_BYTES:
         message = f"Too long: may not be more than {_MOST_ANNOTATION_BYTES} bytes"
         yield Cause("metadata.annotations", message, "FieldValueTooLong")
@@ -100,13 +100,14 @@ def _annotation_problems(annotations: dict[str, str]) -> Iterator[Cause]:
 def _owner_problems(owners: Any) -> Iterator[Cause]:
     controller = ""
     for owner in owners:
-        if not str(owner.get("apiVersion", "")).rpartition("/")[2]:
-            yield _invalid("metadata.ownerReferences.apiVersion", "", "version must not be empty")
+        version = owner.get("apiVersion") or ""
+        if not version.rpartition("/")[2] or version.count("/") > 1:
+            yield _invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty")
         for field in ("kind", "name", "uid"):
             if not owner.get(field):
                 yield _invalid(f"metadata.ownerReferences.{field}", "", "must not be empty")
         if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
-            shown = json.dumps(owner, separators=(",", ":"))
+            shown = _shown(_ordered(owner))
             problem = "/v1, Kind=Event is disallowed from being an owner"
             yield Cause("metadata.ownerReferences", f"Invalid value: {shown}: {problem}")
         if owner.get("controller"):
@@ -114,10 +115,25 @@ def _owner_problems(owners: Any) -> Iterator[Cause]:
             if controller:
                 yield Cause(
                     "metadata.ownerReferences",
-                    'Invalid value: Only one reference can have Controller set to true. Found "true" in references '
-                    f"for {controller} and {this}",
+                    f"Invalid value: {_shown([_ordered(each) for each in owners])}: Only one reference can have "
+                    f'Controller set to true. Found "true" in references for {controller} and {this}',
                 )
             controller = controller or this
+
+
+def _ordered(owner: Object) -> Object:
+    """Bring the fields of a reference into the order in which messages show them."""
+    return {name: owner[name] for name in _OWNER_FIELDS if name in owner}
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _misnamed(field: str, name: str, judged: str | None = None) -> Iterator[Cause]:
+    """Tell what is wrong with a qualified name, or with what it is judged as."""
+    for problem in qualified_name_problems(name if judged is None else judged):
+        yield _invalid(field, name, problem)
 
 
 def _invalid(field: str, value: str | int, problem: str) -> Cause:

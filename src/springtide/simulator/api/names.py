@@ -67,30 +67,37 @@ def subdomain_problem(text: str) -> str:
     )
 
 
+_NAME_SHAPE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_QUALIFIED}')"
+)
+
+
 @lru_cache(maxsize=4096)
-def qualified_name_problem(text: str) -> str:
-    """Tell what is wrong with a qualified name: the key of a label or an annotation, or a finalizer."""
+def qualified_name_problems(text: str) -> tuple[str, ...]:
+    """Tell all that is wrong with a qualified name: the key of a label or an annotation, or a finalizer."""
     prefix, slash, name = text.rpartition("/")
-    if slash and (not prefix or "/" in prefix):
-        problem = "prefix part must be non-empty" if not prefix else ""
-        return problem or (
-            "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
-            f"an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            f"'{_QUALIFIED}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        )
-    if slash and (problem := subdomain_problem(prefix)):
-        return f"prefix part {problem}"
+    if "/" in prefix:
+        prefixed = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return (f"a valid label key {_NAME_SHAPE} {prefixed}",)
+    problems = []
+    if slash and not prefix:
+        problems.append("prefix part must be non-empty")
+    elif slash and (problem := subdomain_problem(prefix)):
+        problems.append(f"prefix part {problem}")
     if not name:
-        return "name part must be non-empty"
-    if len(name) > _LABEL_LENGTH:
-        return f"name part {_too_long(_LABEL_LENGTH)}"
-    if _MATCHES_QUALIFIED(name):
-        return ""
-    return (
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-        f"alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-        f"'{_QUALIFIED}')"
-    )
+        problems.append("name part must be non-empty")
+    elif len(name) > _LABEL_LENGTH:
+        problems.append(f"name part must be no more than {_LABEL_LENGTH} bytes")
+    if not _MATCHES_QUALIFIED(name):
+        problems.append(f"name part {_NAME_SHAPE}")
+    return tuple(problems)
+
+
+def qualified_name_problem(text: str) -> str:
+    """Tell what is wrong with a qualified name first of all."""
+    problems = qualified_name_problems(text)
+    return problems[0] if problems else ""
 
 
 @lru_cache(maxsize=4096)

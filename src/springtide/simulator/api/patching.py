@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from springtide.cluster.errors import BadRequest, ServerError, UnsupportedPatch
+from springtide.cluster.errors import BadRequest, UnsupportedPatch
 from springtide.cluster.port import Patch, PatchType
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api import patches
@@ -57,11 +57,11 @@ def applied(
     if live is None and not metadata.get("name"):
         raise BadRequest(nameless(key.name))
     if subresource == "scale" and not kind.strategic:
-        raise ServerError(
+        raise BadRequest(
             f"failed to convert new object (/{name}; autoscaling/v1, Kind=Scale) to proper version: "
             "request to convert CR to an invalid group/version: autoscaling/v1"
         )
-    return managed.apply(
+    made = managed.apply(
         live,
         _ownable(kind, body | {"metadata": metadata | {"name": name}}, subresource),
         manager=manager,
@@ -70,6 +70,8 @@ def applied(
         now=now,
         subresource=subresource,
     )
+    # What is new may come with a status, if its kind lets it: nobody owns that.
+    return made | {"status": body["status"]} if live is None and not subresource and "status" in body else made
 
 
 def _ownable(kind: ServedKind, body: Object, subresource: str) -> Object:

@@ -1,7 +1,7 @@
 """What objects count against a ResourceQuota, and which quotas count them.
 
-Usage is computed from the objects that exist, never from the status of a quota: that is written by a controller, some
-time later, and is for people to read.
+Usage is computed from the objects that exist, never from the status of a quota: that is brought up to date by a
+controller, some time later, and is for people to read.
 """
 
 from __future__ import annotations
@@ -95,6 +95,13 @@ def exceeded(hard: Mapping[str, str], used: Usage, requested: Usage) -> tuple[st
         for name in sorted(hard)
         if name in requested and requested[name] + used.get(name, zero) > Quantity.parse(hard[name])
     )
+
+
+def charged(status: Object, requested: Usage) -> Object:
+    """Give the status of a quota with what one more object uses; what nobody has counted yet stays uncounted."""
+    used = status.get("used") or {}
+    more = {name: str(Quantity.parse(used[name]) + requested[name]) for name in used if name in requested}
+    return {**status, "used": {**used, **more}} if more else status
 
 
 def _counts(pod: Object, now: int) -> bool:

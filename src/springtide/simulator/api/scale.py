@@ -11,7 +11,7 @@ from springtide.simulator.api.bodies import body_of, leaf, part
 from springtide.simulator.api.kinds import ScalePaths, ServedKind
 from springtide.simulator.api.reviews import View
 from springtide.simulator.api.selectors import selector_of
-from springtide.simulator.api.values import found, replaced, steps
+from springtide.simulator.api.values import found, removed, replaced, steps
 
 _SCALE = Resource("autoscaling", "v1", "scales", "Scale")
 _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -47,13 +47,19 @@ def scaled(kind: ServedKind, item: Object, scale: Any) -> Object:
         why = f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {metadata['uid']}"
         raise conflict(kind.resource, metadata["name"], why)
     replicas = part(body, "spec").get("replicas", 0)
-    _check_replicas(replicas, metadata["name"])
+    _check_replicas(kind, replicas, metadata["name"])
     return replaced(item, steps(_paths(kind).spec), replicas)
 
 
 def scale_view(kind: ServedKind) -> View:
     """Show objects of a kind as their scale."""
     return View(lambda item: scale_of(kind, item), lambda item, scale: scaled(kind, item, scale))
+
+
+def scale_written(kind: ServedKind, item: Object) -> Object:
+    """Give an object as its owners see it when its scale has been written: a scale of nothing says no number."""
+    path = steps(_paths(kind).spec)
+    return item if found(item, path) else removed(item, path)
 
 
 def scale_applied(kind: ServedKind, key: Key, scale: Any) -> Object:
@@ -68,12 +74,13 @@ def scale_applied(kind: ServedKind, key: Key, scale: Any) -> Object:
     replicas = part(scale, "spec").get("replicas")
     if replicas is None:
         return body
-    _check_replicas(replicas, key.name)
+    _check_replicas(kind, replicas, key.name)
     return replaced(body, steps(_paths(kind).spec), replicas)
 
 
-def _check_replicas(replicas: Any, name: str) -> None:
-    if type(replicas) is not int or replicas < 0:
+def _check_replicas(kind: ServedKind, replicas: Any, name: str) -> None:
+    """Refuse what is no number; a negative one is for the rules of a custom kind to refuse, in its own words."""
+    if type(replicas) is not int or (replicas < 0 and kind.strategic):
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid(_SCALE, name, (Cause("spec.replicas", message),))
 

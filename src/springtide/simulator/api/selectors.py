@@ -139,12 +139,16 @@ def parse_labels(text: str) -> LabelSelector:
     """Read a selector as requests write it, such as `app=web,tier in (front,back),!canary`."""
     parser = _Parser(text)
     requirements: list[Requirement] = []
-    while parser.peek():
+    expected = "!, identifier, or 'end of string'"
+    while first := parser.peek():
+        if first != "!" and not _is_word(first):
+            raise BadRequest(f"found '{first}', expected: {expected}")
+        expected = "identifier after ','"
         requirements.append(parser.requirement())
         if (found := parser.take()) and found != ",":
             raise BadRequest(f"found '{found}', expected: ',' or 'end of string'")
         if found and not parser.peek():
-            raise BadRequest("found '', expected: identifier after ','")
+            raise BadRequest(f"found '', expected: {expected}")
     return LabelSelector(tuple(requirements))
 
 
@@ -186,8 +190,7 @@ class _Parser:
                 value = self._value(key)
                 if not _is_integer(value):
                     raise _unparsable(
-                        f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an "
-                        "integer"
+                        f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
                     )
                 return Requirement(key, Operator(sign), (value,))
             case other:

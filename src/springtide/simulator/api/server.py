@@ -24,6 +24,7 @@ from springtide.simulator.api.answers import (
     no_such_resource,
     not_found,
 )
+from springtide.simulator.api.authorship import authored
 from springtide.simulator.api.beginnings import begun
 from springtide.simulator.api.bootstrap import bootstrap
 from springtide.simulator.api.catalogue import Catalogue, identity_of
@@ -34,10 +35,13 @@ from springtide.simulator.api.lifecycle import (
     Birth,
     Part,
     changed,
+    check_name,
     check_precondition,
     check_replacement,
+    is_born_of_updates,
     newborn,
     replacing,
+    unversioned,
 )
 from springtide.simulator.api.managers import check_manager
 from springtide.simulator.api.names import name_suffix
@@ -46,7 +50,7 @@ from springtide.simulator.api.patching import applied, patched
 from springtide.simulator.api.recovery import recover
 from springtide.simulator.api.reviewing import Reviewing
 from springtide.simulator.api.reviews import WHOLE, Hearing, View
-from springtide.simulator.api.scale import scale_of, scale_view
+from springtide.simulator.api.scale import scale_of, scale_view, scale_written
 from springtide.simulator.api.storage import Collection, CollectionId, Storage
 from springtide.simulator.api.subresources import Subresources
 from springtide.simulator.api.subscriptions import Subscription
@@ -193,7 +197,7 @@ class ApiServer:
             born = newborn(kind, body, namespace, birth, self._reviewing.first_check())
             if "generateName" not in born["metadata"] or key_of(born) not in live:
                 break
-        return self._create(kind, born, birth, write, "create", owned=False)
+        return self._create(kind, self._claimed(kind, born, body, write), birth, write, "create")
 
     def update(
         self,
@@ -208,8 +212,13 @@ class ApiServer:
         """Replace one object."""
         kind = self._kind(resource, "update", subresource)
         check_manager(write.manager, "Update")
-        check_replacement(kind, key, body)
+        check_name(key, body)
         meant = replacing(body, precondition)
+        if key not in self._collection(kind).live:
+            if subresource or not is_born_of_updates(kind):
+                raise not_found(kind.resource, key.name)
+            return self._create_by_update(kind, key, body, write, meant)
+        check_replacement(kind, key, body)
         return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, meant)
 
     def patch(
@@ -341,19 +350,28 @@ class ApiServer:
             raise not_found(kind.resource, key.name)
         return item
 
-    def _create(self, kind: ServedKind, born: Object, birth: Birth, write: Write, verb: str, *, owned: bool) -> Object:
+    def _create(self, kind: ServedKind, born: Object, birth: Birth, write: Write, verb: str) -> Object:
         self._definitions.admit(kind)
         self._admission.admit_namespace(kind, key_of(born))
-        if not owned:
-            born = self._claimed(kind, born, write)
         item = self._reviewing.new(kind, born, birth, write, self._admission.completed)
         item = self._definitions.completed(kind, begun(kind, item))
         self._reviewing.agree_to_new(kind, item, write)
-        self._admission.admit_new(kind, item)
+        charges = self._admission.admit_new(kind, item)
         key = key_of(item)
         if key in self._collection(kind).live:
             raise already_exists(kind.resource, key.name)
+        if charges and not write.dry_run:
+            self._reviewing.decided()
+            self._admission.charge(charges, f"{kind.resource.kind} {key.name} is new")
         return self.versions.served(kind, self._commit(kind, key, None, self.versions.stored(kind, item), write, verb))
+
+    def _create_by_update(self, kind: ServedKind, key: Key, body: Any, write: Write, meant: Precondition) -> Object:
+        if meant != UNCONDITIONAL:
+            why = f"Precondition failed: UID in precondition: {meant.uid}, UID in object meta: "
+            raise conflict(kind.resource, key.name, why)
+        birth = self._birth()
+        born = newborn(kind, unversioned(body), key.namespace, birth, self._reviewing.first_check())
+        return self._create(kind, self._claimed(kind, born, body, write), birth, write, "create")
 
     def _apply(
         self, kind: ServedKind, key: Key, patch: Patch, write: Write, subresource: str, precondition: Precondition
@@ -375,31 +393,33 @@ class ApiServer:
             return view.of(item)
         if subresource:
             raise not_found(kind.resource, key.name)
-        body = apply(None)
-        wanted = body["metadata"]
-        if precondition != UNCONDITIONAL or wanted.get("resourceVersion"):
+        body = unversioned(apply(None))
+        if precondition != UNCONDITIONAL:
             raise not_found(kind.resource, key.name)
-        if uid := wanted.get("uid"):
+        if uid := body["metadata"].get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind.resource, key.name, why)
         birth = self._birth()
         born = newborn(kind, body, key.namespace, birth, self._reviewing.first_check())
-        return self._create(kind, born, birth, write, verb, owned=True)
+        return self._create(kind, born, birth, write, verb)
 
-    def _claimed(self, kind: ServedKind, born: Object, write: Write) -> Object:
-        """Give a new object with its author as the owner of what they wrote; its status is nobody's yet."""
-        written = {name: value for name, value in born.items() if name != "status" or name not in kind.subresources}
-        return {**born, "metadata": self._owned(kind, None, written, write, "create")["metadata"]}
+    def _claimed(self, kind: ServedKind, born: Object, body: Object, write: Write) -> Object:
+        """Give a new object with its author as the owner of what they wrote."""
+        owned = self._owned(kind, None, authored(kind, born, body), write, "create")
+        return managed.with_owners(born, managed.owners_of(owned))
 
     def _owned(self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str) -> Object:
-        return managed.after_update(
+        subresource = verb.partition("/")[2]
+        owned = managed.after_update(
             old,
-            new,
+            scale_written(kind, new) if subresource == "scale" else new,
             manager=write.manager,
             node=kind.structure,
             now=timestamp(self.now()),
-            subresource=verb.partition("/")[2],
+            subresource=subresource,
+            fits=None if kind.strategic else self.versions.fits,
         )
+        return managed.with_owners(new, managed.owners_of(owned)) if subresource == "scale" else owned
 
     def _commit(
         self, kind: ServedKind, key: Key, old: Object | None, new: Object | None, write: Write, verb: str

@@ -44,6 +44,8 @@ class Node:
     values: Node | None = None
     items: Node | None = None
     required: tuple[str, ...] = ()
+    always: frozenset[str] = frozenset()
+    """Fields that a value has even when nobody writes them: they are empty then, and need not be written down."""
     list_kind: ListKind = ListKind.ATOMIC
     keys: tuple[str, ...] = ()
     """The fields that tell entries of a MAP list apart."""
@@ -56,6 +58,8 @@ class Node:
     patch_key: str = ""
     patch_retain_keys: bool = False
     """A strategic merge patch of this object drops the fields that `$retainKeys` does not list."""
+    patch_replace: bool = False
+    """A strategic merge patch replaces this object instead of merging it."""
     nullable: bool = False
     open: bool = False
     """Fields that are not declared are kept as they are."""

@@ -14,10 +14,12 @@ from springtide.cluster.port import Precondition, Propagation, Write
 from springtide.cluster.resources import Key, Object
 from springtide.simulator.api import eviction, pods
 from springtide.simulator.api.answers import no_such_resource, not_found
+from springtide.simulator.api.beginnings import SERVER
 from springtide.simulator.api.binding import bound
 from springtide.simulator.api.bodies import body_of, leaf, part
+from springtide.simulator.api.deletion import check_delete
 from springtide.simulator.api.kinds import ServedKind
-from springtide.simulator.api.lifecycle import Part, check_precondition
+from springtide.simulator.api.lifecycle import Part
 from springtide.simulator.api.scale import scale_of, scale_view, scaled
 from springtide.simulator.api.storage import CollectionId
 from springtide.simulator.api.structure import ANYTHING, Node
@@ -122,7 +124,7 @@ class Subresources:
             raise not_found(kind.resource, key.name)
         wanted = part(options, "preconditions")
         precondition = Precondition(leaf(wanted, "resourceVersion", str, ""), leaf(wanted, "uid", str, ""))
-        check_precondition(kind, pod, precondition)
+        check_delete(pod, precondition, kind.resource)
         grace = None if options.get("gracePeriodSeconds") is None else leaf(options, "gracePeriodSeconds", int, 0)
         if not eviction.needs_no_budget(pod):
             self._spend(pod, write)
@@ -155,6 +157,7 @@ class Subresources:
         if kind is None:
             raise no_such_resource()
         key = Key(namespace, budget["metadata"]["name"])
+        spending = replace(write, manager=SERVER, because=f"pod {pod['metadata']['name']} is evicted")
         self._server.modify(
-            kind, key, lambda old: eviction.spent(old, pod, now), write, "update/status", part=Part.STATUS
+            kind, key, lambda old: eviction.spent(old, pod, now), spending, "update/status", part=Part.STATUS
         )

@@ -83,6 +83,17 @@ def replaced(value: Object, path: tuple[str, ...], leaf: Any) -> Object:
     return {**value, first: replaced(inner if isinstance(inner, dict) else {}, rest, leaf)}
 
 
+def removed(value: Object, path: tuple[str, ...]) -> Object:
+    """Give the object without what stands at a path: itself, where nothing does."""
+    first, rest = path[0], path[1:]
+    if first not in value:
+        return value
+    if not rest:
+        return {name: part for name, part in value.items() if name != first}
+    inner = value[first]
+    return {**value, first: removed(inner, rest)} if isinstance(inner, dict) else value
+
+
 def with_metadata(value: Object, **fields: Any) -> Object:
     """Give the object with other metadata; None removes a field."""
     metadata = {name: item for name, item in (value["metadata"] | fields).items() if item is not None}

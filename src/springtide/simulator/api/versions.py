@@ -1,7 +1,8 @@
 """Stored objects in the version that they are asked for, and as the definition in force would have them.
 
 A CRD may change while objects of its kind exist. What is stored stays as it was written; whoever reads it sees it with
-the defaults of today and without the fields that are gone, and the next write makes that last.
+the defaults of today and without the fields that are gone, and the next write makes that last. Defaults are those of
+the version that the object is stored in: another version only leaves out what it does not have.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from springtide.cluster.resources import Object
 from springtide.simulator.api.catalogue import Catalogue, identity_of
 from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.patches import managed
 from springtide.simulator.api.storage import CollectionId
 from springtide.simulator.api.values import copied, shared
 
@@ -76,6 +78,11 @@ class Versions:
         storage = None if kind.strategic else self._storage(kind)
         return converted if storage is None else storage.complete(copied(converted))
 
+    def fits(self, item: Object, version: str) -> bool:
+        """Tell whether another version of a custom kind, where it is served, declares all that an object has."""
+        kind = self._catalogue.of_kind(version, item["kind"])
+        return kind is None or managed.fits(self._converted(item, version), kind.structure)
+
     def _storage(self, kind: ServedKind) -> ServedKind | None:
         """Find the version that a kind is stored in, if that is served."""
         found = self._catalogue.of_collection(identity_of(kind.resource))
@@ -86,12 +93,20 @@ class Versions:
         place = version, item["apiVersion"], metadata["uid"], metadata["resourceVersion"]
         reading = self._readings.get(place)
         if reading is None:
-            converted = item if item["apiVersion"] == version else self._converted(item, version)
-            reading = shared(kind.complete(copied(converted)), converted)
+            reading = self._completed(kind, item)
             if len(self._readings) >= _MOST_REMEMBERED:
                 self._readings.clear()
             self._readings[place] = reading
         return reading
+
+    def _completed(self, kind: ServedKind, item: Object) -> Object:
+        source = self._catalogue.of_kind(item["apiVersion"], item["kind"])
+        present: Object = item if source is None else shared(source.complete(copied(item)), item)
+        if item["apiVersion"] == kind.resource.api_version:
+            return present
+        converted = self._converted(present, kind.resource.api_version)
+        pruned: Object = shared(kind.prune(copied(converted)), converted)
+        return pruned
 
     def _converted(self, item: Object, version: str) -> Object:
         return {**item, "apiVersion": version} if self._converter is None else self._converter(item, version)

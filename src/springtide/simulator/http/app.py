@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from springtide.cluster.errors import ApiError, BadRequest, NotFound, ServerError, Unauthorized
-from springtide.simulator.api.answers import no_such_resource
+from springtide.simulator.api.answers import no_such_resource, not_found
 from springtide.simulator.api.performing import Perform, User, at_once
 from springtide.simulator.api.server import ApiServer
 from springtide.simulator.api.timestamps import timestamp
@@ -97,6 +97,8 @@ class ApiApp:
             target = target_of(self.server.catalogue, place, request.method)
         except NotFound:
             return self._nowhere(parts, place)
+        if target.is_missing:
+            raise not_found(target.kind.resource, target.name)
         if request.method == "GET":
             return await self._read(request, target)
         return await self._verbs.write(request, target, user, self._view(request, target))
@@ -126,11 +128,11 @@ class ApiApp:
         return answered(reviewed(virtual, body.value, user, self._authenticate, now=timestamp(self.server.now())), 201)
 
     async def _read(self, request: Request, target: Target) -> Answer:
-        watch = flag(request, "watch") and "watch" in target.kind.verbs
+        watch = not target.name and flag(request, "watch") and "watch" in target.kind.verbs
         view = self._view(request, target, watch=bool(watch))
         if target.subresource and target.subresource not in ("status", "scale"):
             raise wrong_method()
-        if target.name and not watch:
+        if target.name:
             item = self.server.get(target.kind.resource, target.key, subresource=target.subresource)
             return Answer(view.single(item))
         options = list_options(request)

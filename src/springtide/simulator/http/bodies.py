@@ -27,7 +27,8 @@ _DEEPEST = 200
 _SHOWN = 30
 _LONG = re.compile(rb"\d{19}")
 _PLACE = re.compile(r"\(byte (\d+)\)")
-_JSON_TYPES = {bool: "bool", dict: "object", float: "number", int: "number", list: "array", str: "string"}
+JSON_TYPES = {bool: "bool", dict: "object", float: "number", int: "number", list: "array", str: "string"}
+"""What Go calls the types of JSON."""
 _IDENTITY = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _INTEGERS = range(-(2**63), 2**64)
 _decoder = msgspec.json.Decoder()
@@ -71,11 +72,11 @@ def from_json(body: bytes, expected: str) -> Body:
     if value is None:
         return Body({})
     if not isinstance(value, dict):
-        why = f"json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go value of type {_IDENTITY}"
+        why = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type {_IDENTITY}"
         raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {why}", body)
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str | None):
-            why = f"json: cannot unmarshal {_JSON_TYPES[type(value[name])]} into Go struct field .{name} of type string"
+            why = f"json: cannot unmarshal {JSON_TYPES[type(value[name])]} into Go struct field .{name} of type string"
             raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {why}", body)
     return Body(value, repeated_in_json(body))
 

@@ -24,11 +24,8 @@ _SLICE_OBJECTS = 5000
 
 
 def selection_of(target: Target, options: ListOptions) -> Selection:
-    """Tell which objects a list or a watch is about; one that is named in the path is selected by its name."""
-    fields = options.fields
-    if target.name:
-        fields = f"metadata.name={target.name}" + (f",{fields}" if fields else "")
-    return Selection(target.kind.resource, target.namespace, options.labels, fields)
+    """Tell which objects a list or a watch is about."""
+    return Selection(target.kind.resource, target.namespace, options.labels, options.fields)
 
 
 async def listed(server: ApiServer, target: Target, options: ListOptions, view: View) -> Answer:

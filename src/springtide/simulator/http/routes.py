@@ -28,6 +28,11 @@ class Target:
         """The object."""
         return Key(self.namespace, self.name)
 
+    @property
+    def is_missing(self) -> bool:
+        """Tell whether this is a subresource that the kind does not have."""
+        return bool(self.subresource) and self.subresource not in self.kind.subresources
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -72,9 +77,11 @@ def target_of(catalogue: Catalogue, place: Place, method: str) -> Target:
             raise no_such_resource()
         if method != "GET":
             raise wrong_method()
-    if place.subresource and place.subresource not in kind.subresources:
+    target = Target(kind, place.namespace, place.name, place.subresource)
+    # A custom kind has one path for all subresources, and those that it does not have are not found there.
+    if target.is_missing and kind.strategic:
         raise no_such_resource()
-    return Target(kind, place.namespace, place.name, place.subresource)
+    return target
 
 
 def wrong_method() -> MethodNotAllowed:

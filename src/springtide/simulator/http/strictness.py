@@ -11,9 +11,12 @@ from typing import Any
 from springtide.cluster.errors import About, BadRequest, Cause, Invalid
 from springtide.cluster.port import Patch, PatchType
 from springtide.cluster.resources import Object
+from springtide.simulator.api.builtin.judging import mistyped
 from springtide.simulator.api.kinds import ServedKind
+from springtide.simulator.api.metadata import distinct_owners
 from springtide.simulator.api.patching import patched
-from springtide.simulator.http.bodies import Body
+from springtide.simulator.api.values import found as found_at
+from springtide.simulator.http.bodies import JSON_TYPES, Body
 from springtide.simulator.http.repeated import Path
 from springtide.simulator.http.unknown import (
     shown,
@@ -21,6 +24,11 @@ from springtide.simulator.http.unknown import (
     unknown_fields,
     unknown_in_operations,
     without,
+)
+
+_REPEATED_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 
 Checked = tuple[Any, tuple[str, ...]]
@@ -36,13 +44,32 @@ def checked_object(kind: ServedKind, body: Body, validation: str) -> Checked:
         text = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
         lines = ["yaml: unmarshal errors:\n  " + "\n  ".join(body.lines)] if body.lines else []
         raise BadRequest(f"{text}: strict decoding error: {', '.join((*lines, *found[len(body.lines) :]))}")
+    _check_types(kind, body.value)
     value = without(body.value, unknown) if kind.strategic else body.value
-    return value, _warnings(found, validation)
+    return value, (*_warnings(found, validation), *_of_owners(body.value))
+
+
+def _check_types(kind: ServedKind, value: Any) -> None:
+    """Refuse values that a server cannot read into the structures of a built-in kind."""
+    wrong = mistyped(value, kind.structure) if kind.strategic and isinstance(value, dict) else None
+    if wrong is not None:
+        text = f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a {kind.resource.kind}'
+        raise BadRequest(f"{text}: {wrong.field}: {wrong.message}")
+
+
+def _of_owners(value: Any) -> tuple[str, ...]:
+    """Warn of owners that are named more than once."""
+    owners = found_at(value, ("metadata", "ownerReferences"))
+    repeated = distinct_owners(owners)[1] if isinstance(owners, list) else []
+    uids = ", ".join(str(owner.get("uid", "")) for owner in repeated if isinstance(owner, dict))
+    return (_REPEATED_OWNERS + uids,) if uids else ()
 
 
 def checked_patch(kind: ServedKind, type_: PatchType, body: Body, validation: str, live: Object | None) -> Checked:
     """Check the body of a patch other than an apply; `live` is what it is about, if that exists."""
     value = body.value
+    if type_ is PatchType.MERGE and not isinstance(value, dict):
+        raise BadRequest(_not_merged(value))
     if type_ is PatchType.JSON:
         placed = unknown_in_operations(kind, value)
         unknown = [path for _, path in placed]
@@ -57,6 +84,13 @@ def checked_patch(kind: ServedKind, type_: PatchType, body: Body, validation: st
     if found and validation == "Strict" and live is not None:
         raise _strict_patch(kind, live, Patch(type_, value), found)
     return used, _warnings(found, validation)
+
+
+def _not_merged(value: Any) -> str:
+    if value is None:
+        return "Invalid JSON Patch"
+    told = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type map[string]interface {{}}"
+    return f"error decoding patch: {told}"
 
 
 def checked_apply(kind: ServedKind, name: str, body: Body) -> None:

@@ -96,11 +96,15 @@ class Verbs:
     async def _update(self, request: Request, target: Target, user: User, view: View) -> Answer:
         write = write_of(request, "Update")
         body, warnings = await self._object(request, target, "Update")
-        done = await self._perform(
-            lambda: self._server.update(target.kind.resource, target.key, body, write, subresource=target.subresource),
-            user,
-        )
-        return _answer(done.value, view, target, warnings + done.warnings)
+        server, resource, key = self._server, target.kind.resource, target.key
+
+        def call() -> tuple[Object, bool]:
+            new = server.find(identity_of(resource), key) is None
+            return server.update(resource, key, body, write, subresource=target.subresource), new
+
+        done = await self._perform(call, user)
+        item, new = done.value
+        return _answer(item, view, target, warnings + done.warnings, 201 if new else 200)
 
     async def _patch(self, request: Request, target: Target, user: User, view: View) -> Answer:
         type_ = _patch_type(target, request.header("content-type"))

@@ -94,9 +94,13 @@ class _Filler:
         for name, filler in self._entries:
             entries = value.get(name)
             if isinstance(entries, list):
-                for entry in entries:
+                for index, entry in enumerate(entries):
                     if isinstance(entry, dict):
                         filler.fill(entry)
+                    elif entry is None:
+                        # Go's structs cannot be absent either: null is an empty one.
+                        entries[index] = {}
+                        filler.fill(entries[index])
         for name in self._amounts:
             _canonise(value, name, canonical)
         for name in self._amount_maps:

@@ -22,6 +22,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     merge: bool = False
     key: str = ""
     retain: bool = False
+    replace: bool = False
     atomic: bool | None = None
     default: Any = None
     nullable: bool = False

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from springtide.cluster.resources import Object
 from springtide.simulator.api.builtin.pod_defaults import complete_pod
+
+_Derive: TypeAlias = Callable[[Object], None]
 
 _VOLUME_SOURCE_FREE = ("name",)
 
@@ -57,15 +59,32 @@ def _namespace(value: Object) -> None:
     labels = metadata.get("labels") or {}
     if name and isinstance(labels, dict) and labels.get("kubernetes.io/metadata.name") != name:
         metadata["labels"] = labels | {"kubernetes.io/metadata.name": name}
-    spec = value.get("spec")
-    # A namespace that goes has its finalizer taken away, not given back.
-    if isinstance(spec, dict) and not spec.get("finalizers") and "deletionTimestamp" not in metadata:
-        spec["finalizers"] = ["kubernetes"]
 
 
 def _node_status(value: Object) -> None:
     if value.get("allocatable") is None and isinstance(value.get("capacity"), dict):
         value["allocatable"] = dict(value["capacity"])
+
+
+def _address(entry: Any) -> Any:
+    return entry.get("ip") if isinstance(entry, dict) else None
+
+
+def _keep_together(one: str, all_: str, made: Callable[[Any], Any], read: Callable[[Any], Any]) -> _Derive:
+    """Make a derivation: a field that was alone once is the first entry of the list that came later; it decides."""
+
+    def derive(value: Object) -> None:
+        first, entries = value.get(one), value.get(all_)
+        if isinstance(entries, list) and entries:
+            known = read(entries[0])
+            if first and known != first:
+                value[all_] = [made(first)]
+            elif known and not first:
+                value[one] = known
+        elif first and not entries:
+            value[all_] = [made(first)]
+
+    return derive
 
 
 def _limit_range_item(value: Object) -> None:
@@ -203,7 +222,7 @@ def _custom_resource_definition(value: Object) -> None:
             status["storedVersions"] = stored[:1]
 
 
-DERIVED: dict[str, Callable[[Object], None]] = {
+DERIVED: dict[str, _Derive] = {
     "apiextensions.v1.CustomResourceDefinition": _custom_resource_definition,
     "autoscaling.v2.HorizontalPodAutoscalerBehavior": _autoscaler_behavior,
     "batch.v1.Job": _job,
@@ -211,9 +230,11 @@ DERIVED: dict[str, Callable[[Object], None]] = {
     "core.v1.EphemeralContainer": _container,
     "core.v1.LimitRangeItem": _limit_range_item,
     "core.v1.Namespace": _namespace,
+    "core.v1.NodeSpec": _keep_together("podCIDR", "podCIDRs", lambda text: text, lambda text: text),
     "core.v1.NodeStatus": _node_status,
     "core.v1.Pod": complete_pod,
     "core.v1.PodSpec": _pod_spec,
+    "core.v1.PodStatus": _keep_together("podIP", "podIPs", lambda text: {"ip": text}, _address),
     "core.v1.ReplicationController": _replication_controller,
     "core.v1.Secret": _secret,
     "core.v1.ServicePort": _service_port,

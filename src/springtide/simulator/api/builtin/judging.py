@@ -30,6 +30,14 @@ _NAMES = {Type.INT_OR_STRING: "integer or string"}
 _QUANTITY_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
+class GoStruct(dict[str, Any]):
+    """An object as messages show it that print Go's own structures: with all fields, in Go's spelling and order."""
+
+    def __init__(self, value: Object, /, **zero: Any) -> None:
+        """Take the fields that the structure has, each with what stands for none."""
+        super().__init__({f"{name[0].upper()}{name[1:]}": value.get(name, none) for name, none in zero.items()})
+
+
 def required(field: str, detail: str = "") -> Cause:
     """Say that a field must be there."""
     return Cause(field, f"Required value: {detail}" if detail else "Required value", "FieldValueRequired")
@@ -69,19 +77,26 @@ def unsupported(field: str, value: Any, *supported: str) -> Cause:
 
 def shown(value: Any) -> str:
     """Write a value as messages show it: as compact JSON, with the names in order."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    in_order = not isinstance(value, GoStruct)
+    return json.dumps(value, separators=(",", ":"), sort_keys=in_order, ensure_ascii=False)
 
 
 _HEAD = frozenset({"apiVersion", "kind", "metadata"})
-"""What the server has looked at before it asks about a kind; of the metadata only owners have a structure below."""
+"""What the server has looked at before it asks about a kind."""
+
+
+def mistyped(value: Object, structure: Node) -> Cause | None:
+    """Find a value that is not of its declared type, without asking for anything else; metadata is looked at apart."""
+    causes: list[Cause] = []
+    body = {name: part for name, part in value.items() if name not in _HEAD}
+    _judge_fields(body, None, structure, (), causes, False)
+    return next((cause for cause in causes if cause.reason != "FieldValueNotSupported"), None)
 
 
 def misfits(value: Object, old: Object | None, structure: TypeNode) -> tuple[Cause, ...]:
     """Find wrong types, and required fields that are not there; what a status lacks is nobody's fault."""
     causes: list[Cause] = []
     body = {name: part for name, part in value.items() if name not in _HEAD}
-    if "ownerReferences" in value["metadata"]:
-        body["metadata"] = value["metadata"]
     _judge_fields(body, old, structure, (), causes, True)
     return tuple(causes)
 

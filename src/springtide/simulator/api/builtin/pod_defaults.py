@@ -21,6 +21,9 @@ def complete_pod(value: Object) -> None:
         return
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+    grace = spec.get("terminationGracePeriodSeconds")
+    if type(grace) is int and grace < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     for container in _containers(spec):
         _request_limits(container)
         if spec.get("hostNetwork") is True:

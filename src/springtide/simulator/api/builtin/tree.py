@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from springtide.simulator.api.builtin.data import Place, TypeData, place_of
-from springtide.simulator.api.structure import ANYTHING, ListKind, Node, Type
+from springtide.simulator.api.structure import ListKind, Node, Type
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +33,7 @@ STATUS = "status"
 QUANTITY = Node(Type.INT_OR_STRING)
 """An amount; unlike other nodes of its type it may be a number with a fraction."""
 _SCALARS = {
-    "any": ANYTHING,
+    "any": Node(atomic=True, open=True),
     "boolean": Node(Type.BOOLEAN),
     "int-or-string": Node(Type.INT_OR_STRING),
     "integer": Node(Type.INTEGER),
@@ -41,6 +41,8 @@ _SCALARS = {
     "quantity": QUANTITY,
     "string": Node(Type.STRING),
 }
+
+_ZERO: dict[str, object] = {"boolean": False, "integer": 0, "number": 0, "string": ""}
 
 _REQUIRED_TOO = {"core.v1.Container": ("image",), "core.v1.EphemeralContainer": ("image",)}
 """Fields that a server insists on although its documents do not say so."""
@@ -51,11 +53,44 @@ _OPTIONAL_AFTER_ALL = {
     "core.v1.ISCSIPersistentVolumeSource": ("lun",),
     "core.v1.ISCSIVolumeSource": ("lun",),
     "core.v1.LimitRangeSpec": ("limits",),
+    "core.v1.ServicePort": ("port",),
     "core.v1.SleepAction": ("seconds",),
     "core.v1.Sysctl": ("value",),
+    "core.v1.Taint": ("effect", "key"),
+    "meta.v1.OwnerReference": ("apiVersion", "kind", "name", "uid"),
     "storage.v1.CSINodeSpec": ("drivers",),
 }
-"""Fields whose empty value means something: Go cannot tell it from none, and a server lets both pass."""
+"""Fields whose empty value means something: Go cannot tell it from none, and a server lets both pass, or says in a rule
+of its own what is wrong with them."""
+
+_INSTANTS = {
+    "eventTime",
+    "finishedAt",
+    "firstTimestamp",
+    "lastHeartbeatTime",
+    "lastObservedTime",
+    "lastProbeTime",
+    "lastTimestamp",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "startedAt",
+}
+"""Times that are null where nobody writes them: in Go they are plain structs, wherever they occur."""
+_ALWAYS_TOO = {
+    "apiextensions.v1.CustomResourceDefinitionStatus": ("acceptedNames", "conditions", "storedVersions"),
+    "apps.v1.StatefulSetStatus": ("availableReplicas",),
+    "autoscaling.v2.HorizontalPodAutoscalerStatus": ("currentMetrics",),
+    "core.v1.Event": ("reportingComponent", "reportingInstance"),
+    "core.v1.GRPCAction": ("service",),
+    "core.v1.ProjectedVolumeSource": ("sources",),
+    "policy.v1.PodDisruptionBudgetStatus": (
+        "currentHealthy",
+        "desiredHealthy",
+        "disruptionsAllowed",
+        "expectedPods",
+    ),
+}
+"""Fields that a server always writes although they are not required."""
 
 
 @cache
@@ -84,6 +119,8 @@ class Forest:
         required = tuple(field for field in data.required if field not in spared) + _REQUIRED_TOO.get(name, ())
         node = TypeNode(Type.OBJECT, required=required, atomic=data.atomic, open=True)
         self._nodes[name] = node
+        instants = (field for field in places if field in _INSTANTS)
+        node.always = frozenset((*structs, *data.required, *instants, *_ALWAYS_TOO.get(name, ())))
         # Filled only now: a type whose fields lead back to it finds the node above.
         for field, place in places.items():
             node.fields[field] = self._place(place)
@@ -100,8 +137,8 @@ class Forest:
             return Node(Type.OBJECT, values=values, atomic=bool(place.atomic), open=True, nullable=place.nullable)
         if place.type.startswith("@"):
             node: Node = self.type(place.type[1:])
-            if place.retain:
-                node = replace(node, patch_retain_keys=True)
+            if place.retain or place.replace:
+                node = replace(node, patch_retain_keys=place.retain, patch_replace=place.replace)
             if place.atomic is not None:
                 node = replace(node, atomic=place.atomic)
         else:
@@ -113,9 +150,12 @@ class Forest:
         items = self._place(entry)
         key_defaults: dict[str, object] = {}
         if entry.type.startswith("@"):
-            fields = self._types[entry.type[1:]].fields
+            data = self._types[entry.type[1:]]
             for key in place.keys:
-                default = place_of(fields[key]).default
+                field = place_of(data.fields[key])
+                # What is required is never absent in Go: what nobody writes is empty there.
+                default = _ZERO.get(field.type) if key in data.required else None
+                default = default if field.default is None else field.default
                 if default is not None:
                     key_defaults[key] = default
         return Node(

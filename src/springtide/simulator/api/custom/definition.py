@@ -99,6 +99,7 @@ def _served(spec: Object, version: Object) -> ServedKind:
         scale=scale,
         strategic=False,
         complete=_completing(schema),
+        prune=schema.prune,
         judge=schema.judge if scale is None else _judging(schema, scale),
         stored_version=next(each["name"] for each in spec["versions"] if each.get("storage")),
     )

@@ -26,8 +26,11 @@ _Edit = Callable[[Any, str], Any]
 
 def json_patch(target: Any, operations: Any) -> Any:
     """Do the operations in order; `BadRequest` if they make no sense, `Invalid` if they do not fit the target."""
+    if operations is None:
+        return target
     if not isinstance(operations, list):
-        raise BadRequest(f"a JSON patch is a list of operations, not {_kind(operations)}")
+        told = f"json: cannot unmarshal {_kind(operations)} into Go value of type []handlers.jsonPatchOp"
+        raise BadRequest(f"error decoding patch: {told}")
     if len(operations) > MOST_OPERATIONS:
         raise BadRequest(
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",
@@ -40,7 +43,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 def _perform(document: Any, operation: Any) -> Any:
     if not isinstance(operation, dict):
-        raise BadRequest(f"an operation of a JSON patch is an object, not {_kind(operation)}")
+        raise BadRequest(f"an operation of a JSON patch is an object, got {_kind(operation)}")
     name = operation.get("op")
     path = _tokens(operation, "path")
     match name:
@@ -62,7 +65,7 @@ def _perform(document: Any, operation: Any) -> Any:
             if not equal(_get(document, path, missing=None), operation.get("value")):
                 raise _unfit()
             return document
-    raise BadRequest(f"unexpected kind of JSON patch operation: {name!r}")
+    raise _unfit()
 
 
 def _value(operation: dict[str, Any]) -> Any:
@@ -159,5 +162,5 @@ def _unfit() -> Invalid:
 
 
 def _kind(value: Any) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
-    return kinds.get(type(value), "a number")
+    kinds = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
+    return kinds.get(type(value), "number")

@@ -9,14 +9,15 @@ its entries or as a set of scalars; all others are replaced. Directives in the p
     $deleteFromPrimitiveList/f: [values]  take these from the set f
     $setElementOrder/f: [entries]         bring the list f into this order
 
-Directives and nulls never reach the result.
+Directives and nulls never reach the result. A patch that makes no sense is the mistake of who sent it, and is refused
+as such, also where a kube-apiserver would blame itself.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from springtide.cluster.errors import About, BadRequest, Invalid, ServerError
+from springtide.cluster.errors import About, BadRequest, Invalid
 from springtide.simulator.api.patches.arrangement import arranged, follows
 from springtide.simulator.api.patches.values import equal
 from springtide.simulator.api.structure import ANYTHING, Node
@@ -31,6 +32,8 @@ _ABSENT: Any = object()
 
 def strategic_patch(target: Any, patch: Any, node: Node) -> Any:
     """Give the target as the patch wants it; the target itself where that changes nothing."""
+    if patch is None:
+        return target
     if not isinstance(patch, dict):
         raise BadRequest("a strategic merge patch is an object")
     return _merge_maps(node, target, patch)
@@ -71,7 +74,7 @@ def _directed(patch: dict[str, Any]) -> dict[str, Any]:
         return {name: _clean(value) for name, value in patch.items() if name != _MARK and value is not None}
     if patch[_MARK] == "delete":
         return {}
-    raise ServerError(f"unknown patch type: {_printed(patch[_MARK])} in map: {_printed(patch)}")
+    raise BadRequest(f"unknown patch type: {_printed(patch[_MARK])} in map: {_printed(patch)}")
 
 
 def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
@@ -88,7 +91,7 @@ def _merge(node: Node, original: Any, value: Any) -> Any:
     """Give what stands in one place after the patch; absent where nothing does."""
     if value is None:
         return _ABSENT
-    if isinstance(value, dict) and isinstance(original, dict):
+    if isinstance(value, dict) and isinstance(original, dict) and not node.patch_replace:
         return _merge_maps(node, original, value)
     if _is_directive(value):
         return _ABSENT
@@ -107,7 +110,7 @@ def _merge_lists(node: Node, original: list[Any], patch: list[Any]) -> list[Any]
         merged = [(key, first[key]) for key in dict.fromkeys(keys)]
         return _unless_same(original, arranged(merged, keys[len(original) :], keys[: len(original)]))
     if not node.patch_key:
-        raise ServerError("cannot merge lists without merge key")
+        raise BadRequest("cannot merge lists without merge key")
     return _merge_entries(node, original, patch)
 
 
@@ -120,9 +123,9 @@ def _merge_entries(node: Node, original: list[Any], patch: list[Any]) -> list[An
             deleted = _key(entry, key)
             original = [kept for kept in original if key not in kept or _scalar(kept[key]) != deleted]
         elif entry[_MARK] == "merge":
-            raise ServerError("merging lists cannot yet be specified in the patch")
+            raise BadRequest("merging lists cannot yet be specified in the patch")
         elif entry[_MARK] != "replace":
-            raise ServerError(f"unknown patch type: {_printed(entry[_MARK])} in map: {_printed(entry)}")
+            raise BadRequest(f"unknown patch type: {_printed(entry[_MARK])} in map: {_printed(entry)}")
     if any(entry[_MARK] == "replace" for entry in directed):
         return [_clean(entry) for entry in entries]
     merged = [(_key(entry, key), entry) for entry in original]
@@ -147,7 +150,7 @@ def _ordered(node: Node, original: Any, patch: Any, order: Any) -> Any:
     before = [] if original is _ABSENT else original
     change = [] if patch is _ABSENT else patch
     if not isinstance(before, list) or not isinstance(change, list):
-        raise ServerError("a list that $setElementOrder names is not a list")
+        raise BadRequest("a list that $setElementOrder names is not a list")
     if original is _ABSENT and patch is _ABSENT:
         return _ABSENT
     _holds_maps(before, change)
@@ -158,7 +161,7 @@ def _ordered(node: Node, original: Any, patch: Any, order: Any) -> Any:
     asked = [identity(item) for item in order]
     written = [identity(item) for item in change if not _is_directive(item)]
     if not follows(written, asked):
-        raise ServerError(
+        raise BadRequest(
             f"The order in patch list:\n{_printed(change)}\n doesn't match $setElementOrder list:\n{_printed(order)}\n"
         )
     merged = before
@@ -184,20 +187,20 @@ def _holds_maps(*lists: list[Any]) -> bool:
     if types[:1] == [list]:
         raise Invalid("the server rejected our request due to an error in our request", about=About())
     if len(types) > 1:
-        raise ServerError(f"list element types are not identical: {_printed(list(lists))}")
+        raise BadRequest(f"list element types are not identical: {_printed(list(lists))}")
     return types[:1] == [dict]
 
 
 def _key(entry: Any, key: str) -> Any:
     if not isinstance(entry, dict) or key not in entry:
-        raise ServerError(f"map: {_printed(entry)} does not contain declared merge key: {key}")
+        raise BadRequest(f"map: {_printed(entry)} does not contain declared merge key: {key}")
     return _scalar(entry[key])
 
 
 def _scalar(value: Any) -> Any:
     """Make a value that is equal to another's only if both have one type: 1, "1" and true are three keys."""
     if isinstance(value, dict | list):
-        raise ServerError(f"expected a scalar, but received {_printed(value)}")
+        raise BadRequest(f"expected a scalar, but received {_printed(value)}")
     return (type(value).__name__, value)
 
 

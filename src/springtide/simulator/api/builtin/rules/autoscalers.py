@@ -51,6 +51,18 @@ def autoscaler_bounds(item: Object, old: Object | None) -> Iterator[Cause]:  # n
         yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
 
 
+def autoscaler_target(item: Object, old: Object | None) -> Iterator[Cause]:
+    """Judge what an autoscaler scales: it is of some group, for only replication controllers are of none."""
+    target, before = field_of(item, "spec.scaleTargetRef") or {}, field_of(old, "spec.scaleTargetRef") or {}
+    version, path = target.get("apiVersion") or "", "spec.scaleTargetRef.apiVersion"
+    if old is not None and all(target.get(name) == before.get(name) for name in ("apiVersion", "kind")):
+        return
+    if version.count("/") > 1:
+        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
+    elif not version.rpartition("/")[0] and target.get("kind") != "ReplicationController":
+        yield invalid(path, version, "apiVersion must specify API group")
+
+
 def autoscaler_metrics(item: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
     """Judge what an autoscaler follows; the first version knows one number only."""
     target = field_of(item, "spec.targetCPUUtilizationPercentage")

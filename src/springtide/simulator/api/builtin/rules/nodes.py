@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 
 from springtide.cluster.errors import Cause
 from springtide.cluster.resources import Object
-from springtide.simulator.api.builtin.judging import duplicate, forbidden, invalid, unsupported
+from springtide.simulator.api.builtin.judging import GoStruct, duplicate, forbidden, invalid, required, unsupported
 from springtide.simulator.api.builtin.rules.amounts import amount
 from springtide.simulator.api.builtin.rules.making import field_of
-from springtide.simulator.api.names import label_value_problem, qualified_name_problem
+from springtide.simulator.api.names import label_value_problem, qualified_name_problems
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -19,16 +20,34 @@ def node_taints(node: Object, old: Object | None) -> Iterator[Cause]:  # noqa: A
     seen: list[tuple[str, str]] = []
     for index, taint in enumerate(field_of(node, "spec.taints") or ()):
         path, key, effect = f"metadata.taints[{index}]", taint.get("key") or "", taint.get("effect") or ""
-        if key and (problem := qualified_name_problem(key)):
-            yield invalid(f"{path}.key", key, problem)
+        yield from (invalid(f"{path}.key", key, problem) for problem in qualified_name_problems(key))
         value = taint.get("value") or ""
         if problem := label_value_problem(value):
             yield invalid(f"{path}.value", value, problem)
-        if effect and effect not in _EFFECTS:
+        if not effect:
+            yield required(f"{path}.effect")
+        elif effect not in _EFFECTS:
             yield unsupported(f"{path}.effect", effect, *_EFFECTS)
         if (key, effect) in seen:
-            yield duplicate(path, taint, "taints must be unique by key and effect pair")
+            told = GoStruct(taint, key="", value="", effect="", timeAdded=None)
+            yield duplicate(path, told, "taints must be unique by key and effect pair")
         seen.append((key, effect))
+
+
+def node_networks(node: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
+    """Judge the networks of a node's pods: at most one of each family."""
+    networks: list[str] = field_of(node, "spec.podCIDRs") or []
+    versions = []
+    for index, text in enumerate(networks):
+        try:
+            if "/" not in text:
+                raise ValueError(text)
+            versions.append(ip_network(text, strict=False).version)
+        except ValueError:
+            message = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield invalid(f"spec.podCIDRs[{index}]", text, message)
+    if len(set(versions)) < len(versions):
+        yield invalid("spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family")
 
 
 def node_amounts(node: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001

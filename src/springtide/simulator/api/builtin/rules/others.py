@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from springtide.cluster.errors import Cause
 from springtide.cluster.resources import Object
-from springtide.simulator.api.builtin.judging import forbidden, invalid
+from springtide.simulator.api.builtin.judging import GoStruct, forbidden, invalid
 from springtide.simulator.api.builtin.rules.amounts import amounts, quota_resource
 from springtide.simulator.api.builtin.rules.making import Rule, field_of, without
 from springtide.simulator.api.builtin.rules.shares import count_or_share, not_more_than_all
 
 _KEY = re.compile("[-._a-zA-Z0-9]+")
 _LONGEST_KEY = 253
+_MOST_BYTES = 1024 * 1024
 
 
 def budget_has_one_bound(item: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
@@ -21,7 +22,8 @@ def budget_has_one_bound(item: Object, old: Object | None) -> Iterator[Cause]:  
     spec = item.get("spec") or {}
     bounds = ("minAvailable", "maxUnavailable")
     if all(spec.get(name) is not None for name in bounds):
-        yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+        zero = dict.fromkeys(("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy"))
+        yield invalid("spec", GoStruct(spec, **zero), "minAvailable and maxUnavailable cannot be both set")
     for name in bounds:
         yield from count_or_share(spec.get(name), f"spec.{name}")
         yield from not_more_than_all(spec.get(name), f"spec.{name}")
@@ -55,6 +57,22 @@ def _key_problems(key: str) -> Iterator[str]:
         yield f"must not be '{key}'"
     elif key.startswith(".."):
         yield "must not start with '..'"
+
+
+def not_too_large(field: str, *, plain: str = "", encoded: str = "") -> Rule:
+    """Make a rule: a map of texts and one of base64 do not hold too much; `field` is what a refusal names."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
+        size = sum(len((text or "").encode()) for text in (item.get(plain) or {}).values())
+        size += sum(_decoded_length(text or "") for text in (item.get(encoded) or {}).values())
+        if size > _MOST_BYTES:
+            yield Cause(field, f"Too long: may not be more than {_MOST_BYTES} bytes", "FieldValueTooLong")
+
+    return rule
+
+
+def _decoded_length(text: str) -> int:
+    return len(text) * 3 // 4 - text[-2:].count("=")
 
 
 def sealed(*paths: str) -> Rule:

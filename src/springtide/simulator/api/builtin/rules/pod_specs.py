@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,11 +10,10 @@ from springtide.cluster.resources import Object
 from springtide.simulator.api.builtin.judging import duplicate, forbidden, invalid, not_found, required, unsupported
 from springtide.simulator.api.builtin.rules.amounts import amounts, container_resource, pod_resource, requirements
 from springtide.simulator.api.builtin.rules.making import Rule, field_of
+from springtide.simulator.api.builtin.rules.ports import port_name, port_number
 from springtide.simulator.api.names import label_problem, label_value_problem, qualified_name_problem
 
 _LONGEST = 2**31 - 1
-_PORT = "must be between 1 and 65535, inclusive"
-_LONGEST_PORT_NAME = 15
 _REQUIRED = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -122,27 +120,14 @@ def _container(container: Object, volumes: list[str], path: str) -> Iterator[Cau
 
 def _port(port: Object, path: str, names: list[str]) -> Iterator[Cause]:
     if name := port.get("name"):
-        problems = tuple(_port_name(name))
-        yield from (invalid(f"{path}.name", name, problem) for problem in problems)
+        problems = tuple(port_name(name, f"{path}.name"))
+        yield from problems
         if not problems and name in names:
             yield duplicate(f"{path}.name", name)
     for field in ("containerPort", "hostPort"):
         number = port.get(field)
-        if number and not 1 <= number <= 65535:
-            yield invalid(f"{path}.{field}", number, _PORT)
-
-
-def _port_name(name: str) -> Iterator[str]:
-    if len(name) > _LONGEST_PORT_NAME:
-        yield f"must be no more than {_LONGEST_PORT_NAME} characters"
-    if not re.fullmatch("[-a-z0-9]+", name):
-        yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
-    if not re.search("[a-z]", name):
-        yield "must contain at least one letter (a-z)"
-    if "--" in name:
-        yield "must not contain consecutive hyphens"
-    if name.startswith("-") or name.endswith("-"):
-        yield "must not begin or end with a hyphen"
+        if number:
+            yield from port_number(number, f"{path}.{field}")
 
 
 def _toleration(toleration: Object, path: str) -> Iterator[Cause]:

@@ -6,17 +6,27 @@ from springtide.simulator.api.builtin.rules.autoscalers import (
     autoscaler_behavior,
     autoscaler_bounds,
     autoscaler_metrics,
+    autoscaler_target,
 )
+from springtide.simulator.api.builtin.rules.cron_jobs import cron_job
 from springtide.simulator.api.builtin.rules.definitions import definition_approved, definition_stays
 from springtide.simulator.api.builtin.rules.job_status import job_status
 from springtide.simulator.api.builtin.rules.jobs import completions_fixed, job_keeps_its_pods
 from springtide.simulator.api.builtin.rules.leases import lease
 from springtide.simulator.api.builtin.rules.making import Rule, Rules, fixed, not_negative
-from springtide.simulator.api.builtin.rules.nodes import node_amounts, node_stays, node_taints
-from springtide.simulator.api.builtin.rules.others import budget_has_one_bound, claim_stays, keys, quota_amounts, sealed
+from springtide.simulator.api.builtin.rules.nodes import node_amounts, node_networks, node_stays, node_taints
+from springtide.simulator.api.builtin.rules.others import (
+    budget_has_one_bound,
+    claim_stays,
+    keys,
+    not_too_large,
+    quota_amounts,
+    sealed,
+)
 from springtide.simulator.api.builtin.rules.pod_specs import describes_pods
 from springtide.simulator.api.builtin.rules.pods import pod_keeps_its_spec
 from springtide.simulator.api.builtin.rules.priorities import priority_class
+from springtide.simulator.api.builtin.rules.services import service
 from springtide.simulator.api.builtin.rules.statuses import counts, only_grows, parts_of_replicas
 from springtide.simulator.api.builtin.rules.webhooks import webhooks
 from springtide.simulator.api.builtin.rules.workloads import (
@@ -33,9 +43,17 @@ from springtide.simulator.api.builtin.rules.workloads import (
 _TEMPLATE = describes_pods("spec.template.spec")
 
 _MAIN: dict[str, tuple[Rule, ...]] = {
-    "ConfigMap": (keys("data", "binaryData"), sealed("data", "binaryData")),
+    "ConfigMap": (
+        keys("data", "binaryData"),
+        not_too_large("[]", plain="data", encoded="binaryData"),
+        sealed("data", "binaryData"),
+    ),
     "ControllerRevision": (fixed("data"), not_negative("revision")),
-    "CronJob": (describes_pods("spec.jobTemplate.spec.template.spec"),),
+    "CronJob": (
+        cron_job,
+        not_negative("spec.startingDeadlineSeconds", "spec.successfulJobsHistoryLimit", "spec.failedJobsHistoryLimit"),
+        describes_pods("spec.jobTemplate.spec.template.spec"),
+    ),
     "CustomResourceDefinition": (definition_approved, definition_stays),
     "DaemonSet": (
         _TEMPLATE,
@@ -53,7 +71,7 @@ _MAIN: dict[str, tuple[Rule, ...]] = {
         rolls_out,
         fixed("spec.selector"),
     ),
-    "HorizontalPodAutoscaler": (autoscaler_bounds, autoscaler_metrics, autoscaler_behavior),
+    "HorizontalPodAutoscaler": (autoscaler_bounds, autoscaler_target, autoscaler_metrics, autoscaler_behavior),
     "Job": (
         _TEMPLATE,
         not_negative("spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.ttlSecondsAfterFinished"),
@@ -64,7 +82,7 @@ _MAIN: dict[str, tuple[Rule, ...]] = {
     ),
     "Lease": (lease,),
     "MutatingWebhookConfiguration": (webhooks,),
-    "Node": (node_taints, node_amounts, node_stays),
+    "Node": (node_taints, node_networks, node_amounts, node_stays),
     "PersistentVolumeClaim": (claim_stays,),
     "Pod": (describes_pods("spec"), pod_keeps_its_spec),
     "PodDisruptionBudget": (budget_has_one_bound,),
@@ -84,7 +102,8 @@ _MAIN: dict[str, tuple[Rule, ...]] = {
         runs_on("ReplicationController"),
     ),
     "ResourceQuota": (quota_amounts,),
-    "Secret": (keys("data"), sealed("data"), fixed("type")),
+    "Secret": (keys("data"), not_too_large("data", encoded="data"), sealed("data"), fixed("type")),
+    "Service": (service,),
     "StatefulSet": (
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from springtide.cluster.errors import Cause
 from springtide.cluster.resources import Object
-from springtide.simulator.api.builtin.judging import forbidden, invalid, required, unsupported
+from springtide.simulator.api.builtin.judging import GoStruct, forbidden, invalid, required, unsupported
 from springtide.simulator.api.builtin.rules.making import AT_LEAST_ZERO, Rule, field_of, without
 from springtide.simulator.api.builtin.rules.shares import count_or_share, is_none, not_more_than_all
 from springtide.simulator.api.names import label_problem
@@ -20,14 +20,12 @@ def selects_its_template(kind: str) -> Rule:
 
     def rule(item: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001
         selector = field_of(item, "spec.selector")
-        if selector is None:
-            return
         labels = field_of(item, "spec.template.metadata.labels") or {}
-        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
             yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
-        elif not selector_of(selector).matches(labels):
+        elif selector is None or not selector_of(selector).matches(labels):
             message = "`selector` does not match template `labels`"
-            yield invalid("spec.template.metadata.labels", labels, message)
+            yield invalid("spec.template.metadata.labels", labels or None, message)
 
     return rule
 
@@ -70,7 +68,7 @@ def rolls_out(item: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG
     strategy, path = field_of(item, "spec.strategy") or {}, "spec.strategy"
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("Recreate", "RollingUpdate"):
-        yield unsupported(path, strategy, "Recreate", "RollingUpdate")
+        yield unsupported(path, _strategy(strategy), "Recreate", "RollingUpdate")
     elif kind == "Recreate" and rolling is not None:
         yield forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
     elif rolling is not None:
@@ -91,7 +89,7 @@ def daemon_set_rolls_out(item: Object, old: Object | None) -> Iterator[Cause]:  
     strategy, path = field_of(item, "spec.updateStrategy") or {}, "spec.updateStrategy"
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("RollingUpdate", "OnDelete"):
-        yield unsupported(path, strategy, "RollingUpdate", "OnDelete")
+        yield unsupported(path, _strategy(strategy), "RollingUpdate", "OnDelete")
     elif kind == "RollingUpdate" and rolling is not None:
         unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
         for judged in (count_or_share, not_more_than_all):
@@ -102,6 +100,10 @@ def daemon_set_rolls_out(item: Object, old: Object | None) -> Iterator[Cause]:  
             yield invalid(f"{path}.rollingUpdate.maxSurge", surge, message)
         elif is_none(unavailable) and is_none(surge):
             yield required(f"{path}.rollingUpdate.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+def _strategy(strategy: Object) -> GoStruct:
+    return GoStruct(strategy, type="", rollingUpdate=None)
 
 
 def stateful_set_rolls_out(item: Object, old: Object | None) -> Iterator[Cause]:  # noqa: ARG001

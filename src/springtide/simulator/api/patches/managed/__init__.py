@@ -18,6 +18,8 @@ whatever version they were written in.
 """
 
 from springtide.simulator.api.patches.managed.applying import apply
-from springtide.simulator.api.patches.managed.updating import after_update
+from springtide.simulator.api.patches.managed.entries import stored as owners_of
+from springtide.simulator.api.patches.managed.fitting import fits
+from springtide.simulator.api.patches.managed.updating import after_update, with_owners
 
-__all__ = ["after_update", "apply"]
+__all__ = ["after_update", "apply", "fits", "owners_of", "with_owners"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from springtide.cluster.errors import BadRequest, ServerError
+from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object
 from springtide.simulator.api.patches.managed import entries
 from springtide.simulator.api.patches.managed.comparison import compare
@@ -45,7 +45,7 @@ def apply(
     try:
         return _apply(live, applied, entries.applier(manager, subresource), force, node, now)
     except Unidentifiable as error:
-        raise ServerError(f"failed to create typed live object ({described(live or applied)}): {error}") from error
+        raise BadRequest(f"failed to create typed live object ({described(live or applied)}): {error}") from error
 
 
 def _apply(live: Object | None, applied: Object, applier: Identity, force: bool, node: Node, now: str) -> Object:

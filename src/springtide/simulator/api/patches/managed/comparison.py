@@ -73,14 +73,22 @@ def _compare_maps(node: Node, old: dict[str, Any], new: dict[str, Any], changed:
         if before is after:
             kept += 1
         elif before is _ABSENT:
-            changed["f:" + name] = touched(node.child(name), after)
+            if name not in node.always:
+                changed["f:" + name] = touched(node.child(name), after) if type(after) in _CONTAINERS else LEAF
+            elif after:
+                # It has been there before, and empty.
+                _compare_places("f:" + name, node.child(name), None, after, changed, removed)
         else:
             kept += 1
             _compare_places("f:" + name, node.child(name), before, after, changed, removed)
     if kept < len(old):
         for name, before in old.items():
-            if name not in new:
+            if name in new:
+                continue
+            if name not in node.always:
                 removed["f:" + name] = touched(node.child(name), before)
+            elif before:
+                _compare_places("f:" + name, node.child(name), before, None, changed, removed)
 
 
 def _compare_lists(node: Node, old: list[Any], new: list[Any], changed: FieldSet, removed: FieldSet) -> None:

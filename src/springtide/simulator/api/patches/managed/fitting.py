@@ -1,7 +1,8 @@
 """Configurations that do not fit the structure of their kind: nobody can say who owns what in them.
 
 An applied configuration may hold only what is declared, values of the declared types, and in lists only entries that
-can be told apart. A server answers everything else with an internal error, before it looks at anything more.
+can be told apart. Everything else is refused before anything more is looked at: as a bad request, where a
+kube-apiserver answers with an internal error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from springtide.cluster.errors import ServerError
+from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object
 from springtide.simulator.api.patches.managed.elements import Unidentifiable, shown
 from springtide.simulator.api.patches.managed.shape import element_of, is_list, item_node
@@ -22,14 +23,20 @@ def refuse_misfits(applied: Object, node: Node) -> None:
     if not problems:
         return
     text = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join("  " + problem for problem in problems)
-    raise ServerError(f"failed to create typed patch object ({described(applied)}): {text}")
+    raise BadRequest(f"failed to create typed patch object ({described(applied)}): {text}")
+
+
+def fits(item: Object, node: Node) -> bool:
+    """Tell whether an object fits a structure."""
+    return not _problems(node, item, "")
 
 
 def described(item: Object) -> str:
-    """Name an object as the API server's internal errors do."""
+    """Name an object as the API server's messages about applied configurations do."""
     metadata = item.get("metadata") or {}
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return f"{name}; {item.get('apiVersion', '')}, Kind={item.get('kind', '')}"
+    version = item.get("apiVersion", "")
+    return f"{name}; {version if '/' in version else f'/{version}'}, Kind={item.get('kind', '')}"
 
 
 def _problems(node: Node, value: Any, path: str) -> list[str]:

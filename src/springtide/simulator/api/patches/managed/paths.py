@@ -26,11 +26,19 @@ def touched_below(node: Node, value: Any) -> FieldSet:
     if is_map(node, value):
         for name, part in value.items():
             tree["f:" + name] = touched(node.child(name), part) if type(part) in _CONTAINERS else LEAF
+        if not value.keys() >= node.always:
+            for name in node.always - value.keys():
+                tree["f:" + name] = _touched_empty(node.child(name))
     elif is_list(node, value):
         items = item_node(node)
         for element, same in entries(node, value).items():
             tree[element] = touched(items, same[0]) if len(same) == 1 else LEAF
     return ordered(tree)
+
+
+def _touched_empty(node: Node) -> FieldSet:
+    """Give the paths of a field that is there and that nobody has written: those of an empty struct, or itself."""
+    return touched(node, {}) if node.always else LEAF
 
 
 def claimed(node: Node, value: Any) -> FieldSet:

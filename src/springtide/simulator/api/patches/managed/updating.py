@@ -6,6 +6,8 @@ altogether stays without, until somebody applies to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from springtide.cluster.resources import Object
 from springtide.simulator.api.patches.managed import entries
 from springtide.simulator.api.patches.managed.comparison import IDENTITY, Comparison, compare
@@ -23,11 +25,24 @@ NEVER_OWNED: FieldSet = {
 
 
 def after_update(
-    old: Object | None, new: Object, *, manager: str, node: Node, now: str, subresource: str = ""
+    old: Object | None,
+    new: Object,
+    *,
+    manager: str,
+    node: Node,
+    now: str,
+    subresource: str = "",
+    fits: Callable[[Object, str], bool] | None = None,
 ) -> Object:
-    """Give the new object with its managed fields, after a write that is no apply; `old` is None for a create."""
+    """Give the new object with its managed fields, after a write that is no apply; `old` is None for a create.
+
+    `fits` tells whether another version of the kind declares all that an object has.
+    """
     owners = _owners_before(old, new, subresource)
     if not owners and old is not None:
+        return with_owners(new, [])
+    if fits and not all(fits(new, version) for version in _versions(owners) - {new["apiVersion"]}):
+        # As in the API server: what the version of some owner does not have costs the object all its owners.
         return with_owners(new, [])
     try:
         comparison = compare(node, old or {}, new)
@@ -74,6 +89,10 @@ def with_owners(item: Object, owners: list[Entry]) -> Object:
     if metadata.get("managedFields") is owners:
         return item
     return {**item, "metadata": {**metadata, "managedFields": owners}}
+
+
+def _versions(owners: list[Entry]) -> set[str]:
+    return {entry["apiVersion"] for entry in owners}
 
 
 def _owners_before(old: Object | None, new: Object, subresource: str) -> list[Entry]:
