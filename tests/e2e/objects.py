@@ -19,6 +19,11 @@ def install_crds(plane: ControlPlane, flavour: Flavour = Flavour.EXTENDED) -> No
     text = "---\n".join(crd_files(flavour).values())
     plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=text)
     plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", "-", text=text)
+    wait_served(plane, flavour)
+
+
+def wait_served(plane: ControlPlane, flavour: Flavour) -> None:
+    """Wait until all versions are served that our CRDs say are; a server begins anew with a kind that has changed."""
     for definition in all_crds(flavour):
         for path, served in paths_of(definition).items():
             if served:
@@ -28,6 +33,7 @@ def install_crds(plane: ControlPlane, flavour: Flavour = Flavour.EXTENDED) -> No
 def restore_crds(plane: ControlPlane) -> None:
     """Bring our CRDs back to what is installed, whatever others have added to them."""
     plane.kubectl("replace", "-f", "-", text="---\n".join(crd_files(Flavour.EXTENDED).values()))
+    wait_served(plane, Flavour.EXTENDED)
 
 
 def paths_of(definition: Object) -> dict[str, bool]:

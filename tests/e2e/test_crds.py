@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.assets import Assets
-from tests.e2e.objects import install_crds, paths_of, read
+from tests.e2e.objects import install_crds, paths_of, read, wait_served
 from tests.e2e.plane import ControlPlane, running
 
 from springtide.apis.crds import Flavour, all_crds, crd_files
@@ -16,6 +16,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 
 def check_served(plane: ControlPlane, flavour: Flavour) -> None:
     """See that every CRD is accepted without a complaint, and exactly the versions served that it says."""
+    wait_served(plane, flavour)
     for definition in all_crds(flavour):
         name = definition["metadata"]["name"]
         found = read(plane, "crd", name)
