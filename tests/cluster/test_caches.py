@@ -72,7 +72,7 @@ def test_those_who_share_a_cache_share_its_indexes() -> None:
         two = Cached(Selection(PODS), indexes={"node": by_node, "name": lambda item: [item["metadata"]["name"]]})
         made = caches(clock, [Stream(SYNCED)], one, two)
         made.start()
-        await made.wait_synced()
+        await made.wait_settled()
         assert made.stores[one].keys_by("node", "n1") == made.stores[two].keys_by("name", "a") == [Key("default", "a")]
         made.stop()
 

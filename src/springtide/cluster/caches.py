@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -16,6 +16,7 @@ from springtide.cluster.health import CacheHealth
 from springtide.cluster.port import Transport
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.store import Store
+from springtide.cluster.waiting import first_of
 
 RESTART = 30.0
 """Seconds after which a cache begins anew that a bug has stopped."""
@@ -37,33 +38,48 @@ class Caches:
         clock: Clock,
         cached: Sequence[Cached],
         *,
+        optional: Collection[Cached] = (),
         random: Random,
         settings: ReflectorSettings,
         make_store: Callable[[Cached], Store[Any]],
     ) -> None:
-        """Make a store of everything that is named, once."""
+        """Make a store of everything that is named, once; what is optional may not be installed."""
         self._transport = transport
         self._clock = clock
         self.stores: dict[Cached, Store[Any]] = {}
-        self._reflectors: list[Reflector] = []
+        self._optional = optional
+        self._reflectors: dict[Cached, Reflector] = {}
         self._tasks: list[asyncio.Task[None]] = []
         for one in cached:
             if one not in self.stores:
                 indexes = _indexes(other for other in cached if other == one)
                 store = self.stores[one] = make_store(replace(one, indexes=indexes))
                 dice = Random(random.getrandbits(64))  # noqa: S311 - spreads requests, hides nothing
-                self._reflectors.append(
-                    Reflector(transport, one.selection, store, clock=clock, random=dice, settings=settings)
+                self._reflectors[one] = Reflector(
+                    transport,
+                    one.selection,
+                    store,
+                    clock=clock,
+                    random=dice,
+                    settings=settings,
+                    optional=one in optional,
                 )
 
     def start(self) -> None:
         """Begin to fill the stores."""
-        self._tasks = [asyncio.ensure_future(self._reflect(reflector)) for reflector in self._reflectors]
+        self._tasks = [asyncio.ensure_future(self._reflect(reflector)) for reflector in self._reflectors.values()]
 
-    async def wait_synced(self) -> None:
-        """Wait until every store has held everything once."""
-        for store in self.stores.values():
-            await store.wait_synced()
+    async def wait_settled(self) -> None:
+        """Wait until every store has held everything once, or is known to hold nothing and may."""
+        for cached, store in self.stores.items():
+            if cached in self._optional:
+                await first_of(store.wait_synced(), self.wait_absent(cached))
+            else:
+                await store.wait_synced()
+
+    async def wait_absent(self, cached: Cached) -> None:
+        """Wait until the server has said that it does not know the kind."""
+        await self._reflectors[cached].absent.wait()
 
     async def catch_up(self, cached: Cached, *, asking: bool) -> None:
         """Wait until a store is complete and, if we ask, until it shows all that the server holds by now."""
@@ -85,13 +101,21 @@ class Caches:
                 reflector.last_contact,
                 "" if reflector.last_error is None else str(reflector.last_error),
                 reflector.last_event,
+                self._is_dispensable(cached),
             )
-            for reflector in self._reflectors
+            for cached, reflector in self._reflectors.items()
         )
 
     def missing(self) -> list[str]:
         """Name what has not come yet."""
-        return [str(cached.selection) for cached, store in self.stores.items() if not store.synced]
+        return [
+            str(cached.selection)
+            for cached, store in self.stores.items()
+            if not store.synced and not self._is_dispensable(cached)
+        ]
+
+    def _is_dispensable(self, cached: Cached) -> bool:
+        return cached in self._optional and self._reflectors[cached].absent.is_set()
 
     def stop(self) -> None:
         """Follow the cluster no more."""

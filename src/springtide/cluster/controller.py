@@ -54,6 +54,13 @@ class Watch:
 
     It is asked about the record before and after a change, so that whoever was concerned before is told as well.
     """
+    optional: bool = False
+    """Whether the controller works without it where the kind is not installed; when it is, it shows by itself."""
+
+
+def to_nobody(key: Key, record: Any) -> Iterable[Key]:  # noqa: ARG001
+    """Let a change wake nobody: what is watched is only read, or followed."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class CacheHealth:
     last_event: float | None = None
     """When the server last told of an object, by the monotonic clock: in a quiet cluster, long before it last told
     anything."""
+    dispensable: bool = False
+    """Whether the kind is not installed, and everybody who watches it can do without."""
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from springtide.cluster.backoff import Backoff
 from springtide.cluster.caches import Caches, plain_store
 from springtide.cluster.clock import Clock
 from springtide.cluster.compute import Compute, InlineCompute
-from springtide.cluster.controller import Cached, Controller
+from springtide.cluster.controller import Cached, Controller, Watch
 from springtide.cluster.events import EventSink, Recorder, normal
 from springtide.cluster.health import CacheHealth, Health
 from springtide.cluster.lease import Election, Term, Unopposed
@@ -32,6 +32,7 @@ from springtide.cluster.pausing import CONFIG_MAPS, PauseMarks, PauseSwitch
 from springtide.cluster.port import Transport
 from springtide.cluster.post import Post, Workplace
 from springtide.cluster.reflector import ReflectorSettings
+from springtide.cluster.services import NONE, Services
 from springtide.cluster.store import Store
 from springtide.cluster.telemetry import UNTOLD, Telemetry
 from springtide.cluster.waiting import first_of
@@ -85,12 +86,13 @@ class Manager:
         settings: ManagerSettings = _DEFAULTS,
         make_store: Callable[[Cached], Store[Any]] = plain_store,
         telemetry: Telemetry = UNTOLD,
+        services: Services = NONE,
     ) -> None:
         """Put the controllers together.
 
         Without `leadership` the process has no rival. `modes` are those of single controllers, by name. `make_store`
         and `telemetry` are for those who want to look on: a store must behave as any other, and nothing depends on who
-        is told.
+        is told. `services` are what the process offers its controllers besides the cluster.
         """
         _check_names(controllers, modes)
         self._transport = transport
@@ -108,6 +110,7 @@ class Manager:
             transport,
             clock,
             watched,
+            optional=_optional(controllers),
             random=random,
             settings=settings.reflector,
             make_store=lambda cached: make_store(self._marked(cached)),
@@ -121,6 +124,7 @@ class Manager:
             settings.field_manager_prefix,
             settings.default_zone,
             telemetry,
+            services,
         )
         self._posts = [
             Post(
@@ -187,7 +191,7 @@ class Manager:
 
     async def _sync(self) -> None:
         """Wait until the caches are complete, within reason."""
-        await first_of(self._caches.wait_synced(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
+        await first_of(self._caches.wait_settled(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
         missing = self._caches.missing()
         if missing and not self._stopping.is_set():
             log.warning("going on without %s: those who need it wait", ", ".join(missing))
@@ -244,13 +248,14 @@ class Manager:
     async def _serve(
         self, post: Post, term: Term, sink: EventSink, catching_up: Mapping[Cached, asyncio.Future[None]]
     ) -> None:
-        async def ready(cached: Cached) -> None:
-            await asyncio.shield(catching_up[cached])
+        async def ready(watch: Watch) -> None:
+            caught_up = asyncio.shield(catching_up[watch.cached])
+            await (first_of(caught_up, self._caches.wait_absent(watch.cached)) if watch.optional else caught_up)
 
         try:
             if self._settings.pausable:
                 # Whoever cannot tell whether everything is paused must not act.
-                await ready(self._switch.cached)
+                await asyncio.shield(catching_up[self._switch.cached])
             await post.serve(term, sink, ready)
         except Exception:
             log.exception("the controller %s has stopped; others go on without it", post.health.name)
@@ -270,6 +275,13 @@ class Manager:
         if not on:
             for post in self._posts:
                 post.enqueue_everything()
+
+
+def _optional(controllers: Sequence[type[Controller]]) -> frozenset[Cached]:
+    """Give what everybody who watches it can do without."""
+    watches = [watch for kind in controllers for watch in kind.watches]
+    needed = {watch.cached for watch in watches if not watch.optional}
+    return frozenset(watch.cached for watch in watches if watch.cached not in needed)
 
 
 def _check_names(controllers: Sequence[type[Controller]], modes: Mapping[str, Mode]) -> None:

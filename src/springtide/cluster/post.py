@@ -20,6 +20,7 @@ from springtide.cluster.modes import Mode
 from springtide.cluster.pausing import PauseMarks, PauseSwitch
 from springtide.cluster.port import Transport
 from springtide.cluster.resources import Key
+from springtide.cluster.services import Services
 from springtide.cluster.store import Store
 from springtide.cluster.telemetry import Telemetry
 from springtide.cluster.tools import Tools
@@ -39,6 +40,7 @@ class Workplace:
     field_manager_prefix: str
     default_zone: str
     telemetry: Telemetry
+    services: Services
 
 
 class Post:
@@ -66,13 +68,13 @@ class Post:
         for watch in kind.watches:
             self._listen(watch)
 
-    async def serve(self, term: Term, sink: EventSink, ready: Callable[[Cached], Awaitable[None]]) -> None:
+    async def serve(self, term: Term, sink: EventSink, ready: Callable[[Watch], Awaitable[None]]) -> None:
         """Let the controller work for one term, as soon as all that it knows is complete (`ready` waits for that)."""
         self.health.state = State.SYNCING
         tools = self._equip(term, sink)
         try:
-            for cached in self._stores:
-                await ready(cached)
+            for watch in self._kind.watches:
+                await ready(watch)
             if self._former is not None:
                 # One key is never reconciled twice at a time, not even in two terms.
                 await self._former.gone()
@@ -138,6 +140,7 @@ class Post:
             log=self._log,
             stores=self._stores,
             barrier=barrier,
+            services=place.services,
         )
 
     def _employ(self, tools: Tools) -> Worker | None:
@@ -150,9 +153,11 @@ class Post:
             self.health.last_error = str(failure)
             self._log.exception("the controller cannot be made; others go on without it")
             return None
+        queue: WorkQueue[Key] = WorkQueue(place.clock, backoff=place.backoff)
+        tools.woken_by(queue.add)
         return Worker(
             controller,
-            WorkQueue(place.clock, backoff=place.backoff),
+            queue,
             tools=tools,
             health=self.health,
             clock=place.clock,

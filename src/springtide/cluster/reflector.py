@@ -16,6 +16,7 @@ which not even a bookmark came is asked where it is.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -90,7 +91,9 @@ class Reflector:
         clock: Clock,
         random: Random,
         settings: ReflectorSettings = _DEFAULTS,
+        optional: bool = False,
     ) -> None:
+        """Fill a store; what is `optional` may not be installed, and nobody is warned of that."""
         self.selection = selection
         self.store = store
         self.last_contact: float | None = None
@@ -99,12 +102,15 @@ class Reflector:
         """When the server last told us of an object, by the monotonic clock."""
         self.last_error: ClusterError | None = None
         """What went wrong last; None when the server has told us something since."""
+        self.absent = asyncio.Event()
+        """Set while the server says that it does not know the kind."""
         self.relists = 0
         """How often everything was read again, after the first time."""
         self._transport = transport
         self._clock = clock
         self._random = random
         self._settings = settings
+        self._optional = optional
         self._failures = 0
         self._put_off = False
         """Whether the server has answered last that it is not ready yet, and when it will be."""
@@ -249,6 +255,7 @@ class Reflector:
     def _contact(self) -> None:
         self.last_contact = self._clock.monotonic()
         self.last_error = None
+        self.absent.clear()
 
     def _pause_after(self, error: ClusterError) -> float:
         """Take note of a failure; tell how many seconds to wait before going on."""
@@ -256,9 +263,11 @@ class Reflector:
             log.info("no WatchList of %s, it is listed in pages: %s", self.selection, error)
             self._knows_watch_list = False
             return 0.0
+        known_absent = self.absent.is_set()
         if isinstance(error, NotFound):
             # Of a list or a watch: it is not an object that is missing.
             resource = self.selection.resource
+            self.absent.set()
             error = NotFound(f"{resource.api_version} {resource.kind} is not served, is its CRD installed? ({error})")
         put_off = isinstance(error, TooManyRequests) and error.retry_after is not None
         if put_off and not self._put_off:
@@ -283,6 +292,8 @@ class Reflector:
             pause = max(pause, error.retry_after)
         passing = (error.retriable or isinstance(error, Gone)) and not isinstance(error, WentBack)
         level = logging.INFO if passing else logging.WARNING
+        if self._optional and self.absent.is_set():
+            level = logging.DEBUG if known_absent else logging.INFO
         log.log(level, "watching %s failed, next try in %.1f s: %s", self.selection, pause, error)
         return pause
 

@@ -13,8 +13,13 @@ from springtide.cluster.clock import Clock
 from springtide.cluster.compute import Compute
 from springtide.cluster.controller import Cached
 from springtide.cluster.events import Recorder
-from springtide.cluster.resources import Resource
+from springtide.cluster.resources import Key, Resource
+from springtide.cluster.services import NONE, Services
 from springtide.cluster.store import Delta, Store
+
+
+def _nobody(key: Key) -> None:
+    """Wake nobody: there is no worker yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,9 @@ class Tools:
     log: logging.Logger
     stores: Mapping[Cached, Store[Any]]
     barrier: Barrier
+    services: Services = NONE
+    """What the process offers besides the cluster: `services.get(SeriesBook)`."""
+    _wake: list[Callable[[Key], None]] = field(default_factory=lambda: [_nobody], init=False)
     _following: list[Callable[[], None]] = field(default_factory=list, init=False)
 
     def store(self, cached: Cached) -> Store[Any]:
@@ -44,7 +52,19 @@ class Tools:
         store = self.stores[cached]
         for key in store.keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
             follower(Delta(key, None, store.get(key)))
-        self._following.append(store.listen(follower))
+        self.when_released(store.listen(follower))
+
+    def wake(self, key: Key) -> None:
+        """Reconcile a key soon, because of something that is not in the cluster."""
+        self._wake[-1](key)
+
+    def woken_by(self, wake: Callable[[Key], None]) -> None:
+        """Say who queues the keys that are woken; the worker does."""
+        self._wake[-1] = wake
+
+    def when_released(self, ending: Callable[[], None]) -> None:
+        """Do something when the time of leading is over, such as taking back what was made known."""
+        self._following.append(ending)
 
     def release(self) -> None:
         """End what was begun for the controller: its time of leading is over."""

@@ -52,6 +52,6 @@ def caches_are_filled(manager: Manager) -> Check:
 
 
 def _missing(cache: CacheHealth) -> str:
-    if cache.synced:
+    if cache.synced or cache.dispensable:
         return ""
     return cache.last_error or "not complete yet"

@@ -12,13 +12,13 @@ from typing import Any
 
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.instants import parse_instant
-from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.cluster.controller import Again, Controller, Permission, Watch, to_nobody
 from springtide.cluster.errors import MethodNotAllowed, NotFound
 from springtide.cluster.events import normal, warning
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.simulator.behaviours import pods as state
 from springtide.simulator.behaviours.conditions import with_conditions
-from springtide.simulator.behaviours.in_namespace import IN_NAMESPACE, grouped, replacing, to_namespace, to_nobody
+from springtide.simulator.behaviours.in_namespace import IN_NAMESPACE, grouped, replacing, to_namespace
 from springtide.simulator.behaviours.kinds import (
     DEPLOYMENTS,
     PODS,

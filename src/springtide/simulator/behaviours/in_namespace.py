@@ -30,11 +30,6 @@ def to_namespace(key: Key, item: Object) -> Iterable[Key]:  # noqa: ARG001
     return (Key(key.namespace, ""),)
 
 
-def to_nobody(key: Key, item: Object) -> Iterable[Key]:  # noqa: ARG001
-    """Let a change wake nobody: what is watched is only read."""
-    return ()
-
-
 def replacing(present: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
     """Write a map so that a merge patch leaves nothing else in it; None for an empty one."""
     gone = {name: None for name in present or {} if name not in wanted}

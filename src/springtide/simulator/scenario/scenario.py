@@ -17,6 +17,7 @@ from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.cluster.modes import Mode
 from springtide.cluster.reflector import ReflectorSettings
 from springtide.cluster.resources import Key, Object
+from springtide.cluster.services import NONE, Services
 from springtide.cluster.store import Store
 from springtide.quantity import parse_span
 from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers
@@ -57,6 +58,11 @@ class _Replicas:
     count: int
     mode: Mode
     default_zone: str
+    services: Callable[[Incarnation], Services]
+
+
+def _offering_nothing(incarnation: Incarnation) -> Services:  # noqa: ARG001
+    return NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +94,13 @@ class Scenario:
         name: str = "springtide",
         mode: Mode = Mode.ACT,
         default_zone: str = "UTC",
+        services: Callable[[Incarnation], Services] = _offering_nothing,
     ) -> Scenario:
-        """Run controllers, in so many processes (`springtide-0`, …); with more than one, they elect a leader."""
-        group = _Replicas(controllers, name, replicas, mode, default_zone)
+        """Run controllers, in so many processes (`springtide-0`, …); with more than one, they elect a leader.
+
+        `services` makes what each process offers them, anew whenever it is started: it dies with the process.
+        """
+        group = _Replicas(controllers, name, replicas, mode, default_zone, services)
         return replace(self, replicas=(*self.replicas, group))
 
     def running_program(self, name: str, main: Main) -> Scenario:
@@ -232,6 +242,7 @@ def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
             mode=group.mode,
             settings=replace(_settings(world), default_zone=group.default_zone),
             make_store=make_store,
+            services=group.services(incarnation),
         ).run()
 
     return main

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from springtide.apis.forecast import format_instant
-from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
+from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch, to_nobody
 from springtide.cluster.errors import ApiError, Conflict
 from springtide.cluster.events import normal, warning
 from springtide.cluster.resources import Key, Object, Resource, Selection
@@ -16,7 +16,7 @@ from springtide.simulator.behaviours.autoscaling.limits import History, longest_
 from springtide.simulator.behaviours.autoscaling.metrics import Metrics, NoMetrics
 from springtide.simulator.behaviours.autoscaling.proposals import Workload
 from springtide.simulator.behaviours.conditions import with_conditions
-from springtide.simulator.behaviours.in_namespace import IN_NAMESPACE, grouped, to_nobody
+from springtide.simulator.behaviours.in_namespace import IN_NAMESPACE, grouped
 from springtide.simulator.behaviours.kinds import PODS
 from springtide.simulator.behaviours.owning import write_status
 from springtide.simulator.behaviours.scale_targets import ALL_DEFINITIONS, resource_of

@@ -1,0 +1,83 @@
+"""Which kinds a cluster knows, and what their schemas have a place for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from springtide.apis.crds import Flavour, all_crds
+from springtide.cluster.kinds import DEFINITIONS, Kinds, declared_part
+from springtide.cluster.resources import Resource
+from springtide.cluster.store import Store
+
+PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricsproducers", "MetricsProducer")
+FOREIGN = {
+    "metadata": {"name": "rollouts.argoproj.io", "resourceVersion": "1"},
+    "spec": {
+        "group": "argoproj.io",
+        "scope": "Namespaced",
+        "names": {"plural": "rollouts", "kind": "Rollout"},
+        "versions": [
+            {"name": "v1alpha1", "served": True, "subresources": {"scale": {}}, "schema": {"openAPIV3Schema": {}}},
+            {"name": "v1", "served": False},
+        ],
+    },
+}
+
+
+def kinds(flavour: Flavour) -> Kinds:
+    store: Store[Any] = Store(DEFINITIONS.record, DEFINITIONS.indexes)
+    crds = [{**crd, "metadata": {**crd["metadata"], "resourceVersion": "1"}} for crd in all_crds(flavour)]
+    store.replace([*crds, FOREIGN], 1)
+    return Kinds(store)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "plural", "scalable"),
+    [
+        ("apps/v1", "Deployment", "deployments", True),
+        ("apps/v1", "DaemonSet", "daemonsets", False),
+        ("v1", "ReplicationController", "replicationcontrollers", True),
+        ("autoscaling.karpenter.sh/v1alpha1", "ScalableNodeGroup", "scalablenodegroups", True),
+        ("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", False),
+        ("argoproj.io/v1alpha1", "Rollout", "rollouts", True),
+    ],
+)
+def test_kinds_are_found(api_version: str, kind: str, plural: str, scalable: bool) -> None:
+    found = kinds(Flavour.EXTENDED).find(api_version, kind)
+    assert found is not None
+    assert (found.resource.plural, found.resource.api_version, found.scalable) == (plural, api_version, scalable)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [("app/v1", "Deployment"), ("apps/v1beta1", "Deployment"), ("argoproj.io/v1", "Rollout"), ("example.org/v1", "X")],
+    ids=["no such group", "no such version", "not served", "unknown"],
+)
+def test_what_the_cluster_does_not_know_is_not_found(api_version: str, kind: str) -> None:
+    assert kinds(Flavour.EXTENDED).find(api_version, kind) is None
+
+
+def test_a_status_is_cut_to_what_the_schema_declares() -> None:
+    """Stock CRDs have no place for our extensions, and server-side apply would refuse the whole status for one."""
+    status = {"scheduledCapacity": {"currentValue": 3, "upcoming": [{"at": "2026-01-01T00:00:00Z", "value": 1}]}}
+    assert kinds(Flavour.EXTENDED).declared(PRODUCERS, status) == status
+    assert kinds(Flavour.STOCK).declared(PRODUCERS, status) == {"scheduledCapacity": {"currentValue": 3}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "kept"),
+    [
+        ({"properties": {"a": {}}}, {"a": 1, "b": 2}, {"a": 1}),
+        ({"properties": {}}, {"a": 1}, {}),
+        ({}, {"a": 1}, {"a": 1}),
+        ({"x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {}}}, {"b": 2}, {"b": 2}),
+        ({"additionalProperties": {"properties": {"x": {}}}}, {"k": {"x": 1, "y": 2}}, {"k": {"x": 1}}),
+        ({"items": {"properties": {"x": {}}}}, ({"x": 1, "y": 2},), [{"x": 1}]),
+        ({"properties": {"a": {}}}, {"a": None}, {"a": None}),
+    ],
+    ids=["properties", "none declared", "no schema", "unknown fields kept", "maps", "lists", "absent stays absent"],
+)
+def test_declared_parts(schema: dict[str, Any], value: Any, kept: Any) -> None:
+    assert declared_part(schema, value) == kept

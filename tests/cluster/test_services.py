@@ -1,0 +1,78 @@
+"""What a process offers its controllers besides the cluster, and how controllers are woken and released."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import pytest
+from tests.cluster.managed import WORK, Process, stamper
+from tests.cluster.small_world import SmallWorld
+from tests.cluster.test_manager import play
+
+from springtide.cluster.resources import Key
+from springtide.cluster.services import NONE, Services
+from springtide.cluster.tools import Tools
+from springtide.simulator.time import VirtualClock
+
+
+class Answers(ABC):
+    """Something that is offered under the type of its port."""
+
+    @abstractmethod
+    def answer(self) -> int:
+        """Give a number."""
+
+
+class Fixed(Answers):
+    def answer(self) -> int:
+        return 42
+
+
+def test_services_are_found_by_what_they_are() -> None:
+    """By their own type, or by that of a port which they implement."""
+    services = Services("words", Fixed())
+    assert services.get(Answers).answer() == services.get(Fixed).answer() == 42
+    assert services.get(str) == "words"
+
+
+@pytest.mark.parametrize(
+    ("services", "words"),
+    [
+        (Services("words"), "this process offers no Fixed, only str"),
+        (NONE, "this process offers no Fixed, only nothing"),
+    ],
+    ids=["another", "none"],
+)
+def test_what_nobody_offers_is_named(services: Services, words: str) -> None:
+    with pytest.raises(LookupError, match=words):
+        services.get(Fixed)
+
+
+def test_controllers_are_given_services_and_are_woken_and_released() -> None:
+    """A key can be woken by what is not in the cluster; at the end of a term what was made known is taken back."""
+    told: list[str] = []
+
+    class Woken(stamper()):  # type: ignore[misc]
+        held: ClassVar[list[Tools]] = []
+
+        def __init__(self, tools: Tools) -> None:
+            super().__init__(tools)
+            self.held.append(tools)
+            told.append(f"offered {tools.services.get(Fixed).answer()}")
+            tools.when_released(lambda: told.append("released"))
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, Woken, services=Services(Fixed()))
+        await clock.sleep(10)
+        assert told == ["offered 42"]
+        Woken.seen.clear()
+        Woken.held[0].wake(Key("work", "a"))
+        await clock.sleep(10)
+        assert [name for name, _ in Woken.seen] == ["a"]
+        await process.manager.stop()
+        assert told == ["offered 42", "released"]
+
+    assert WORK in [watch.cached for watch in Woken.watches]
+    play(story)
