@@ -58,6 +58,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     replaced: frozenset[str] = frozenset()
     """Fields of the view in which something stands in for a value that could not be used."""
 
+    thorough: bool = True
+    """Whether years of time may be searched for surprises. They are never errors: who only acts can do without."""
+
     def position(self, name: str, number: int) -> int:
         """Give the position at which the author of the object finds an entry of a list of the view."""
         positions = self.entries_left.get(name)

@@ -15,7 +15,6 @@ from springtide import almanac
 from springtide.almanac import CalendarError, Zone, load_zone
 from springtide.almanac.civil import DAY, date_of
 from springtide.apis.fields import Context
-from springtide.apis.problems import Problem, format_path
 from springtide.apis.springtide.calendars import compile_calendar
 from springtide.apis.springtide.types import Calendar
 from springtide.apis.structure import check
@@ -23,6 +22,7 @@ from springtide.cluster.conditions import Condition, Truth
 from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
 from springtide.cluster.events import warning
 from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.controllers.judged import in_words
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
 LISTED = 5
@@ -84,7 +84,7 @@ def decide(calendar: Object, now: int, default_zone: str = "UTC") -> Outcome:
     checked = check(written, Calendar, Context(now=now, default_zone=default_zone))
     errors = [problem for problem in checked.problems if problem.severity == "error"]
     if errors or not isinstance(checked.view, Calendar):
-        return _unusable("Invalid", "; ".join(_in_words(problem) for problem in errors))
+        return _unusable("Invalid", "; ".join(in_words(problem) for problem in errors))
     try:
         compiled = compile_calendar(checked.view.spec)
         return _resolve(compiled, compiled.zone or load_zone(default_zone), now)
@@ -128,8 +128,3 @@ def _unusable(reason: str, message: str) -> Outcome:
         ready=Condition("Ready", Truth.FALSE, reason, message),
         active=Condition("Active", Truth.UNKNOWN, reason, "the days of the calendar are not known"),
     )
-
-
-def _in_words(problem: Problem) -> str:
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return f"{format_path(problem.path)}: {problem.message}{hint}"

@@ -1,0 +1,55 @@
+"""Whom a controller may reach on behalf of an object: what Grants allow, or everything in a cluster of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from springtide.apis.fields import Context
+from springtide.apis.springtide.grants import Reach, allowed, refusal
+from springtide.apis.springtide.types import Grant, GrantSpec
+from springtide.apis.structure import check
+from springtide.cluster.controller import Cached, Permission
+from springtide.cluster.resources import Object, Resource, Selection
+from springtide.cluster.tools import Tools
+
+GRANTS = Resource("springtide.dev", "v1alpha1", "grants", "Grant", namespaced=False)
+PERMISSIONS = (Permission(GRANTS, ("get", "list", "watch")),)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """A service of the process: whether everything is allowed that no Grant speaks of."""
+
+    everything: bool = False
+    """True only in embedded and simulated clusters, where whoever writes objects owns the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Granted:
+    spec: GrantSpec | None
+    """None: the object has errors, and allows nothing."""
+
+
+def _record(grant: Object) -> _Granted:
+    written = {name: part for name, part in grant.items() if name != "status"}
+    checked = check(written, Grant, Context(now=0))
+    sound = isinstance(checked.view, Grant) and not any(one.severity == "error" for one in checked.problems)
+    return _Granted(checked.view.spec if sound and isinstance(checked.view, Grant) else None)
+
+
+ALL_GRANTS = Cached(Selection(GRANTS), record=_record)
+"""To be watched by whoever asks here; a change of a grant concerns every object that needs one."""
+
+
+def forbidden(tools: Tools, namespace: str, reach: Reach, target: str) -> str | None:
+    """Give the words of a refusal, or None where objects of a namespace may reach a target."""
+    if tools.services.get(Trust).everything or allowed(_specs(tools), namespace, reach, target):
+        return None
+    return refusal(namespace, reach, target)
+
+
+def _specs(tools: Tools) -> Iterable[GrantSpec]:
+    for granted in tools.store(ALL_GRANTS).values():
+        if granted.spec is not None:
+            yield granted.spec

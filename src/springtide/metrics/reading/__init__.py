@@ -1,0 +1,1 @@
+"""Where autoscalers read: PromQL, answered in this process or by Prometheus."""

@@ -1,0 +1,141 @@
+"""Values that belong to objects: what MetricsProducers make, for scrapes and for autoscalers of the same process.
+
+Every series has the labels `name` and `namespace` of its object. Values are exact; they become floats only where
+Prometheus reads them. The book is that of the process, its entries are those of a term of leading: a process that does
+not lead exports none, and an object that goes takes its series along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from springtide.cluster.clock import Clock
+from springtide.cluster.resources import Key
+
+Value: TypeAlias = int | Fraction | None
+"""None is what Prometheus calls NaN: there is nothing to divide by."""
+
+AGE = "springtide_metrics_producer_age_seconds"
+
+HELP: Mapping[str, str] = {
+    "karpenter_scheduled_capacity": "Replicas that a schedule asks for now.",
+    "karpenter_scheduled_replicas_value": "Replicas that a schedule asks for now.",
+    "karpenter_queue_length": "Messages that wait in a queue.",
+    "karpenter_queue_oldest_message_age_seconds": "How long the oldest message of a queue has waited.",
+    "karpenter_pending_capacity_schedulable_pods": "Pending pods that a new node of a group would take.",
+    **{
+        f"karpenter_reserved_capacity_{resource}_{part}": words.format(resource)
+        for resource in ("cpu", "memory", "pods")
+        for part, words in (
+            ("reserved", "Requested {} of a group of nodes."),
+            ("capacity", "Allocatable {} of a group of nodes."),
+            ("utilization", "Requested part of the {} of a group of nodes."),
+        )
+    },
+}
+"""All metrics that objects can have, with what they mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of an object."""
+
+    values: Mapping[str, Value]
+    """By the names of metrics."""
+    good_until: int | None
+    """The instant from which on it is old; None: it holds as long as the object stays as it is."""
+
+    def age(self, now: int) -> int:
+        """Tell for how many seconds this has been old."""
+        return 0 if self.good_until is None else max(0, now - self.good_until)
+
+
+Listener: TypeAlias = Callable[[Key, frozenset[str]], None]
+
+
+class SeriesBook:
+    """The readings of all objects of a process."""
+
+    def __init__(self) -> None:
+        self._readings: dict[Key, Reading] = {}
+        self._listeners: list[Listener] = []
+
+    def put(self, key: Key, values: Mapping[str, Value], *, good_until: int | None) -> None:
+        """Say what holds for an object from now on, in place of what did before."""
+        before = self._readings.get(key)
+        self._readings[key] = Reading(dict(values), good_until)
+        self._tell(key, before.values if before is not None else {}, values)
+
+    def drop(self, key: Key) -> None:
+        """Forget an object, which is gone."""
+        before = self._readings.pop(key, None)
+        if before is not None:
+            self._tell(key, before.values, {})
+
+    def clear(self) -> None:
+        """Forget everything: the time of leading is over."""
+        for key in list(self._readings):
+            self.drop(key)
+
+    def get(self, key: Key) -> Reading | None:
+        """Give what is known of an object."""
+        return self._readings.get(key)
+
+    def of(self, metric: str, namespace: str | None = None) -> list[tuple[Key, Value]]:
+        """List the series of a metric, in the order of their objects: of one namespace, or of all."""
+        return sorted(
+            (key, reading.values[metric])
+            for key, reading in self._readings.items()
+            if metric in reading.values and namespace in (None, key.namespace)
+        )
+
+    def readings(self) -> Iterator[tuple[Key, Reading]]:
+        """Give everything, in no order."""
+        return iter(list(self._readings.items()))
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tell somebody of every change of a value: whose, and of which metrics; gives what ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _tell(self, key: Key, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+        changed = frozenset(
+            name
+            for name in {**before, **after}
+            if (name in before) != (name in after) or before.get(name) != after.get(name)
+        )
+        if changed:
+            for listener in list(self._listeners):
+                listener(key, changed)
+
+
+class SeriesCollector(Collector):
+    """The book as Prometheus reads it."""
+
+    def __init__(self, book: SeriesBook, clock: Clock) -> None:
+        self._book = book
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Write everything down, now."""
+        now = self._clock.now()
+        families: dict[str, GaugeMetricFamily] = {}
+        ages = GaugeMetricFamily(AGE, "For how many seconds the value of a producer has been old.", labels=_LABELS)
+        for key, reading in sorted(self._book.readings(), key=lambda entry: entry[0]):
+            labels = (key.name, key.namespace)
+            for name, value in reading.values.items():
+                if name not in families:
+                    families[name] = GaugeMetricFamily(name, HELP.get(name, ""), labels=_LABELS)
+                families[name].add_metric(labels, float("nan") if value is None else float(value))
+            ages.add_metric(labels, reading.age(now))
+        yield from (families[name] for name in sorted(families))
+        yield ages
+
+
+_LABELS = ("name", "namespace")

@@ -1,0 +1,80 @@
+"""The port of providers: one contract, which one suite of tests holds all of them to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from springtide.cluster.client import Client
+
+
+class ProviderError(Exception):
+    """What a provider answered instead of doing what it was asked for."""
+
+    def __init__(self, code: str, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.code = code
+        """In one CamelCase word, for conditions."""
+        self.retryable = retryable
+        """Whether the same request may succeed later, with nobody changing anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A group of nodes as it is."""
+
+    replicas: int
+    """Nodes that are there and ready."""
+    wanted: int
+    """Nodes that the provider is working towards."""
+    stable: bool
+    """Whether the provider has come to rest: nothing is being made, mended or taken away."""
+    message: str = ""
+    """What it is busy with, where it is not stable."""
+
+
+class NodeGroup(ABC):
+    """One group of nodes."""
+
+    @abstractmethod
+    async def observe(self) -> GroupState:
+        """Look at the group; raises `ProviderError`."""
+
+    @abstractmethod
+    async def resize(self, replicas: int, *, because: str) -> None:
+        """Ask for a number of nodes; returns when the provider has taken the order. Raises `ProviderError`.
+
+        Asking for what is already wanted changes nothing.
+        """
+
+
+class Provider(ABC):
+    """Somebody who has groups of nodes."""
+
+    types: ClassVar[tuple[str, ...]]
+    """The values of `spec.type` of ScalableNodeGroups that are his."""
+
+    @abstractmethod
+    def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
+        """Give a group by its id; raises `ProviderError` where that is none of his.
+
+        What is written to the cluster goes through the client: under its leadership, its mode and its name.
+        """
+
+
+class Providers:
+    """The providers of a process, by the types that they serve."""
+
+    def __init__(self, providers: Iterable[Provider]) -> None:
+        self._by_type = {type_: provider for provider in providers for type_ in provider.types}
+
+    def of(self, type_: str) -> Provider:
+        """Give the provider of a type; raises `ProviderError` where this process has none."""
+        found = self._by_type.get(type_)
+        if found is None:
+            known = ", ".join(self._by_type) or "none"
+            msg = f"this process has no provider of {type_}; it has {known}"
+            raise ProviderError("ProviderMissing", msg, retryable=False)
+        return found

@@ -1,0 +1,113 @@
+"""Series of objects: what is exported of them, for how long, and who is told."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from springtide.cluster.resources import Key
+from springtide.metrics.series import AGE, HELP, SeriesBook, SeriesCollector, Value
+
+PEAK, OFFICE, OTHER = Key("shop", "peak"), Key("shop", "office"), Key("other", "peak")
+
+
+class StandingClock:
+    """A clock that shows what it is told."""
+
+    def __init__(self, now: int) -> None:
+        self.at = now
+
+    def now(self) -> int:
+        return self.at
+
+    def monotonic(self) -> float:
+        return float(self.at)
+
+    async def sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    async def sleep_until(self, at: int) -> None:
+        raise NotImplementedError
+
+
+def exported(book: SeriesBook, now: int) -> list[str]:
+    """Write the samples as a scrape has them."""
+    registry = CollectorRegistry()
+    registry.register(SeriesCollector(book, StandingClock(now)))
+    return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+
+
+def test_every_object_has_its_own_series() -> None:
+    """Labels are its name and namespace; what goes takes its series along."""
+    book = SeriesBook()
+    book.put(PEAK, {"karpenter_scheduled_capacity": 3}, good_until=100)
+    book.put(OTHER, {"karpenter_scheduled_capacity": 5}, good_until=None)
+    assert exported(book, 50) == [
+        'karpenter_scheduled_capacity{name="peak",namespace="other"} 5.0',
+        'karpenter_scheduled_capacity{name="peak",namespace="shop"} 3.0',
+        f'{AGE}{{name="peak",namespace="other"}} 0.0',
+        f'{AGE}{{name="peak",namespace="shop"}} 0.0',
+    ]
+    book.drop(OTHER)
+    assert not [line for line in exported(book, 50) if 'namespace="other"' in line]
+    book.clear()
+    assert exported(book, 50) == []
+
+
+@pytest.mark.parametrize(("good_until", "now", "age"), [(100, 99, 0), (100, 100, 0), (100, 130, 30), (None, 10**9, 0)])
+def test_a_value_ages_from_the_time_on_at_which_it_should_have_been_made_anew(
+    good_until: int | None, now: int, age: int
+) -> None:
+    book = SeriesBook()
+    book.put(PEAK, {"karpenter_queue_length": 1}, good_until=good_until)
+    assert f'{AGE}{{name="peak",namespace="shop"}} {age}.0' in exported(book, now)
+
+
+def test_values_are_exact_until_they_are_exported() -> None:
+    """A part of nothing is no number."""
+    book = SeriesBook()
+    book.put(PEAK, {"karpenter_reserved_capacity_cpu_utilization": Fraction(1, 3)}, good_until=None)
+    book.put(OFFICE, {"karpenter_reserved_capacity_cpu_utilization": None}, good_until=None)
+    assert book.of("karpenter_reserved_capacity_cpu_utilization", "shop") == [(OFFICE, None), (PEAK, Fraction(1, 3))]
+    samples = exported(book, 0)
+    assert 'karpenter_reserved_capacity_cpu_utilization{name="office",namespace="shop"} NaN' in samples
+    assert 'karpenter_reserved_capacity_cpu_utilization{name="peak",namespace="shop"} 0.3333333333333333' in samples
+
+
+def test_series_are_found_by_metric_and_namespace() -> None:
+    book = SeriesBook()
+    for key in (PEAK, OTHER, OFFICE):
+        book.put(key, {"karpenter_queue_length": len(key.name)}, good_until=None)
+    assert book.of("karpenter_queue_length") == [(OTHER, 4), (OFFICE, 6), (PEAK, 4)]
+    assert book.of("karpenter_queue_length", "other") == [(OTHER, 4)]
+    assert book.of("karpenter_scheduled_capacity") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "changed"),
+    [
+        ({"a": 1, "b": None}, set()),
+        ({"a": 2, "b": None}, {"a"}),
+        ({"a": 1, "b": 0}, {"b"}),
+        ({"a": 1}, {"b"}),
+        ({"a": 1, "b": None, "c": None}, {"c"}),
+    ],
+    ids=["nothing", "a value", "nothing to a value", "one less", "one more"],
+)
+def test_listeners_hear_of_what_changes(values: dict[str, Value], changed: set[str]) -> None:
+    book = SeriesBook()
+    book.put(PEAK, {"a": 1, "b": None}, good_until=None)
+    heard: list[tuple[Key, frozenset[str]]] = []
+    end = book.listen(lambda key, names: heard.append((key, names)))
+    book.put(PEAK, values, good_until=None)
+    assert heard == ([(PEAK, frozenset(changed))] if changed else [])
+    end()
+    book.clear()
+    assert len(heard) == bool(changed)
+
+
+def test_every_metric_has_its_help() -> None:
+    assert all(HELP.values())
+    assert len(HELP) == 14
