@@ -80,9 +80,13 @@ def test_series_are_found_by_metric_and_namespace() -> None:
     book = SeriesBook()
     for key in (PEAK, OTHER, OFFICE):
         book.put(key, {"karpenter_queue_length": len(key.name)}, good_until=None)
-    assert book.of("karpenter_queue_length") == [(OTHER, 4), (OFFICE, 6), (PEAK, 4)]
+    assert book.of("karpenter_queue_length", "shop") == [(OFFICE, 6), (PEAK, 4)]
+    assert book.of("karpenter_queue_length", "shop", "peak") == [(PEAK, 4)]
+    assert book.of("karpenter_queue_length", "shop", "nobody") == []
     assert book.of("karpenter_queue_length", "other") == [(OTHER, 4)]
-    assert book.of("karpenter_scheduled_capacity") == []
+    assert book.of("karpenter_scheduled_capacity", "shop") == []
+    book.put(PEAK, {}, good_until=None)
+    assert book.of("karpenter_queue_length", "shop") == [(OFFICE, 6)]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ from springtide.cluster.resources import Key
 Value: TypeAlias = int | Fraction | None
 """None is what Prometheus calls NaN: there is nothing to divide by."""
 
+OLDEST = 300
+"""Seconds for which a value may have been old and still counts, as long as Prometheus looks back for a sample: nobody
+scales by what was true long ago."""
 AGE = "springtide_metrics_producer_age_seconds"
 
 HELP: Mapping[str, str] = {
@@ -64,19 +67,21 @@ class SeriesBook:
 
     def __init__(self) -> None:
         self._readings: dict[Key, Reading] = {}
+        self._by_metric: dict[tuple[str, str], dict[Key, Value]] = {}
+        """The series of a metric in a namespace."""
         self._listeners: list[Listener] = []
 
     def put(self, key: Key, values: Mapping[str, Value], *, good_until: int | None) -> None:
         """Say what holds for an object from now on, in place of what did before."""
         before = self._readings.get(key)
         self._readings[key] = Reading(dict(values), good_until)
-        self._tell(key, before.values if before is not None else {}, values)
+        self._take_down(key, before.values if before is not None else {}, values)
 
     def drop(self, key: Key) -> None:
         """Forget an object, which is gone."""
         before = self._readings.pop(key, None)
         if before is not None:
-            self._tell(key, before.values, {})
+            self._take_down(key, before.values, {})
 
     def clear(self) -> None:
         """Forget everything: the time of leading is over."""
@@ -87,13 +92,18 @@ class SeriesBook:
         """Give what is known of an object."""
         return self._readings.get(key)
 
-    def of(self, metric: str, namespace: str | None = None) -> list[tuple[Key, Value]]:
-        """List the series of a metric, in the order of their objects: of one namespace, or of all."""
-        return sorted(
-            (key, reading.values[metric])
-            for key, reading in self._readings.items()
-            if metric in reading.values and namespace in (None, key.namespace)
-        )
+    def age(self, key: Key, now: int) -> int:
+        """Tell for how many seconds what is known of an object has been old."""
+        reading = self._readings.get(key)
+        return 0 if reading is None else reading.age(now)
+
+    def of(self, metric: str, namespace: str, name: str | None = None) -> list[tuple[Key, Value]]:
+        """List the series of a metric in a namespace, in the order of their objects; of one object if it is named."""
+        series = self._by_metric.get((metric, namespace), {})
+        if name is not None:
+            key = Key(namespace, name)
+            return [(key, series[key])] if key in series else []
+        return [(key, series[key]) for key in sorted(series)]
 
     def readings(self) -> Iterator[tuple[Key, Reading]]:
         """Give everything, in no order."""
@@ -104,7 +114,13 @@ class SeriesBook:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _tell(self, key: Key, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+    def _take_down(self, key: Key, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+        """Keep the series of every metric in order, and tell what has changed."""
+        for metric in before:
+            if metric not in after:
+                del self._by_metric[metric, key.namespace][key]
+        for metric, value in after.items():
+            self._by_metric.setdefault((metric, key.namespace), {})[key] = value
         changed = frozenset(
             name
             for name in {**before, **after}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from typing import NamedTuple
 
 
 class Unreadable(Exception):
@@ -17,6 +18,14 @@ class Unreadable(Exception):
         """Whether asking again is of no use before somebody changes the query or the settings."""
 
 
+class OwnSeries(NamedTuple):
+    """Series of our own that a query reads."""
+
+    metric: str
+    name: str | None
+    """The name of the object whose series it is; None: of any object of the namespace."""
+
+
 class MetricReader(ABC):
     """Answers queries."""
 
@@ -25,8 +34,8 @@ class MetricReader(ABC):
         """Give the one sample that a query of an object in this namespace has; raises `Unreadable`."""
 
     @abstractmethod
-    def sources(self, query: str) -> frozenset[str] | None:
-        """Name the metrics of our own that are all a query reads, of whose changes the `SeriesBook` tells.
+    def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
+        """Name the series of our own that are all a query reads, of whose changes the `SeriesBook` tells.
 
         None where it reads anything else: then nobody tells, and it must be asked again and again.
         """

@@ -1,0 +1,259 @@
+"""Answers in process: the formula of a query, over the series that are known now, with exact numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import trunc
+from typing import TypeAlias, cast
+
+from springtide.cluster.resources import Key
+from springtide.metrics.reading.formulas import (
+    Aggregation,
+    Arithmetic,
+    Formula,
+    Labels,
+    Lifted,
+    Negation,
+    Number,
+    Selector,
+    Union,
+    selectors,
+)
+from springtide.metrics.reading.port import Unreadable
+from springtide.metrics.series import OLDEST, SeriesBook
+
+Value: TypeAlias = Fraction | None
+"""None is NaN, which no arithmetic makes a number of again."""
+Vector: TypeAlias = dict[Labels, Value]
+"""Samples by their labels, in the order of their objects. Names of metrics are left out: they never tell two apart."""
+
+_MOST_BITS = 1 << 17
+"""Of a numerator or denominator: thousands of unlike fractions may be summed, but nothing grows without end."""
+_MOST_LISTED = 5
+
+
+def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | None = None) -> Fraction:
+    """Give the one sample of a formula, for an object of a namespace; raises `Unreadable`.
+
+    A series that has been old for too long is no answer: what it was made from may be quite different by now.
+    """
+    evaluation = _Evaluation(book, namespace, now)
+    result = evaluation.of(formula)
+    if isinstance(result, dict):
+        if not result:
+            raise Unreadable("NoSample", evaluation.absence(formula))
+        if len(result) > 1:
+            raise Unreadable("ManySamples", many_samples([_written(labels) for labels in result]))
+        result = next(iter(result.values()))
+    if result is None:
+        raise Unreadable("NoValue", "the result is NaN: there is no value yet, or nothing to divide by")
+    return result
+
+
+def many_samples(written: Sequence[str]) -> str:
+    """Say that a query has several samples, and how to make it one."""
+    return (
+        f"the result has {len(written)} samples instead of one ({listed(written)}):"
+        " put sum(…) or max(…) around the query, or add a matcher such as name="
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """One look at the book, through the eyes of a namespace."""
+
+    book: SeriesBook
+    namespace: str
+    now: int | None
+
+    def of(self, formula: Formula) -> Value | Vector:
+        """Compute a formula."""
+        match formula:
+            case Number():
+                return formula.value
+            case Selector():
+                return self._selected(formula)
+            case Lifted():
+                # The parser lets only numbers stand here.
+                return {(): cast(Value, self.of(formula.number))}
+            case Negation():
+                inner = self.of(formula.inner)
+                if isinstance(inner, dict):
+                    return {labels: _negated(value) for labels, value in inner.items()}
+                return _negated(inner)
+            case Aggregation():
+                return _aggregated(formula, self._vector(formula.inner))
+            case Union():
+                return _joined(formula, self._vector(formula.left), self._vector(formula.right))
+            case Arithmetic():
+                return self._computed(formula)
+
+    def absence(self, formula: Formula) -> str:
+        """Say of what there is nothing, and what there is instead."""
+        empty = [selector for selector in selectors(formula) if not self._selected(selector)]
+        if not empty:
+            return "the query has no sample: its sides have no labels in common"
+        return "; ".join(self._missing(selector) for selector in empty)
+
+    def _missing(self, selector: Selector) -> str:
+        others = [key.name for key, _ in self.book.of(selector.metric, self.namespace)]
+        found = f"MetricsProducers that have one: {listed(others)}" if others else "no MetricsProducer has one"
+        return f"there is no series {selector.written} in namespace {self.namespace} ({found})"
+
+    def _selected(self, selector: Selector) -> Vector:
+        for matcher in selector.matchers:
+            if matcher.label == "namespace" and not matcher.accepts(self.namespace):
+                raise Unreadable(
+                    "OtherNamespace",
+                    f"{selector.written} is about another namespace, and only series of namespace {self.namespace}"
+                    f" can be read from here: remove `{matcher.written}`",
+                    lasting=True,
+                )
+        named = [matcher.accepts for matcher in selector.matchers if matcher.label == "name"]
+        found = [
+            (key, value)
+            for key, value in self.book.of(selector.metric, self.namespace, selector.name)
+            if all(accepts(key.name) for accepts in named)
+        ]
+        for key, _ in found:
+            self._refuse_if_outdated(selector, key)
+        return {
+            (("name", key.name), ("namespace", key.namespace)): None if value is None else Fraction(value)
+            for key, value in found
+        }
+
+    def _refuse_if_outdated(self, selector: Selector, key: Key) -> None:
+        age = self.book.age(key, self.now) if self.now is not None else 0
+        if age > OLDEST:
+            raise Unreadable(
+                "Outdated",
+                f"{selector.written} of MetricsProducer {key.name} has been old for {age} s: its conditions say why",
+            )
+
+    def _computed(self, formula: Arithmetic) -> Value | Vector:
+        left, right = self.of(formula.left), self.of(formula.right)
+        if isinstance(left, dict):
+            if isinstance(right, dict):
+                return _paired(formula, left, right)
+            return {labels: _operated(formula, value, right) for labels, value in left.items()}
+        if isinstance(right, dict):
+            return {labels: _operated(formula, left, value) for labels, value in right.items()}
+        return _operated(formula, left, right)
+
+    def _vector(self, formula: Formula) -> Vector:
+        # The parser lets only vectors stand here.
+        return cast(Vector, self.of(formula))
+
+
+def _negated(value: Value) -> Value:
+    return None if value is None else -value
+
+
+def _joined(union: Union, left: Vector, right: Vector) -> Vector:
+    known = {union.matching.of(labels) for labels in left}
+    return left | {labels: value for labels, value in right.items() if union.matching.of(labels) not in known}
+
+
+def _aggregated(aggregation: Aggregation, vector: Vector) -> Vector:
+    groups: dict[Labels, list[Value]] = {}
+    for labels, value in vector.items():
+        groups.setdefault(aggregation.grouping.of(labels), []).append(value)
+    return {labels: _aggregate(aggregation.operator, values) for labels, values in groups.items()}
+
+
+def _aggregate(operator: str, values: Sequence[Value]) -> Value:
+    numbers = [value for value in values if value is not None]
+    # As in Prometheus, the highest and the lowest are those of the numbers, and a sum with NaN is NaN.
+    if not numbers or (operator in ("sum", "avg") and len(numbers) < len(values)):
+        return None
+    match operator:
+        case "min":
+            return min(numbers)
+        case "max":
+            return max(numbers)
+        case "avg":
+            return _sum(numbers) / len(numbers)
+        case _:
+            return _sum(numbers)
+
+
+def _sum(numbers: Sequence[Fraction]) -> Fraction:
+    """Add numbers up in pairs: of fractions that are all unlike, only the last few sums are then large."""
+    while len(numbers) > 1:
+        numbers = [_kept(sum(numbers[at : at + 2], Fraction(0))) for at in range(0, len(numbers), 2)]
+    return numbers[0]
+
+
+def _paired(formula: Arithmetic, left: Vector, right: Vector) -> Vector:
+    """Compute with samples of both sides whose labels are the same, which at most one of each side may have."""
+    if not left:
+        return {}
+    partners: dict[Labels, Value] = {}
+    for labels, value in right.items():
+        group = formula.matching.of(labels)
+        if group in partners:
+            raise _ambiguous(formula, "right", group)
+        partners[group] = value
+    result: Vector = {}
+    for labels, value in left.items():
+        group = formula.matching.of(labels)
+        if group in result:
+            raise _ambiguous(formula, "left", group)
+        if group in partners:
+            result[group] = _operated(formula, value, partners[group])
+    return result
+
+
+def _operated(formula: Arithmetic, left: Value, right: Value) -> Value:
+    if left is None or right is None:
+        return None
+    if not right and formula.operator in ("/", "%"):
+        raise Unreadable("DivisionByZero", f"{formula.written} divides by zero now")
+    match formula.operator:
+        case "+":
+            return _kept(left + right)
+        case "-":
+            return _kept(left - right)
+        case "*":
+            return _kept(left * right)
+        case "/":
+            return _kept(left / right)
+        case "%":
+            return _kept(left - right * trunc(left / right))  # the sign is that of the left side
+        case _:
+            return _raised(formula, left, right)
+
+
+def _raised(formula: Arithmetic, base: Fraction, exponent: Fraction) -> Fraction:
+    # Only small whole exponents are compiled.
+    if not base and exponent < 0:
+        raise Unreadable("DivisionByZero", f"{formula.written} divides by zero now")
+    _kept(base, times=abs(int(exponent)))
+    return Fraction(base ** int(exponent))
+
+
+def _kept(number: Fraction, *, times: int = 1) -> Fraction:
+    """Give a number back, unless it, or that many of it multiplied, would be too large to go on with."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) * times > _MOST_BITS:
+        raise Unreadable("TooLarge", "the exact result has too many digits to be computed in process")
+    return number
+
+
+def _ambiguous(formula: Arithmetic, side: str, group: Labels) -> Unreadable:
+    return Unreadable(
+        "AmbiguousMatch",
+        f"{formula.written} has several samples with the labels {_written(group)} on the {side} side:"
+        " put sum(…) or max(…) around that side, or add a matcher such as name=",
+    )
+
+
+def _written(labels: Labels) -> str:
+    return "{" + ",".join(f'{label}="{value}"' for label, value in labels) + "}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Write a list, not the whole of a long one."""
+    more = f" and {len(items) - _MOST_LISTED} more" if len(items) > _MOST_LISTED else ""
+    return ", ".join(items[:_MOST_LISTED]) + more

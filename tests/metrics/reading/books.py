@@ -1,0 +1,22 @@
+"""Books of series, written in a line or two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from springtide.cluster.resources import Key
+from springtide.metrics.series import SeriesBook, Value
+
+QUEUE = "karpenter_queue_length"
+SCHEDULED = "karpenter_scheduled_capacity"
+RESERVED = "karpenter_reserved_capacity_cpu_reserved"
+CAPACITY = "karpenter_reserved_capacity_cpu_capacity"
+
+
+def book_of(readings: Mapping[str, Mapping[str, Value]]) -> SeriesBook:
+    """Make a book of values by metric, by `namespace/name`."""
+    book = SeriesBook()
+    for place, values in readings.items():
+        namespace, name = place.split("/")
+        book.put(Key(namespace, name), values, good_until=None)
+    return book

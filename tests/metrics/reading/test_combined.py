@@ -1,0 +1,117 @@
+"""Which queries are answered in process, and which go to Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+import pytest
+from tests.metrics.reading.books import QUEUE, SCHEDULED, book_of
+
+from springtide.cluster.resources import Key
+from springtide.metrics.reading.combined import Reading, Source
+from springtide.metrics.reading.port import MetricReader, OwnSeries, Unreadable
+from springtide.metrics.series import SeriesBook
+
+BOOK = book_of({"shop/jobs": {QUEUE: 41}, "shop/peak": {SCHEDULED: 6}})
+ADDRESS = "https://prometheus.example.com/"
+
+
+class Elsewhere(MetricReader):
+    """Answers everything but `max(a, b)` with the same number."""
+
+    async def read(self, query: str, *, namespace: str) -> Fraction:
+        if "," in query:
+            raise Unreadable("NotPromQL", "parse error", lasting=True)
+        return Fraction(1000)
+
+    def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
+        return None
+
+    def address(self, query: str) -> str | None:
+        return ADDRESS
+
+
+def _read(reading: Reading, query: str) -> Fraction:
+    return asyncio.run(reading.read(query, namespace="shop"))
+
+
+@pytest.mark.parametrize(
+    ("query", "source", "answer", "sources"),
+    [
+        pytest.param(QUEUE, Source.AUTO, 41, [(QUEUE, None)], id="own"),
+        pytest.param(f'{QUEUE}{{name="jobs"}}', Source.AUTO, 41, [(QUEUE, "jobs")], id="own-by-name"),
+        pytest.param(f'{QUEUE}{{name=~"jobs|x"}}', Source.AUTO, 41, [(QUEUE, None)], id="own-by-pattern"),
+        pytest.param(f'{QUEUE}{{name!="x"}}', Source.AUTO, 41, [(QUEUE, None)], id="own-but-for-one"),
+        pytest.param(
+            f'max({QUEUE} or {SCHEDULED}{{name="peak"}} or {QUEUE})',
+            Source.AUTO,
+            41,
+            [(QUEUE, None), (SCHEDULED, "peak")],
+            id="own-two",
+        ),
+        pytest.param("vector(3)", Source.AUTO, 3, [], id="constant"),
+        pytest.param("up", Source.AUTO, 1000, None, id="foreign"),
+        pytest.param(f"max({QUEUE} or up)", Source.AUTO, 1000, None, id="own-and-foreign"),
+        pytest.param(f"rate({QUEUE}[5m])", Source.AUTO, 1000, None, id="own-with-history"),
+        pytest.param("newest_function(up)", Source.AUTO, 1000, None, id="what-only-the-server-knows"),
+        pytest.param(QUEUE, Source.IN_PROCESS, 41, [(QUEUE, None)], id="own-in-process"),
+        pytest.param(QUEUE, Source.PROMETHEUS, 1000, None, id="own-of-prometheus"),
+    ],
+)
+def test_who_answers(query: str, source: Source, answer: int, sources: list[tuple[str, str | None]] | None) -> None:
+    reading = Reading(BOOK, Elsewhere(), source=source)
+    assert _read(reading, query) == answer
+    assert reading.sources(query) == (None if sources is None else tuple(sources))
+    assert reading.address(query) == (ADDRESS if sources is None else None)
+
+
+@pytest.mark.parametrize(
+    ("query", "reading", "reason"),
+    [
+        pytest.param("up", Reading(BOOK), "NotInProcess", id="foreign-without-prometheus"),
+        pytest.param("up", Reading(BOOK, Elsewhere(), source=Source.IN_PROCESS), "NotInProcess", id="in-process"),
+        pytest.param("max(a, b)", Reading(BOOK), "NotPromQL", id="X9"),
+        pytest.param("up[5m]", Reading(BOOK, Elsewhere()), "NotANumber", id="range"),
+    ],
+)
+def test_nobody_answers(query: str, reading: Reading, reason: str) -> None:
+    for _ in range(2):  # the second time from memory
+        with pytest.raises(Unreadable) as told:
+            _read(reading, query)
+        assert (told.value.reason, told.value.lasting) == (reason, True)
+    assert (reading.sources(query), reading.address(query)) == (None, None)
+
+
+def test_legal_form_stands_beside_the_words_of_the_server() -> None:
+    with pytest.raises(Unreadable, match=r"parse error \(`max\(a, b\)` is not PromQL.*write `max\(a or b\)`"):
+        _read(Reading(BOOK, Elsewhere()), "max(a, b)")
+
+
+def test_answers_are_not_remembered() -> None:
+    book = book_of({"shop/jobs": {QUEUE: 1}})
+    reading = Reading(book)
+    assert _read(reading, QUEUE) == 1
+    book.put(next(key for key, _ in book.readings()), {QUEUE: 2}, good_until=None)
+    assert _read(reading, QUEUE) == 2
+
+
+def test_prometheus_that_is_nowhere() -> None:
+    with pytest.raises(ValueError, match="--prometheus-url"):
+        Reading(BOOK, source=Source.PROMETHEUS)
+
+
+@pytest.mark.parametrize(
+    ("now", "answered"), [(1000, True), (1300, True), (1301, False)], ids=["fresh", "old", "too old"]
+)
+def test_what_has_been_old_for_long_is_no_answer(now: int, answered: bool) -> None:
+    """An autoscaler that is told nothing takes nothing away."""
+    book = SeriesBook()
+    book.put(Key("shop", "jobs"), {QUEUE: 41}, good_until=1000)
+    reading = Reading(book, now=lambda: now)
+    if answered:
+        assert _read(reading, QUEUE) == 41
+        return
+    with pytest.raises(Unreadable, match="of MetricsProducer jobs has been old for 301 s") as told:
+        _read(reading, QUEUE)
+    assert (told.value.reason, told.value.lasting) == ("Outdated", False)
