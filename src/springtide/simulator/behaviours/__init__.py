@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from springtide.cluster.controller import Controller
-from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers
+from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers, Metrics
 from springtide.simulator.behaviours.daemon_sets import DaemonSets
 from springtide.simulator.behaviours.deployments import Deployments
 from springtide.simulator.behaviours.disruption import DisruptionBudgets
@@ -46,6 +46,14 @@ def configured(settings: Settings, behaviours: Sequence[type[Controller]] = ALL)
     return tuple(type(one.__name__, (one,), {"settings": settings}) for one in behaviours)
 
 
+def measuring(metrics: Metrics, behaviours: Sequence[type[Controller]] = ALL) -> tuple[type[Controller], ...]:
+    """Give the same behaviours, of which autoscalers read these metrics."""
+    return tuple(
+        type(one.__name__, (one,), {"metrics": metrics}) if one is HorizontalPodAutoscalers else one
+        for one in behaviours
+    )
+
+
 __all__ = [
     "ALL",
     "DEFAULT",
@@ -59,4 +67,5 @@ __all__ = [
     "finding",
     "is_lost",
     "losing",
+    "measuring",
 ]

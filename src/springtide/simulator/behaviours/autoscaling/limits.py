@@ -6,16 +6,10 @@ they are forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
-from math import ceil
 
 from springtide.cluster.resources import Object
-
-DOWN_WINDOW = 300
-"""Seconds in which the highest recommendation counts before anything is taken away, where the object does not say."""
-_LIMITLESS = 2**31 - 1
+from springtide.scaling import DOWN_WINDOW, MOST, Changes, Policy, Select, farthest
 
 
 @dataclass(slots=True)
@@ -37,13 +31,10 @@ class History:
         changes[:] = [entry for entry in changes if entry[0] >= now - keep]
         changes.append((now, abs(after - before)))
 
-    def replicas_at_start(self, current: int, period: int, now: int) -> int:
-        """Tell how many replicas there were when a period began that ends now."""
-        return current - _within(self.added, now - period) + _within(self.removed, now - period)
-
-
-def _within(changes: Iterable[tuple[int, int]], cutoff: int) -> int:
-    return sum(change for at, change in changes if at > cutoff)
+    @property
+    def changes(self) -> Changes:
+        """All changes; those that took something away are negative."""
+        return Changes((*self.added, *((at, -change) for at, change in self.removed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,56 +121,28 @@ def _limited(
 ) -> tuple[int, tuple[str, str]]:
     least, most = bounds
     if desired > current:
-        fastest = max(current, _fastest_up(behavior["scaleUp"], current, history, now))
+        fastest = _fastest(behavior["scaleUp"], current, history, now, up=True)
         ceiling, why = (fastest, _TOO_FAST_UP) if most > fastest else (most, _TOO_MANY)
         if desired > ceiling:
             return ceiling, why
     elif desired < current:
-        fastest = min(current, _fastest_down(behavior["scaleDown"], current, history, now))
+        fastest = _fastest(behavior["scaleDown"], current, history, now, up=False)
         floor, why = (fastest, _TOO_FAST_DOWN) if least < fastest else (least, _TOO_FEW)
         if desired < floor:
             return floor, why
     return desired, _IN_RANGE
 
 
-def _fastest_up(rules: Object, current: int, history: History, now: int) -> int:
-    def reach(policy: Object, start: int) -> int:
-        if policy["type"] == "Pods":
-            return start + int(policy["value"])
-        # Rounded up: else a small workload would never grow.
-        return ceil(Fraction(start * (100 + policy["value"]), 100))
-
-    return _reach(rules, current, history, now, reach, least_change=min, most_change=max, none=_LIMITLESS)
-
-
-def _fastest_down(rules: Object, current: int, history: History, now: int) -> int:
-    def reach(policy: Object, start: int) -> int:
-        if policy["type"] == "Pods":
-            return start - int(policy["value"])
-        return int(Fraction(start * (100 - policy["value"]), 100))
-
-    return _reach(rules, current, history, now, reach, least_change=max, most_change=min, none=-_LIMITLESS)
-
-
-def _reach(
-    rules: Object,
-    current: int,
-    history: History,
-    now: int,
-    reach: Callable[[Object, int], int],
-    *,
-    least_change: Callable[[Iterable[int]], int],
-    most_change: Callable[[Iterable[int]], int],
-    none: int,
-) -> int:
-    """Tell how far the policies of a direction go from where their periods began; `none` where they set no limit."""
-    select = rules.get("selectPolicy", "Max")
-    if select == "Disabled":
-        return current
-    limits = [
-        reach(policy, history.replicas_at_start(current, policy["periodSeconds"], now))
+def _fastest(rules: Object, current: int, history: History, now: int, *, up: bool) -> int:
+    """Tell how far the policies of a direction go from where their periods began."""
+    select = Select(rules.get("selectPolicy", "Max"))
+    policies = [
+        # Unlike ours, a percentage of none comes to none.
+        Policy(policy["value"], policy["periodSeconds"], percent=policy["type"] != "Pods", least=0)
         for policy in rules.get("policies") or ()
     ]
-    if not limits:
-        return none if select == "Min" else -none
-    return least_change(limits) if select == "Min" else most_change(limits)
+    limit = farthest(policies, select, history.changes, current, now, up=up)
+    if limit is not None:
+        return limit
+    # Without policies, which the API does not allow, the one that allows most is none at all.
+    return current if select is Select.MAX else MOST if up else -MOST

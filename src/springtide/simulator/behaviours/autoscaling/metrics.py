@@ -7,11 +7,14 @@ core, 1,000 is one message in a queue or one byte.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from springtide.quantity import Quantity
+
+Selects: TypeAlias = Callable[[Mapping[str, str]], bool]
+"""Tells by the labels of a series whether it is meant."""
 
 
 class Metrics(Protocol):
@@ -25,8 +28,8 @@ class Metrics(Protocol):
         """Read a metric of one object."""
         ...
 
-    def external(self, metric: str, namespace: str, now: int) -> int | None:
-        """Read a metric that belongs to no object: the sum of its series."""
+    def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:
+        """Read a metric that belongs to no object: the sum of its series that are meant."""
         ...
 
 
@@ -41,7 +44,7 @@ class NoMetrics:
         """Read nothing."""
         return None
 
-    def external(self, metric: str, namespace: str, now: int) -> int | None:  # noqa: ARG002
+    def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:  # noqa: ARG002
         """Read nothing."""
         return None
 
@@ -95,8 +98,8 @@ class Scripted:
         """Read the script of an object."""
         return _read(self.objects, namespace, f"{kind}/{name}/{metric}", now)
 
-    def external(self, metric: str, namespace: str, now: int) -> int | None:
-        """Read the script of a metric."""
+    def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:  # noqa: ARG002
+        """Read the script of a metric, which has one series, without labels, whatever is meant."""
         return _read(self.externals, namespace, metric, now)
 
 

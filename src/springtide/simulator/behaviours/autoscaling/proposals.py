@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from springtide import scaling
 from springtide.cluster.resources import Object
 from springtide.quantity import Quantity
+from springtide.scaling import MOST, per_replica
+from springtide.simulator.api.selectors import LabelSelector, selector_of
 from springtide.simulator.behaviours.autoscaling.metrics import Metrics
 from springtide.simulator.behaviours.autoscaling.readiness import Grouped, group
 from springtide.simulator.behaviours.pods import is_ready, phase
 
 _UNREADY = "did not receive metrics for targeted pods (pods might be unready)"
-_MOST = 2**31 - 1
+_EVERYTHING = LabelSelector()
 
 
 class Unmeasurable(Exception):
@@ -29,15 +32,11 @@ class Unmeasurable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a ratio may be from 1 before anything is done about it."""
+class Tolerance(scaling.Tolerance):
+    """How far a ratio may be from 1 before anything is done about it: a tenth, where nobody says otherwise."""
 
     down: Fraction = Fraction(1, 10)
     up: Fraction = Fraction(1, 10)
-
-    def holds(self, ratio: Fraction) -> bool:
-        """Tell whether a ratio is close enough."""
-        return 1 - self.down <= ratio <= 1 + self.up
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +214,9 @@ def _object(source: Object, workload: Workload, metrics: Metrics, tolerance: Tol
 
 def _external(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
     name, reason = source["metric"]["name"], "FailedGetExternalMetric"
-    value = metrics.external(name, workload.namespace, now)
+    selector = source["metric"].get("selector")
+    selects = (selector_of(selector) if selector is not None else _EVERYTHING).matches
+    value = metrics.external(name, workload.namespace, selects, now)
     if value is None:
         message = f"unable to get external metric {workload.namespace}/{name}"
         raise Unmeasurable(reason, f"{message}: no metrics returned from external metrics API")
@@ -229,9 +230,9 @@ def _by_total(value: int, target: Object, workload: Workload, tolerance: Toleran
     if target.get("averageValue") is not None:
         goal = _goal(target, "averageValue", reason)
         present = workload.present
-        close = present > 0 and tolerance.holds(Fraction(value, goal * present))
         average = ceil(Fraction(value, present)) if present else value
-        return (present if close else min(_MOST, ceil(Fraction(value, goal)))), {"averageValue": _amount("", average)}
+        replicas = per_replica(Fraction(value, goal), present=present, tolerance=tolerance)
+        return replicas, {"averageValue": _amount("", average)}
     ratio = Fraction(value, _goal(target, "value", reason))
     current = {"value": _amount("", value)}
     if not workload.replicas:
@@ -241,7 +242,7 @@ def _by_total(value: int, target: Object, workload: Workload, tolerance: Toleran
     if not workload.pods:
         raise Unmeasurable(reason, "no pods returned by selector while calculating replica count")
     ready = sum(phase(pod) == "Running" and is_ready(pod) for pod in workload.pods)
-    return min(_MOST, ceil(ratio * ready)), current
+    return min(MOST, ceil(ratio * ready)), current
 
 
 def _goal(target: Object, field: str, reason: str) -> int:

@@ -1,0 +1,128 @@
+"""What a HorizontalAutoscaler decides: a pure function of its spec, the scale, the readings, the past and the present.
+
+A metric that cannot be read might ask for anything. So nothing is taken away as long as one is missing, and what is
+added is what is certain without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, PrometheusMetricSource, ScalingRules
+from springtide.cluster.conditions import Condition, Truth
+from springtide.cluster.resources import Object
+from springtide.controllers.horizontal_autoscaler import wording
+from springtide.controllers.horizontal_autoscaler.recommending import (
+    Missing,
+    Recommendation,
+    Scale,
+    recommend,
+    status_of,
+)
+from springtide.scaling import (
+    DOWN_WINDOW,
+    UP_WINDOW,
+    Behaviour,
+    Bounds,
+    History,
+    Policy,
+    Rules,
+    Select,
+    Tolerance,
+    agreed,
+    certain,
+    move,
+)
+
+EXACT = Tolerance()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How many replicas there should be now, and why."""
+
+    replicas: int
+    because: str
+    conditions: tuple[Condition, ...]
+    """Active, AbleToScale and ScalingUnbounded."""
+    metrics: tuple[Object, ...]
+    """The entries of `currentMetrics`."""
+    history: History
+    """The past with this decision in it; a change of the scale must be added when it is made."""
+    wake_at: int | None = None
+    """The instant at which what is held back now may be done, if nothing else changes."""
+
+
+def decide(
+    spec: HorizontalAutoscalerSpec,
+    scale: Scale,
+    readings: Sequence[Fraction | Missing],
+    history: History,
+    now: int,
+    *,
+    tolerance: Tolerance = EXACT,
+) -> Decision:
+    """Decide how many replicas there should be; the readings are those of the metrics, in their order."""
+    sources = sources_of(spec)
+    metrics = tuple(status_of(source, reading, scale) for source, reading in zip(sources, readings, strict=True))
+    if not sources:
+        conditions = (wording.no_metrics(), wording.able(), wording.unbounded(spec))
+        return Decision(scale.asked, "there are no metrics", conditions, metrics, history)
+    known = [
+        recommend(source, reading, scale, tolerance)
+        for source, reading in zip(sources, readings, strict=True)
+        if isinstance(reading, Fraction)
+    ]
+    missing = [reading for reading in readings if isinstance(reading, Missing)]
+    behaviour = behaviour_of(spec)
+    numbers = [one.replicas for one in known]
+    bounds = Bounds(spec.min_replicas, spec.max_replicas)
+    if missing:
+        wanted = certain(numbers, scale.asked, up=behaviour.up.select)
+        bounds = Bounds(bounds.least, max(bounds.most, scale.asked))
+    else:
+        up, down = behaviour.up.select, behaviour.down.select
+        agreement = agreed(numbers, scale.asked, up=up, down=down, overruled=history.overruled)
+        wanted, history = agreement.replicas, replace(history, overruled=agreement.overruled)
+    moved = move(scale.asked, wanted, behaviour, bounds, history, now)
+    active = wording.active(known) if not missing else wording.inactive(missing, known)
+    conditions = (active, wording.able(moved, behaviour), wording.unbounded(spec, wanted, moved))
+    because = _because(known, missing, wanted, conditions)
+    return Decision(moved.replicas, because, conditions, metrics, moved.history, moved.again)
+
+
+def sources_of(spec: HorizontalAutoscalerSpec) -> tuple[PrometheusMetricSource, ...]:
+    """List the queries of an autoscaler; one without a query is not sound."""
+    return tuple(metric.prometheus for metric in spec.metrics or () if metric.prometheus is not None)
+
+
+def behaviour_of(spec: HorizontalAutoscalerSpec) -> Behaviour:
+    """Read how replicas may change, with what holds where nothing is written."""
+    written = spec.behavior
+    return Behaviour(
+        up=_rules(written.scale_up if written is not None else None, UP_WINDOW),
+        down=_rules(written.scale_down if written is not None else None, DOWN_WINDOW),
+    )
+
+
+def _rules(written: ScalingRules | None, window: int) -> Rules:
+    if written is None:
+        return Rules(window)
+    given = written.stabilization_window_seconds
+    return Rules(
+        window if given is None else given,
+        Select(written.select_policy or Select.MAX),
+        tuple(Policy(one.value, one.period_seconds, one.type == "Percent") for one in written.policies or ()),
+    )
+
+
+def _because(
+    known: Sequence[Recommendation], missing: Sequence[Missing], wanted: int, conditions: Sequence[Condition]
+) -> str:
+    """Give the metric that decided, and what kept its word from being followed."""
+    decisive = next((one.words for one in known if one.replicas == wanted), "")
+    limits = [one.message for one in conditions[1:] if one.status is Truth.FALSE]
+    words = [decisive] if decisive else [one.message for one in missing] or [wording.disagreeing(known)]
+    return "; ".join([*words, *limits])

@@ -1,0 +1,87 @@
+"""What one metric of a HorizontalAutoscaler asks for, and what its status and people are told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from springtide.apis.scheduled.autoscaler import MetricTarget, PrometheusMetricSource
+from springtide.cluster.resources import Object
+from springtide.quantity import Quantity
+from springtide.scaling import MOST, Tolerance, in_proportion, per_replica
+
+_NANO = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale of a target, as it was read."""
+
+    asked: int
+    """How many replicas there should be."""
+    present: int
+    """How many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A metric that could not be read."""
+
+    reason: str
+    """Why, in one CamelCase word."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What a metric asks for."""
+
+    replicas: int
+    words: str
+
+
+def recommend(source: PrometheusMetricSource, value: Fraction, scale: Scale, tolerance: Tolerance) -> Recommendation:
+    """Turn the value of a metric into a number of replicas, by the type of its target."""
+    target = target_of(source.target)
+    match source.target.type:
+        case "AverageValue":
+            replicas = per_replica(value / target, present=scale.present, tolerance=tolerance)
+            words = f"is {_shown(value)}, at {_shown(target)} for each replica"
+        case "Utilization":
+            ratio = value * 100 / target
+            replicas = in_proportion(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
+            words = f"is {_shown(value * 100)} % with {_count(scale.present)}, and shall be {_shown(target)} %"
+        case _:
+            ratio = value / target
+            replicas = in_proportion(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
+            words = f"is {_shown(value)} with {_count(scale.present)}, and shall be {_shown(target)}"
+    return Recommendation(replicas, f"`{source.query}` {words}: {_count(replicas)}")
+
+
+def target_of(target: MetricTarget) -> Fraction:
+    """Give what a metric shall be: `value` goes with every type, else the type has a field of its own."""
+    own = target.average_utilization if target.type == "Utilization" else target.average_value
+    written = target.value if target.value is not None else own
+    assert written is not None  # noqa: S101 - an object without it is not sound
+    return Fraction(Quantity.parse(written).nano, _NANO)
+
+
+def status_of(source: PrometheusMetricSource, reading: Fraction | Missing, scale: Scale) -> Object:
+    """Write the entry of a metric in `currentMetrics`; one that could not be read has no value."""
+    current: Object = {}
+    if isinstance(reading, Fraction):
+        current["value"] = _shown(reading)
+        if source.target.type == "AverageValue" and scale.present:
+            current["averageValue"] = _shown(reading / scale.present)
+        if source.target.type == "Utilization":
+            current["averageUtilization"] = max(-MOST, min(MOST, round(reading * 100)))
+    return {"prometheus": {"query": source.query, "current": current}}
+
+
+def _shown(value: Fraction) -> str:
+    """Write a value as a quantity, to the nearest thousandth: finer changes are no news."""
+    return str(Quantity(round(value * 1000) * 10**6))
+
+
+def _count(replicas: int) -> str:
+    return f"{replicas} replica" if replicas == 1 else f"{replicas} replicas"

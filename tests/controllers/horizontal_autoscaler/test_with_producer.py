@@ -1,0 +1,95 @@
+"""From a schedule to pods: MetricsProducer, series, query, HorizontalAutoscaler, Deployment, with the real parts."""
+
+from __future__ import annotations
+
+import pytest
+from tests.apis.scheduled.objects import DAYTIME, NIGHT, WEEKEND
+from tests.controllers.horizontal_autoscaler.stage import autoscaler, conditions, deployment, metric, node, scaled
+
+from springtide.cluster.resources import Object
+from springtide.cluster.services import Services
+from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
+from springtide.controllers.metrics_producer import MetricsProducerController
+from springtide.controllers.trust import Trust
+from springtide.metrics.reading.combined import Reading
+from springtide.metrics.series import SeriesBook
+from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
+from springtide.simulator.processes import Incarnation
+from springtide.simulator.scenario import Scenario, crash, delete
+
+QUERY = 'karpenter_scheduled_capacity{name="scheduling"}'
+PRODUCER: Object = {
+    "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+    "kind": "MetricsProducer",
+    "metadata": {"name": "scheduling", "namespace": "shop"},
+    "spec": {
+        "schedule": {
+            "timezone": "America/Los_Angeles",
+            "defaultReplicas": 2,
+            "behaviors": [WEEKEND, DAYTIME, NIGHT],
+        }
+    },
+}
+
+
+def _services(incarnation: Incarnation) -> Services:
+    book = SeriesBook()
+    return Services(book, Reading(book), Trust(everything=True))
+
+
+def _shop(start: str, replicas: int, query: str = QUERY) -> Scenario:
+    return (
+        Scenario("a shop with opening hours", start=start)
+        .given(node(), deployment(replicas), PRODUCER, autoscaler(metric(query), least=1, most=10))
+        .behaving(*NODES, *SCHEDULING, *WORKLOADS)
+        .running(MetricsProducerController, HorizontalAutoscalerController, services=_services)
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "replicas", "expected"),
+    [
+        # 08:30 on a Monday in Los Angeles; the day begins at nine, and what it needs is there at once.
+        pytest.param("2026-06-08T15:30:00Z", 1, [(1800, 3)], id="the-day-begins"),
+        # 16:30 on a Friday; the weekend begins at five, and five minutes later pods go.
+        pytest.param("2026-06-05T23:30:00Z", 3, [(2100, 1)], id="the-weekend-begins"),
+        # 16:30 on a Monday; the night begins at five.
+        pytest.param("2026-06-08T23:30:00Z", 3, [(2100, 2)], id="the-night-begins"),
+    ],
+)
+def test_the_pods_follow_the_schedule(start: str, replicas: int, expected: list[tuple[int, int]]) -> None:
+    outcome = _shop(start, replicas).run("1h")
+
+    assert scaled(outcome) == expected
+    size = expected[-1][1]
+    running = [pod for pod in outcome.objects("Pod") if pod["status"].get("phase") == "Running"]
+    assert len([pod for pod in running if pod["metadata"]["namespace"] == "shop"]) == size
+    status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
+    assert (status["currentReplicas"], status["desiredReplicas"]) == (size, size)
+    assert conditions(outcome)["Ready"]["status"] == "True"
+
+
+def test_a_controller_that_was_away_at_the_boundary_catches_up() -> None:
+    outcome = _shop("2026-06-08T15:30:00Z", 1).at("29m", crash("springtide-0", downtime=300)).run("1h")
+
+    assert scaled(outcome) == [(1740 + 300, 3)]
+
+
+def test_a_producer_that_goes_leaves_the_replicas_as_they_are() -> None:
+    """Its series goes with it, and nothing is taken away while it is missing."""
+    story = _shop("2026-06-08T16:30:00Z", 3).at("5m", delete("MetricsProducer", "scheduling", namespace="shop"))
+    outcome = story.run("1h")
+
+    assert scaled(outcome) == []
+    active = conditions(outcome)["Active"]
+    assert (active["status"], active["reason"]) == ("False", "NoSample")
+
+
+def test_the_query_of_the_design_is_told_its_legal_form() -> None:
+    """`max` of two arguments reads like arithmetic, and is not PromQL."""
+    query = 'max(karpenter_queue_length{name="jobs"},karpenter_scheduled_capacity{name="scheduling"})'
+    outcome = _shop("2026-06-08T16:30:00Z", 3, query).run("1m")
+
+    active = conditions(outcome)["Active"]
+    assert (active["status"], active["reason"]) == ("False", "NotPromQL")
+    assert 'max(karpenter_queue_length{name="jobs"} or karpenter_scheduled_capacity' in active["message"]
