@@ -209,6 +209,24 @@ class Client:
         }
         await self._create_below("bind", origin.key, "binding", body, because)
 
+    def holds_back(self, what: str, *, because: str) -> bool:
+        """Tell whether a write is left undone because we only observe; then it is logged and counted.
+
+        Whoever writes to somebody else than the cluster asks this first, and then `permit`.
+        """
+        if self.mode is not Mode.OBSERVE:
+            return False
+        self.traffic.held_back += 1
+        self._log.info("would %s: %s", what, because)
+        return True
+
+    def permit(self) -> None:
+        """Let a write to somebody else than the cluster pass, immediately before it leaves; raises `NotSent`.
+
+        Safe to be called from any thread.
+        """
+        self._permit()
+
     def _demand(self, origin: Origin, *, exact: bool) -> Precondition:
         """Demand the object that was read; what was "created" while observing has no identity, and needs none."""
         return UNCONDITIONAL if self.mode is Mode.OBSERVE else origin.precondition(exact=exact)
@@ -232,9 +250,7 @@ class Client:
         send: Callable[[Write], Awaitable[Object]],
     ) -> Object:
         """Let one write pass, or hold it back, and remember what it did; an empty answer tells no version."""
-        if self.mode is Mode.OBSERVE:
-            self.traffic.held_back += 1
-            self._log.info("would %s %s %s: %s", verb, resource.kind, key, because)
+        if self.holds_back(f"{verb} {resource.kind} {key}", because=because):
             return sent
         try:
             answer = await send(Write(self.manager, because, permit=self._permit))

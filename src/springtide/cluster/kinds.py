@@ -112,6 +112,8 @@ class Kinds:
 
 def declared_part(schema: Mapping[str, Any], value: Any) -> Any:
     """Leave out of a value what a structural schema has no place for."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, Mapping):
         properties = schema.get("properties")
         if properties is None or schema.get("x-kubernetes-preserve-unknown-fields"):

@@ -36,7 +36,14 @@ class GroupState:
 
 
 class NodeGroup(ABC):
-    """One group of nodes."""
+    """One group of nodes.
+
+    Groups of the cluster itself may also raise a `ClusterError` that is worth another try: it is no answer of a
+    provider, and whoever runs controllers tries those again anyway. What the client holds back raises `NotSent`.
+    """
+
+    selector: str = ""
+    """The labels of the group's nodes in the cluster; empty where they have none in common."""
 
     @abstractmethod
     async def observe(self) -> GroupState:
@@ -46,7 +53,8 @@ class NodeGroup(ABC):
     async def resize(self, replicas: int, *, because: str) -> None:
         """Ask for a number of nodes; returns when the provider has taken the order. Raises `ProviderError`.
 
-        Asking for what is already wanted changes nothing.
+        Asking for what is already wanted changes nothing. A call that failed, or of which nobody knows the outcome, is
+        made again as it is: it never leads to more nodes than it says.
         """
 
 

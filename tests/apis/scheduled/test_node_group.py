@@ -31,6 +31,13 @@ def group(type_: str, id_: str, **more: Any) -> dict[str, Any]:
         pytest.param(ASG.removesuffix("asg-name"), None, id="arn-with-empty-name"),
         pytest.param(EKS, None, id="arn-of-another-service"),
         pytest.param("arn:aws", None, id="arn-cut-short"),
+        pytest.param(f"{ASG}:autoScalingGroupName/other", None, id="arn-with-two-names"),
+        pytest.param(ASG.replace(":uuid:", ":a:b:"), None, id="arn-with-a-part-too-many"),
+        pytest.param("a:b", None, id="name-with-a-colon"),
+        pytest.param("a b", None, id="name-with-a-space"),
+        pytest.param("Team_A/web.1", "Team_A/web.1", id="name-with-other-marks"),
+        pytest.param("a" * 255, "a" * 255, id="longest-name"),
+        pytest.param("a" * 256, None, id="name-too-long"),
     ],
 )
 def test_name_of_an_auto_scaling_group(id_: str, name: str | None) -> None:
@@ -51,6 +58,9 @@ def test_name_of_an_auto_scaling_group(id_: str, name: str | None) -> None:
         pytest.param(group("ClusterAPI", "a/b/c"), ["error spec.id"], id="cluster-api-too-long"),
         pytest.param(group("Simulated", "workers"), [], id="simulated"),
         pytest.param(group("Simulated", "a/b"), ["error spec.id"], id="simulated-path"),
+        pytest.param(group("Simulated", "Workers"), ["error spec.id"], id="simulated-upper-case"),
+        pytest.param(group("Simulated", "a" * 52), [], id="simulated-longest"),
+        pytest.param(group("Simulated", "a" * 53), ["error spec.id"], id="simulated-too-long"),
         pytest.param(group("GKE", "a"), ["error spec.type"], id="unknown-type"),
         pytest.param(group("Simulated", ""), ["error spec.id"], id="empty"),
         pytest.param(group("Simulated", "a", replicas=-1), ["error spec.replicas"], id="negative"),

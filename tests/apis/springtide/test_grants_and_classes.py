@@ -47,9 +47,11 @@ def manifest(kind: str, **spec: Any) -> dict[str, Any]:
         pytest.param({"namespaces": ["a"], "urls": ["https:///metrics"]}, ["error spec.urls[0]"], id="no-host"),
         pytest.param({"namespaces": ["a"], "urls": ["https://[::1/"]}, ["error spec.urls[0]"], id="broken-address"),
         pytest.param({"namespaces": ["a"], "urls": ["https://*.example.com/"]}, ["error spec.urls[0]"], id="wildcard"),
-        pytest.param(
-            {"namespaces": ["a"], "urls": ["https://prom.example.com"]}, ["warning spec.urls[0]"], id="open-ended-host"
-        ),
+        pytest.param({"namespaces": ["a"], "urls": ["https://prom.example.com"]}, [], id="whole-origin"),
+        pytest.param({"namespaces": ["a"], "urls": ["https://h/#x"]}, ["error spec.urls[0]"], id="fragment"),
+        pytest.param({"namespaces": ["a"], "urls": ["https://u:p@h/"]}, ["error spec.urls[0]"], id="password"),
+        pytest.param({"namespaces": ["a"], "urls": ["https://h/a/../b"]}, ["error spec.urls[0]"], id="way-round"),
+        pytest.param({"namespaces": ["a"], "urls": ["https://bücher.example/"]}, ["error spec.urls[0]"], id="umlaut"),
         pytest.param({"namespaces": ["a"], "urls": ["http://[::1]:9090/"]}, [], id="address-of-a-machine"),
     ],
 )
@@ -86,3 +88,11 @@ def test_there_is_nothing_to_repair() -> None:
     value = manifest("Grant", namespaces=["a"])
 
     assert value == fixes(value).value
+
+
+def test_a_password_is_not_repeated() -> None:
+    """Messages go into logs and conditions."""
+    (found,) = judge(manifest("Grant", namespaces=["a"], urls=["https://user:secret@prom.example.com/"]))
+
+    assert "secret" not in found.message + found.hint
+    assert "prom.example.com" in found.message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -10,11 +9,7 @@ from springtide.apis.fields import Context, Count, NonEmpty, View, doc, stock
 from springtide.apis.meta.types import Object
 from springtide.apis.problems import Problem, error
 from springtide.apis.scheduled.conditions import LivingConditions
-
-_GROUP_MARK = "autoScalingGroupName/"
-_ARN = re.compile(r"arn:[a-z0-9-]+:(?P<service>[a-z0-9-]+):(?P<region>[a-z0-9-]*):(?P<account>[0-9]*):(?P<rest>.+)")
-_EKS_NODE_GROUP = re.compile(r"nodegroup/[^/]+/[^/]+(/[^/]+)?")
-_NAMESPACED = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+from springtide.apis.scheduled.node_group_ids import read_auto_scaling_group, read_group_id
 
 
 class ScalableNodeGroupSpec(View, kw_only=True):
@@ -38,19 +33,8 @@ class ScalableNodeGroupSpec(View, kw_only=True):
 
     def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
         """Find ids that do not identify a group of their type."""
-        match self.type:
-            case "AWSEC2AutoScalingGroup":
-                yield from _auto_scaling_group_problems(self.id)
-            case "AWSEKSNodeGroup":
-                yield from _eks_problems(self.id)
-            case "ClusterAPI" if not _NAMESPACED.fullmatch(self.id):
-                yield error(
-                    ("id",),
-                    f'"{self.id}" is not NAMESPACE/NAME of a MachineDeployment',
-                    f"write `default/{self.id}` if it is in the namespace default" if "/" not in self.id else "",
-                )
-            case "Simulated" if "/" in self.id or ":" in self.id:
-                yield error(("id",), f'"{self.id}" is not the name of a simulated group', "write a plain name")
+        if read_group_id(self.type, self.id) is None:
+            yield _unknown_id(self.type, self.id)
 
 
 class ScalableNodeGroupStatus(View, kw_only=True):
@@ -70,29 +54,23 @@ class ScalableNodeGroup(Object, kw_only=True):
 
 def auto_scaling_group_name(id_: str) -> str | None:
     """Give the name of an EC2 Auto Scaling group that is written as name or as ARN; None if it is neither."""
-    if not id_.startswith("arn:"):
-        return id_ or None
-    arn = _ARN.fullmatch(id_)
-    if arn is None or arn["service"] != "autoscaling":
-        return None
-    _, mark, name = arn["rest"].partition(_GROUP_MARK)
-    return name or None if mark else None
+    found = read_auto_scaling_group(id_)
+    return None if found is None else found.name
 
 
-def _auto_scaling_group_problems(id_: str) -> Iterator[Problem]:
-    if auto_scaling_group_name(id_) is None:
-        yield error(
-            ("id",),
-            f'"{id_}" is not the ARN of an Auto Scaling group',
-            f"write the group's name, or its ARN, which ends in `{_GROUP_MARK}NAME`",
-        )
-
-
-def _eks_problems(id_: str) -> Iterator[Problem]:
-    arn = _ARN.fullmatch(id_)
-    if arn is None or arn["service"] != "eks" or not _EKS_NODE_GROUP.fullmatch(arn["rest"]):
-        yield error(
-            ("id",),
-            f'"{id_}" is not the ARN of an EKS node group',
-            "write arn:aws:eks:REGION:ACCOUNT:nodegroup/CLUSTER/NAME/UUID",
-        )
+def _unknown_id(type_: str, id_: str) -> Problem:
+    """Say what an id should look like."""
+    match type_:
+        case "AWSEC2AutoScalingGroup":
+            what = "the name or ARN of an Auto Scaling group"
+            hint = "write the group's name, or its ARN, which ends in `autoScalingGroupName/NAME`"
+        case "AWSEKSNodeGroup":
+            what = "the ARN of an EKS node group"
+            hint = "write arn:aws:eks:REGION:ACCOUNT:nodegroup/CLUSTER/NAME/UUID"
+        case "ClusterAPI":
+            what = "NAMESPACE/NAME of a MachineDeployment"
+            hint = f"write `default/{id_}` if it is in the namespace default" if "/" not in id_ else ""
+        case _:
+            what = "the name of a simulated group"
+            hint = "write a plain name of at most 52 lower-case letters, digits and dashes"
+    return error(("id",), f'"{id_}" is not {what}', hint)

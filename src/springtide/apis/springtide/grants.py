@@ -1,21 +1,16 @@
 """What grants allow: whether objects of a namespace may reach something through our credentials.
 
 What no grant allows is refused. Ids match by globs, as a whole. Addresses match by how they begin, but only within one
-origin: scheme, host and port must be the same, and the path must be a part of the granted one and stay there.
+origin: scheme, host and port must be the same, and the path must begin as the granted one and stay there.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import Enum
-from functools import lru_cache
-from posixpath import normpath
-from urllib.parse import unquote, urlsplit
 
+from springtide.apis.springtide.addresses import read_address
 from springtide.apis.springtide.types import GrantSpec
-
-_PORTS = {"http": 80, "https": 443}
 
 
 class Reach(Enum):
@@ -50,44 +45,44 @@ def refusal(namespace: str, reach: Reach, target: str) -> str:
 
 
 def _allows(grant: GrantSpec, namespace: str, reach: Reach, target: str) -> bool:
-    if not any(_glob(pattern).fullmatch(namespace) for pattern in grant.namespaces):
+    if not any(matches(pattern, namespace) for pattern in grant.namespaces):
         return False
     match reach:
         case Reach.NODE_GROUP:
-            return any(_glob(pattern).fullmatch(target) for pattern in grant.node_groups or ())
+            return any(matches(pattern, target) for pattern in grant.node_groups or ())
         case Reach.QUEUE:
-            return any(_glob(pattern).fullmatch(target) for pattern in grant.queues or ())
+            return any(matches(pattern, target) for pattern in grant.queues or ())
         case Reach.URL:
-            return any(_within(target, prefix) for prefix in grant.urls or ())
+            return any(within(target, prefix) for prefix in grant.urls or ())
 
 
-@lru_cache(maxsize=4096)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Compile a glob in which only `*` and `?` mean something else than themselves."""
-    parts = (".*" if letter == "*" else "." if letter == "?" else re.escape(letter) for letter in pattern)
-    return re.compile("".join(parts), re.DOTALL)
+def matches(pattern: str, text: str) -> bool:
+    """Tell whether a glob matches a text as a whole; only `*` and `?` mean something else than themselves.
+
+    It takes no longer than the product of the lengths, whatever is written: of several `*`, only the last one that was
+    passed is ever tried again.
+    """
+    at = star = retry = 0
+    has_star = False
+    position = 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            has_star, star, retry = True, at, position
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", text[position]):
+            at += 1
+            position += 1
+        elif has_star:
+            retry += 1
+            at, position = star + 1, retry
+        else:
+            return False
+    return not pattern[at:].strip("*")
 
 
-def _within(url: str, prefix: str) -> bool:
-    try:
-        asked, granted = urlsplit(url), urlsplit(prefix)
-        same = (
-            asked.scheme in _PORTS
-            and asked.scheme == granted.scheme
-            and asked.hostname == granted.hostname
-            and (asked.port or _PORTS[asked.scheme]) == (granted.port or _PORTS[asked.scheme])
-            and asked.username is None
-            and asked.password is None
-        )
-    except ValueError:
+def within(url: str, prefix: str) -> bool:
+    """Tell whether an address lies within a granted one; what can be read in two ways does not."""
+    asked, granted = read_address(url), read_address(prefix)
+    if asked is None or granted is None or granted.query:
         return False
-    path = unquote(asked.path) or "/"
-    if not same or "\\" in url or path != _tidy(path):
-        # What needs tidying could mean one thing here and another where it arrives.
-        return False
-    return path.startswith(granted.path or "/") and (not granted.query or asked.query.startswith(granted.query))
-
-
-def _tidy(path: str) -> str:
-    tidied = normpath(path)
-    return tidied + "/" if path.endswith("/") and tidied != "/" else tidied
+    return asked.origin == granted.origin and asked.path.startswith(granted.path)

@@ -13,6 +13,7 @@ from springtide.almanac import CalendarError, public_holidays
 from springtide.apis.fields import Context, NonEmpty, Rule, View, Zone, as_set, doc, schema, text_format
 from springtide.apis.meta.types import Conditions, Object
 from springtide.apis.problems import Problem, error, warning
+from springtide.apis.springtide.addresses import read_address
 
 # The API server wants to know how long the texts are that a rule compares; our own checks have better words for it.
 Date = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), schema(maxLength=10), text_format("date")]
@@ -120,11 +121,14 @@ class GrantSpec(View, kw_only=True):
     queues: Annotated[Globs | None, doc("Queues whose length may be read, by their ids; with `*` and `?`.")] = None
     urls: Annotated[
         Annotated[tuple[NonEmpty, ...], Meta(max_length=256), as_set] | None,
-        doc("Addresses that may be read: every one that begins with one of these."),
+        doc(
+            "Addresses that may be read: every one that begins with one of these, at the same scheme, host and port."
+            " End it with a slash to name a folder."
+        ),
     ] = None
 
     def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
-        """Find grants of nothing, of everything, and addresses that match more than they say."""
+        """Find grants of nothing, of everything, and addresses that match nothing."""
         if not (self.node_groups or self.queues or self.urls):
             yield warning((), "the grant allows nothing", "add `nodeGroups`, `queues` or `urls`")
         for position, url in enumerate(self.urls or ()):
@@ -177,6 +181,7 @@ class NodeClass(Object, kw_only=True):
 
 
 def _url_problems(url: str) -> Iterator[Problem]:
+    """Find addresses that no address lies within."""
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -185,10 +190,22 @@ def _url_problems(url: str) -> Iterator[Problem]:
         return
     if parts.scheme not in ("http", "https") or not host:
         yield error((), f'"{url}" must begin with http:// or https:// and a host', "write https://prom.example.com/")
-    elif "*" in url or "?" in url:
+    elif "*" in url or "?" in url or "#" in url:
         yield error(
-            (), f'"{url}": an address matches by how it begins, wildcards mean nothing', "cut it before the wildcard"
+            (),
+            f'"{url}": an address matches by how it begins, `*`, `?` and `#` mean nothing',
+            "cut it before the first of them",
         )
-    elif not parts.path:
-        hint = f"write {url}/"
-        yield warning((), f'"{url}" also matches hosts that begin the same, such as {host}.example.org', hint)
+    elif "@" in parts.netloc:
+        yield error(
+            (), f'"{_without_user(url)}": an address with a user or a password matches nothing', "leave them out"
+        )
+    elif read_address(url) is None:
+        hint = "write it as it is sent: plain letters, and no `..`, `//`, `\\`, `%2F` or `%2E`"
+        yield error((), f'"{url}" can be read in more than one way, and matches nothing', hint)
+
+
+def _without_user(url: str) -> str:
+    """Keep what may be a password out of messages."""
+    scheme, mark, rest = url.partition("//")
+    return f"{scheme}{mark}…@{rest.rpartition('@')[2]}"

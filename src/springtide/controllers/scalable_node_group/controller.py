@@ -1,0 +1,175 @@
+"""The ScalableNodeGroup controller: asks providers for nodes, and shows what has become of it.
+
+What it knows of a provider it learns by asking, every minute, and more often while something is under way. A change of
+the object, of grants or of a rival is looked at at once; its own writes are not, so that no provider is asked for
+nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from springtide.apis.scheduled.node_group import ScalableNodeGroup, ScalableNodeGroupSpec
+from springtide.apis.springtide.grants import Reach
+from springtide.cluster import kinds
+from springtide.cluster.conditions import Truth
+from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch, to_nobody
+from springtide.cluster.events import normal, warning
+from springtide.cluster.kinds import DEFINITIONS, Kinds
+from springtide.cluster.modes import Mode
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.store import Delta
+from springtide.cluster.tools import Tools
+from springtide.controllers import trust
+from springtide.controllers.judged import Judged, judged
+from springtide.controllers.scalable_node_group.decision import Report, Standing, failed, not_asked, observed, order
+from springtide.controllers.scalable_node_group.rivals import BY_PLACE, others, places, ruler
+from springtide.controllers.trust import ALL_GRANTS, forbidden
+from springtide.providers import GroupState, NodeGroup, ProviderError, Providers, cluster_api
+from springtide.providers.aws import eks
+from springtide.providers.wording import nodes
+
+SCALABLE_NODE_GROUPS = Resource("autoscaling.karpenter.sh", "v1alpha1", "scalablenodegroups", "ScalableNodeGroup")
+
+_GROUPS = Cached(Selection(SCALABLE_NODE_GROUPS), indexes={BY_PLACE: places})
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """When the provider of an object was last asked, on what standing, and how that went."""
+
+    standing: Standing
+    rests_until: float
+    """By the monotonic clock; before it, only another standing is a reason to ask again."""
+    failures: int
+
+
+class ScalableNodeGroupController(Controller):
+    """Keeps groups of nodes as large as their objects say."""
+
+    name = "scalable-node-group"
+    watches = (Watch(_GROUPS), Watch(ALL_GRANTS, to_nobody, optional=True), Watch(DEFINITIONS, to_nobody))
+    permissions = (
+        Permission(SCALABLE_NODE_GROUPS, ("get", "list", "watch")),
+        Permission(SCALABLE_NODE_GROUPS, ("patch",), subresource="status"),
+        *trust.PERMISSIONS,
+        *kinds.PERMISSIONS,
+        *cluster_api.PERMISSIONS,
+        *eks.PERMISSIONS,
+    )
+    workers = 8
+    """Providers take their time."""
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._providers = tools.services.get(Providers)
+        self._visits: dict[Key, _Visit] = {}
+        tools.follow(_GROUPS, self._wake_rivals)
+        tools.follow(ALL_GRANTS, self._wake_everybody)
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:
+        """Look at the group of one object, ask for more or fewer nodes where that is its wish, and show it."""
+        item = self.tools.store(_GROUPS).get(key)
+        if item is None or item["metadata"].get("deletionTimestamp"):
+            self._visits.pop(key, None)
+            return None
+        standing = self._standing(item, now)
+        before = self._visits.get(key)
+        present = self.tools.clock.monotonic()
+        if before is not None and before.standing == standing and present < before.rests_until:
+            return Again(after=before.rests_until - present)
+        failures = before.failures if before is not None and before.standing == standing else 0
+        report, selector, failures = await self._visit(item, standing, failures)
+        await self._show(item, report, selector, now)
+        if report.again is None:
+            self._visits.pop(key, None)
+            return None
+        # Only now: where the status could not be written, all is done again.
+        self._visits[key] = _Visit(standing, self.tools.clock.monotonic() + report.again, failures)
+        return Again(after=report.again)
+
+    def _standing(self, item: Object, now: int) -> Standing:
+        verdict = self._judged(item, now)
+        refusal = self._refusal(item, verdict.sound) if verdict.sound is not None else ""
+        may = verdict.sound is not None and not refusal
+        return Standing(
+            uid=item["metadata"]["uid"],
+            spec=verdict.sound.spec if verdict.sound is not None else None,
+            errors=verdict.words,
+            refusal=refusal,
+            ruler=ruler(item, self.tools.store(_GROUPS), lambda other: self._may_scale(other, now)) if may else None,
+        )
+
+    def _may_scale(self, item: Object, now: int) -> bool:
+        sound = self._judged(item, now).sound
+        going = bool(item["metadata"].get("deletionTimestamp"))
+        return sound is not None and not going and not self._refusal(item, sound)
+
+    def _judged(self, item: Object, now: int) -> Judged[ScalableNodeGroup]:
+        return judged(item, ScalableNodeGroup, now=now, default_zone=self.tools.default_zone)
+
+    def _refusal(self, item: Object, group: ScalableNodeGroup) -> str:
+        return forbidden(self.tools, item["metadata"]["namespace"], Reach.NODE_GROUP, group.spec.id) or ""
+
+    async def _visit(self, item: Object, standing: Standing, failures: int) -> tuple[Report, str | None, int]:
+        """Ask the provider what there is, and for what there should be; count the failures in a row."""
+        spec = standing.spec
+        if spec is None or not standing.may_ask:
+            return not_asked(standing), None, 0
+        selector: str | None = None
+        state: GroupState | None = None
+        try:
+            group = self._group(spec)
+            selector = group.selector or None
+            state = await group.observe()
+            ordered = order(standing, state)
+            if ordered is not None:
+                await self._order(group, item, state, ordered)
+        except ProviderError as failure:
+            return failed(standing, failure, state, failures + 1), selector, failures + 1
+        return observed(standing, state, ordered), selector, 0
+
+    def _group(self, spec: ScalableNodeGroupSpec) -> NodeGroup:
+        return self._providers.of(spec.type).group(spec.type, spec.id, self.tools.client)
+
+    async def _order(self, group: NodeGroup, item: Object, state: GroupState, ordered: int) -> None:
+        change = f"{nodes(ordered)} instead of {state.wanted}"
+        name = item["metadata"]["name"]
+        await group.resize(ordered, because=f"the ScalableNodeGroup {name} is to have {change}")
+        if self.tools.client.mode is Mode.OBSERVE:
+            notice = normal("WouldScale", f"would have asked the provider for {change}")
+        else:
+            notice = normal("Scaled", f"asked the provider for {change}")
+        self.tools.events.record(SCALABLE_NODE_GROUPS, item, notice)
+
+    async def _show(self, item: Object, report: Report, selector: str | None, now: int) -> None:
+        """Write the status, and tell people of what is wrong when it begins to be."""
+        status = item.get("status") or {}
+        fields = {
+            "replicas": status.get("replicas") if report.keeps_replicas else report.replicas,
+            "selector": selector,
+        }
+        changed = await self.tools.client.apply_status(
+            SCALABLE_NODE_GROUPS,
+            Kinds(self.tools.store(DEFINITIONS)).declared(SCALABLE_NODE_GROUPS, fields),
+            report.conditions,
+            of=item,
+            now=now,
+            because=report.able.message,
+            observes_generation=False,
+        )
+        if changed and report.able.status is Truth.FALSE:
+            self.tools.events.record(SCALABLE_NODE_GROUPS, item, warning(report.able.reason, report.able.message))
+
+    def _wake_rivals(self, delta: Delta[Object]) -> None:
+        """Let those look again whose group was, or is now, also that of a changed object."""
+        store = self.tools.store(_GROUPS)
+        for item in (delta.old, delta.new):
+            if item is not None:
+                for other in others(item, store):
+                    metadata = other["metadata"]
+                    self.tools.wake(Key(metadata["namespace"], metadata["name"]))
+
+    def _wake_everybody(self, delta: Delta[object]) -> None:  # noqa: ARG002 - any change of a grant may concern anybody
+        for key in self.tools.store(_GROUPS).keys():  # noqa: SIM118 - a store is no dictionary
+            self.tools.wake(key)

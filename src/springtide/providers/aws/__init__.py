@@ -1,0 +1,33 @@
+"""AWS as a provider of nodes: EC2 Auto Scaling groups, and managed node groups of EKS.
+
+boto3 is needed only where such a group is asked for: `pip install springtide[aws]`.
+"""
+
+from __future__ import annotations
+
+from springtide.apis.scheduled.node_group_ids import AutoScalingGroupId, EksNodeGroupId, read_group_id
+from springtide.cluster.client import Client
+from springtide.providers.aws import auto_scaling, eks
+from springtide.providers.aws.connections import Connections
+from springtide.providers.port import NodeGroup, Provider, ProviderError
+
+
+class AwsProvider(Provider):
+    """Scales groups with the credentials of the process."""
+
+    types = (auto_scaling.TYPE, eks.TYPE)
+
+    def __init__(self, connections: Connections | None = None) -> None:
+        self._connections = connections or Connections()
+
+    def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
+        """Give a group by its ARN, or an Auto Scaling group by its name."""
+        found = read_group_id(type_, id_)
+        if isinstance(found, AutoScalingGroupId):
+            return auto_scaling.AutoScalingGroup(found, self._connections, client)
+        if isinstance(found, EksNodeGroupId):
+            return eks.EksNodeGroup(found, self._connections, client)
+        raise ProviderError("InvalidId", f'"{id_}" does not name a group of type {type_}', retryable=False)
+
+
+__all__ = ["AwsProvider"]

@@ -1,0 +1,98 @@
+"""Managed node groups of EKS.
+
+What is there is counted in the cluster that we run in, by the label that EKS gives the nodes of a group: a node counts
+when it is ready and takes pods. The Auto Scaling group behind it would count machines that never joined, and needs one
+more permission and one more call. The group must therefore belong to this cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from springtide.apis.scheduled.node_group_ids import EksNodeGroupId
+from springtide.cluster.client import Client
+from springtide.cluster.controller import Permission
+from springtide.providers.aws.connections import Connections
+from springtide.providers.bounds import check_bounds
+from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
+from springtide.providers.port import GroupState, NodeGroup, ProviderError
+from springtide.providers.refusals import refusals_of_the_cluster
+from springtide.providers.wording import nodes, ready_of
+
+TYPE = "AWSEKSNodeGroup"
+LABEL = "eks.amazonaws.com/nodegroup"
+PERMISSIONS = (Permission(NODES, ("list",)),)
+
+_SERVICE = "eks"
+_ACTIVE = "ACTIVE"
+
+
+class EksNodeGroup(NodeGroup):
+    """One node group of the cluster that we run in."""
+
+    def __init__(self, id_: EksNodeGroupId, connections: Connections, client: Client) -> None:
+        self.selector = f"{LABEL}={id_.name}"
+        self._id = id_
+        self._connections = connections
+        self._client = client
+
+    async def observe(self) -> GroupState:
+        """Compare what the group is to have with the nodes that are there."""
+        group = await self._describe()
+        with refusals_of_the_cluster(f"reading the nodes of the EKS node group {self._id.name}"):
+            found = await nodes_labelled(self._client, self.selector)
+        return state_of(group, found)
+
+    async def resize(self, replicas: int, *, because: str) -> None:
+        """Set the desired size, within the bounds of the group."""
+        sizes = (await self._describe())["scalingConfig"]
+        if sizes["desiredSize"] == replicas:
+            return
+        check_bounds(
+            replicas,
+            least=sizes["minSize"],
+            most=sizes["maxSize"],
+            fix="change minSize or maxSize of the EKS node group, or spec.replicas",
+        )
+        if self._client.holds_back(f"ask for {nodes(replicas)} of {self._id.name}", because=because):
+            return
+        await self._connections.ask(
+            _SERVICE,
+            self._id.region,
+            "update_nodegroup_config",
+            permit=self._client.permit,
+            clusterName=self._id.cluster,
+            nodegroupName=self._id.name,
+            scalingConfig={"desiredSize": replicas},
+        )
+
+    async def _describe(self) -> dict[str, Any]:
+        answer = await self._connections.ask(
+            _SERVICE,
+            self._id.region,
+            "describe_nodegroup",
+            clusterName=self._id.cluster,
+            nodegroupName=self._id.name,
+        )
+        group: dict[str, Any] = answer["nodegroup"]
+        arn = group["nodegroupArn"]
+        if arn != self._id.arn and not arn.startswith(f"{self._id.arn}/"):
+            # What is granted is the group of this ARN, not whatever has its name.
+            msg = f'the EKS node group "{self._id.name}" has another ARN than spec.id: write the ARN that it has now'
+            raise ProviderError("OtherGroup", msg, retryable=False)
+        return group
+
+
+def state_of(group: dict[str, Any], found: list[GroupNode]) -> GroupState:
+    """Tell what a group has come to: its own word first, then the nodes."""
+    wanted = group["scalingConfig"]["desiredSize"]
+    ready = sum(node.ready for node in found)
+    told = [f"the group is {group['status']}"] if group["status"] != _ACTIVE else []
+    told += [_issue(one) for one in (group.get("health") or {}).get("issues") or ()]
+    if ready != wanted:
+        told.append(ready_of(ready, wanted))
+    return GroupState(replicas=ready, wanted=wanted, stable=not told, message="; ".join(told))
+
+
+def _issue(issue: dict[str, Any]) -> str:
+    return f"{issue.get('code', 'Issue')}: {' '.join((issue.get('message') or '').split())}"

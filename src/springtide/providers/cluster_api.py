@@ -1,0 +1,140 @@
+"""Groups of machines of Cluster API: MachineDeployments, scaled through their scale subresource.
+
+Cluster API is asked in whatever version the cluster serves: the number of replicas and the counts of the status are
+the same in all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from springtide.apis.scheduled.node_group_ids import MachineDeploymentId, read_group_id
+from springtide.cluster.client import Client
+from springtide.cluster.controller import Permission
+from springtide.cluster.errors import NotFound
+from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
+from springtide.cluster.resources import Key, Object, Resource
+from springtide.providers.port import GroupState, NodeGroup, Provider, ProviderError
+from springtide.providers.refusals import refusals_of_the_cluster
+from springtide.providers.wording import nodes, ready_of
+
+TYPE = "ClusterAPI"
+_GROUP, _PLURAL, _KIND = "cluster.x-k8s.io", "machinedeployments", "MachineDeployment"
+_DEFINITION = Key("", f"{_PLURAL}.{_GROUP}")
+_ANY_VERSION = Resource(_GROUP, "v1beta2", _PLURAL, _KIND)
+PERMISSIONS = (
+    Permission(CUSTOM_RESOURCE_DEFINITIONS, ("get",)),
+    Permission(_ANY_VERSION, ("get",)),
+    Permission(_ANY_VERSION, ("patch",), subresource="scale"),
+)
+
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_STAGES = ("alpha", "beta", None)
+
+
+class ClusterApiProvider(Provider):
+    """Scales MachineDeployments."""
+
+    types = (TYPE,)
+
+    def __init__(self) -> None:
+        self._resource: Resource | None = None
+
+    def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
+        """Give the group that a MachineDeployment is."""
+        found = read_group_id(type_, id_)
+        if not isinstance(found, MachineDeploymentId):
+            raise ProviderError("InvalidId", f'"{id_}" is not NAMESPACE/NAME of a MachineDeployment', retryable=False)
+        return MachineDeployment(Key(found.namespace, found.name), client, self)
+
+    async def resource(self, client: Client) -> Resource:
+        """Find the version in which the cluster serves MachineDeployments; it is asked once."""
+        if self._resource is None:
+            try:
+                with refusals_of_the_cluster("looking for the versions of MachineDeployments"):
+                    definition = await client.get(CUSTOM_RESOURCE_DEFINITIONS, _DEFINITION)
+            except ProviderError as failure:
+                if not isinstance(failure.__cause__, NotFound):
+                    raise
+                msg = "the cluster has no MachineDeployments: install Cluster API, or choose another type"
+                raise ProviderError("ClusterApiMissing", msg, retryable=False) from failure
+            self._resource = Resource(_GROUP, newest_served(definition), _PLURAL, _KIND)
+        return self._resource
+
+    def forget_version(self) -> None:
+        """Ask for the version again: what it said may not be served any more."""
+        self._resource = None
+
+
+class MachineDeployment(NodeGroup):
+    """One MachineDeployment."""
+
+    def __init__(self, key: Key, client: Client, provider: ClusterApiProvider) -> None:
+        self._key = key
+        self._client = client
+        self._provider = provider
+
+    async def observe(self) -> GroupState:
+        """Read what it wants and what it has."""
+        return state_of(await self._read(await self._provider.resource(self._client)))
+
+    async def resize(self, replicas: int, *, because: str) -> None:
+        """Set its number of replicas, if that is another one."""
+        resource = await self._provider.resource(self._client)
+        found = await self._read(resource)
+        if _wanted(found) != replicas:
+            with refusals_of_the_cluster(f"scaling the MachineDeployment {self._key}"):
+                await self._client.scale(resource, replicas, of=found, because=because)
+
+    async def _read(self, resource: Resource) -> Object:
+        try:
+            with refusals_of_the_cluster(f"reading the MachineDeployment {self._key}"):
+                return await self._client.get(resource, self._key)
+        except ProviderError as failure:
+            if not isinstance(failure.__cause__, NotFound):
+                raise
+            self._provider.forget_version()
+            raise ProviderError(
+                "GroupNotFound",
+                f"there is no MachineDeployment {self._key}: create it, or mend spec.id",
+                retryable=False,
+            ) from failure
+
+
+def newest_served(definition: Object) -> str:
+    """Choose the version of a definition to speak in: stable before beta before alpha, and the higher number."""
+    served: list[str] = [each["name"] for each in definition["spec"]["versions"] if each.get("served")]
+    return max(served, key=_maturity)
+
+
+def state_of(deployment: Object) -> GroupState:
+    """Tell what a MachineDeployment has come to, by the counts that all versions have."""
+    status: dict[str, Any] = deployment.get("status") or {}
+    wanted, ready, there = _wanted(deployment), status.get("readyReplicas") or 0, status.get("replicas") or 0
+    current = status.get("upToDateReplicas", status.get("updatedReplicas")) or 0
+    generation = deployment["metadata"].get("generation") or 0
+    message = ""
+    if (status.get("observedGeneration") or 0) < generation:
+        message = "Cluster API has not seen the last change yet"
+    elif there > wanted:
+        message = f"{nodes(there - wanted)} too many"
+    elif ready != wanted:
+        message = ready_of(ready, wanted)
+    elif current < wanted:
+        message = f"{nodes(wanted - current)} not yet replaced by a newer one"
+    if message and (deployment.get("spec") or {}).get("paused"):
+        message += "; the MachineDeployment is paused"
+    return GroupState(replicas=ready, wanted=wanted, stable=not message, message=message)
+
+
+def _wanted(deployment: Object) -> int:
+    wanted = (deployment.get("spec") or {}).get("replicas")
+    return 1 if wanted is None else int(wanted)
+
+
+def _maturity(version: str) -> tuple[int, int, int]:
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return -1, 0, 0
+    return _STAGES.index(found[2]), int(found[1]), int(found[3] or 0)

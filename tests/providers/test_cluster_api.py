@@ -1,0 +1,195 @@
+"""MachineDeployments: the contract, versions, and when one has come to rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.providers.bench import USER, Bench, run
+from tests.providers.contract import WHY, ProviderContract
+from tests.providers.machines import Machines, definition, install
+
+from springtide.cluster.errors import Forbidden, RequestTimeout, ServerError
+from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key
+from springtide.providers import Provider, ProviderError
+from springtide.providers.cluster_api import ClusterApiProvider, newest_served, state_of
+
+
+class ClusterApiBench(Bench):
+    """A MachineDeployment."""
+
+    type = "ClusterAPI"
+    id = "infra/workers"
+    missing_id = "infra/nobody"
+
+    def __init__(self, *versions: str) -> None:
+        super().__init__()
+        install(self.server, *versions)
+        self.machines = Machines(self.server, versions[0], Key("infra", "workers"))
+
+    def make_provider(self) -> Provider:
+        return ClusterApiProvider()
+
+    def begin(self, replicas: int) -> None:
+        self.machines.create(replicas)
+        self.machines.report()
+
+    def settle(self) -> None:
+        self.machines.report()
+
+    def break_one(self) -> None:
+        self.machines.report(readyReplicas=self.machines.get()["spec"]["replicas"] - 1)
+
+    def orders(self) -> int:
+        return self.line.writes
+
+    def refuse_reading(self, *, for_good: bool) -> None:
+        self.line.fail("get", Forbidden("not yours") if for_good else ServerError("out of order"))
+
+    def refuse_resizing(self, *, for_good: bool) -> None:
+        self.line.failing.pop("patch", None)
+        self.line.fail("patch", Forbidden("not yours") if for_good else ServerError("out of order"))
+
+    def lose_answer(self) -> None:
+        self.line.failing.pop("patch", None)
+        self.line.fail("patch", RequestTimeout("nothing came back"), after=True)
+
+
+@pytest.fixture(params=["v1beta1", "v1beta2"])
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return ClusterApiBench(request.param)
+
+
+class TestClusterApi(ProviderContract):
+    """The contract."""
+
+
+@pytest.mark.parametrize(
+    ("versions", "unserved", "expected"),
+    [
+        pytest.param(["v1beta1"], (), "v1beta1", id="only-one"),
+        pytest.param(["v1beta1", "v1beta2"], (), "v1beta2", id="the-higher"),
+        pytest.param(["v1beta10", "v1beta9"], (), "v1beta10", id="numbers-not-letters"),
+        pytest.param(["v1beta2", "v1", "v2alpha1"], (), "v1", id="stable-first"),
+        pytest.param(["v1alpha4", "v1beta1"], (), "v1beta1", id="beta-before-alpha"),
+        pytest.param(["v1beta1", "v1beta2"], ("v1beta2",), "v1beta1", id="not-served"),
+        pytest.param(["strange", "v1alpha3"], (), "v1alpha3", id="a-name-that-is-no-version"),
+    ],
+)
+def test_the_version_that_is_spoken(versions: list[str], unserved: tuple[str, ...], expected: str) -> None:
+    """The most mature one that is served."""
+    assert expected == newest_served(definition(*versions, unserved=unserved))
+
+
+def test_the_version_is_asked_for_once() -> None:
+    """It does not change from one look to the next."""
+    bench = ClusterApiBench("v1beta2")
+    bench.begin(1)
+    asked: list[str] = []
+    get = bench.line.inner.get
+
+    async def counting(resource: Any, key: Key, *, subresource: str = "") -> Any:
+        asked.append(resource.kind)
+        return await get(resource, key, subresource=subresource)
+
+    bench.line.inner.get = counting  # type: ignore[method-assign]
+    run(bench.group().observe())
+    run(bench.group().observe())
+
+    assert asked == ["CustomResourceDefinition", "MachineDeployment", "MachineDeployment"]
+
+
+def test_a_version_that_is_served_no_more_is_given_up() -> None:
+    """After an upgrade of Cluster API the next look finds the new one."""
+    bench = ClusterApiBench("v1beta1", "v1beta2")
+    bench.begin(2)
+    run(bench.group().observe())
+    versions = definition("v1beta1", "v1beta2", unserved=("v1beta2",))["spec"]["versions"]
+    key = Key("", "machinedeployments.cluster.x-k8s.io")
+    bench.server.patch(CUSTOM_RESOURCE_DEFINITIONS, key, Patch.merge({"spec": {"versions": versions}}), USER)
+
+    with pytest.raises(ProviderError):
+        run(bench.group().observe())
+
+    assert run(bench.group().observe()).wanted == 2
+
+
+def test_a_cluster_without_cluster_api() -> None:
+    """The words say what is missing."""
+    bench = ClusterApiBench("v1beta1")
+    bench.server.delete(CUSTOM_RESOURCE_DEFINITIONS, Key("", "machinedeployments.cluster.x-k8s.io"), USER)
+
+    with pytest.raises(ProviderError, match="install Cluster API") as failed:
+        run(bench.group().observe())
+
+    assert (failed.value.code, failed.value.retryable) == ("ClusterApiMissing", False)
+
+
+def test_an_order_goes_through_the_scale_subresource() -> None:
+    """Only the number is written, so no rights on the whole object are needed."""
+    bench = ClusterApiBench("v1beta2")
+    bench.begin(1)
+    verbs: list[str] = []
+    bench.server.observers.append(lambda written: verbs.append(written.verb))
+
+    run(bench.group().resize(4, because=WHY))
+
+    assert verbs == ["patch/scale"]
+    assert bench.machines.get()["spec"] == {"replicas": 4}
+
+
+def deployment(wanted: int | None, generation: int = 1, *, paused: bool = False, **status: int) -> dict[str, Any]:
+    spec: dict[str, Any] = {"paused": paused} if wanted is None else {"replicas": wanted, "paused": paused}
+    return {"metadata": {"generation": generation}, "spec": spec, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        pytest.param(
+            deployment(2, observedGeneration=1, replicas=2, readyReplicas=2, updatedReplicas=2), "", id="v1beta1"
+        ),
+        pytest.param(
+            deployment(2, observedGeneration=1, replicas=2, readyReplicas=2, upToDateReplicas=2), "", id="v1beta2"
+        ),
+        pytest.param(
+            deployment(None, observedGeneration=1, replicas=1, readyReplicas=1, updatedReplicas=1),
+            "",
+            id="one-if-not-said",
+        ),
+        pytest.param(deployment(0, observedGeneration=1), "", id="nothing"),
+        pytest.param(
+            deployment(2, 5, observedGeneration=4, replicas=2, readyReplicas=2, updatedReplicas=2),
+            "Cluster API has not seen the last change yet",
+            id="not-seen",
+        ),
+        pytest.param(deployment(2), "Cluster API has not seen the last change yet", id="no-status"),
+        pytest.param(
+            deployment(2, observedGeneration=1, replicas=2, readyReplicas=1, updatedReplicas=2),
+            "1 of 2 nodes are ready",
+            id="not-ready",
+        ),
+        pytest.param(
+            deployment(2, observedGeneration=1, replicas=3, readyReplicas=2, updatedReplicas=2),
+            "1 node too many",
+            id="one-is-going",
+        ),
+        pytest.param(
+            deployment(2, observedGeneration=1, replicas=2, readyReplicas=2, updatedReplicas=1),
+            "1 node not yet replaced by a newer one",
+            id="rollout",
+        ),
+        pytest.param(
+            deployment(2, observedGeneration=1, replicas=1, readyReplicas=1, updatedReplicas=1, paused=True),
+            "1 of 2 nodes are ready; the MachineDeployment is paused",
+            id="paused",
+        ),
+    ],
+)
+def test_when_it_has_come_to_rest(item: dict[str, Any], expected: str) -> None:
+    """It is stable when there is nothing to say."""
+    state = state_of(item)
+
+    assert (state.message, state.stable) == (expected, not expected)

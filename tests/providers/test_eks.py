@@ -1,0 +1,177 @@
+"""EKS node groups: the contract, ids, bounds, and which nodes count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.providers import faults
+from tests.providers.amazon import MOST, Amazon, amazon
+from tests.providers.bench import USER, Bench, run
+from tests.providers.contract import WHY, ProviderContract
+from tests.providers.faults import Faulty
+
+from springtide.cluster.errors import Forbidden
+from springtide.cluster.resources import Key
+from springtide.providers import GroupState, Provider, ProviderError
+from springtide.providers.aws import AwsProvider
+from springtide.providers.aws.eks import LABEL
+from springtide.providers.nodes import NODES
+
+
+class EksBench(Bench):
+    """A node group, and the nodes that its machines join the cluster as."""
+
+    type = "AWSEKSNodeGroup"
+    id = ""
+
+    def __init__(self, cloud: Amazon) -> None:
+        self.cloud = cloud
+        super().__init__()
+
+    @property
+    def missing_id(self) -> str:
+        return self.id.replace("/workers/", "/nobody/")
+
+    def make_provider(self) -> Provider:
+        return AwsProvider(self.cloud.connections)
+
+    @property
+    def api(self) -> Faulty:
+        return self.cloud.client("eks")
+
+    def begin(self, replicas: int) -> None:
+        self.id = self.cloud.make_node_group("main", "workers", replicas)
+        self.settle()
+
+    def settle(self) -> None:
+        group = self.cloud.owner("eks").describe_nodegroup(clusterName="main", nodegroupName="workers")["nodegroup"]
+        wanted = group["scalingConfig"]["desiredSize"]
+        there = len(self.nodes())
+        for number in range(there, wanted):
+            body = {"metadata": {"name": f"ip-10-0-0-{number}", "labels": {LABEL: "workers"}}}
+            self.server.create(NODES, body, USER)
+        for number in range(wanted, there):
+            self.server.delete(NODES, Key("", f"ip-10-0-0-{number}"), USER)
+        for node in self.nodes():
+            self.report(node["metadata"]["name"], ready=True)
+
+    def break_one(self) -> None:
+        self.report("ip-10-0-0-0", ready=False)
+
+    def orders(self) -> int:
+        return self.api.writes
+
+    def refuse_reading(self, *, for_good: bool) -> None:
+        fault = faults.refusing("AccessDeniedException", "not yours", 403) if for_good else faults.unreachable
+        self.api.plan("describe_nodegroup", fault)
+
+    def refuse_resizing(self, *, for_good: bool) -> None:
+        code = "InvalidParameterException" if for_good else "ResourceInUseException"
+        self.api.plan("update_nodegroup_config", faults.refusing(code))
+
+    def lose_answer(self) -> None:
+        self.api.plan("update_nodegroup_config", faults.answer_lost)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    with amazon(monkeypatch) as cloud:
+        yield EksBench(cloud)
+
+
+@pytest.fixture
+def eks(bench: EksBench) -> EksBench:
+    bench.begin(2)
+    return bench
+
+
+class TestEks(ProviderContract):
+    """The contract."""
+
+    def test_a_group_that_is_not_there(self, bench: Bench) -> None:
+        """AWS itself says that there is none."""
+        bench.begin(1)
+
+        with pytest.raises(ProviderError) as failed:
+            run(bench.provider.group(bench.type, bench.missing_id, bench.client()).observe())
+
+        assert (failed.value.code, failed.value.retryable) == ("ResourceNotFound", False)
+
+
+def test_the_nodes_of_the_group_count(eks: EksBench) -> None:
+    """Others do not, nor do those that take no pods; the selector finds them."""
+    eks.server.create(NODES, {"metadata": {"name": "other", "labels": {LABEL: "workers-2"}}}, USER)
+    eks.report("other", ready=True)
+
+    assert run(eks.group().observe()).replicas == 2
+    assert eks.group().selector == f"{LABEL}=workers"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param({"status": "UPDATING"}, "the group is UPDATING", id="updating"),
+        pytest.param(
+            {
+                "status": "DEGRADED",
+                "health": {"issues": [{"code": "AsgInstanceLaunchFailures", "message": "no\nroom"}]},
+            },
+            "the group is DEGRADED; AsgInstanceLaunchFailures: no room",
+            id="degraded",
+        ),
+    ],
+)
+def test_a_group_that_says_it_is_busy(eks: EksBench, change: dict[str, Any], expected: str) -> None:
+    """It is not at rest although all its nodes are there."""
+    eks.api.plan("describe_nodegroup", faults.node_group_says(**change))
+
+    assert GroupState(2, 2, False, expected) == run(eks.group().observe())
+
+
+@pytest.mark.parametrize(
+    ("change", "right"),
+    [
+        pytest.param(("", ""), True, id="whole"),
+        pytest.param(("/workers/", "/workers/0"), False, id="of-an-earlier-group"),
+        pytest.param((":nodegroup/main/", ":nodegroup/main2/"), False, id="of-another-cluster"),
+    ],
+)
+def test_the_arn_must_be_that_of_the_group(eks: EksBench, change: tuple[str, str], right: bool) -> None:
+    """What is granted is the group of an ARN, not whatever has its name."""
+    id_ = eks.id.replace(*change) if change[0] else eks.id
+    group = eks.provider.group(eks.type, id_, eks.client())
+
+    if right:
+        run(group.resize(3, because=WHY))
+    else:
+        with pytest.raises(ProviderError):
+            run(group.resize(3, because=WHY))
+
+    assert eks.orders() == int(right)
+
+
+def test_an_arn_without_its_last_part(eks: EksBench) -> None:
+    """It names the group of that name in that cluster, whenever it was made."""
+    group = eks.provider.group(eks.type, eks.id.rpartition("/")[0], eks.client())
+
+    assert run(group.observe()).wanted == 2
+
+
+def test_the_bounds_of_a_group(eks: EksBench) -> None:
+    """They are kept before AWS is asked, and the words name them."""
+    with pytest.raises(ProviderError, match="minSize or maxSize") as failed:
+        run(eks.group().resize(MOST + 1, because=WHY))
+
+    assert (failed.value.code, failed.value.retryable, eks.orders()) == ("AboveMaximum", False, 0)
+
+
+def test_nodes_that_may_not_be_read(eks: EksBench) -> None:
+    """The words say what was tried."""
+    eks.line.fail("list", Forbidden("nodes is forbidden"))
+
+    with pytest.raises(ProviderError, match="reading the nodes of the EKS node group workers") as failed:
+        run(eks.group().observe())
+
+    assert (failed.value.code, failed.value.retryable) == ("Forbidden", False)

@@ -1,0 +1,205 @@
+"""Simulated groups: the contract, and how nodes are named, made and chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.providers.bench import USER, Bench, run
+from tests.providers.contract import WHY, ProviderContract
+
+from springtide.cluster.errors import Forbidden, RequestTimeout, ServerError
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key
+from springtide.providers import GroupState, Provider, ProviderError, simulated
+from springtide.providers.nodes import NODES, GroupNode
+from springtide.providers.simulated import LABEL, Machine, SimulatedProvider, superfluous
+
+
+class SimulatedBench(Bench):
+    """A group of Node objects, whose kubelets report when they are told to."""
+
+    type = "Simulated"
+    id = "workers"
+    missing_id = "nobody"
+
+    def make_provider(self) -> Provider:
+        return SimulatedProvider(Machine(most=50))
+
+    def begin(self, replicas: int) -> None:
+        run(self.group().resize(replicas, because=WHY))
+        self.settle()
+        self.line.writes = 0
+
+    def settle(self) -> None:
+        for node in self.nodes():
+            self.report(node["metadata"]["name"], ready=True)
+
+    def break_one(self) -> None:
+        self.report("workers-0", ready=False)
+
+    def orders(self) -> int:
+        return self.line.writes
+
+    def refuse_reading(self, *, for_good: bool) -> None:
+        self.line.fail("list", Forbidden("not yours") if for_good else ServerError("out of order"))
+
+    def refuse_resizing(self, *, for_good: bool) -> None:
+        for verb in ("create", "delete"):
+            self.line.failing.pop(verb, None)
+            self.line.fail(verb, Forbidden("not yours") if for_good else ServerError("out of order"))
+
+    def lose_answer(self) -> None:
+        for verb in ("create", "delete"):
+            self.line.failing.pop(verb, None)
+            self.line.fail(verb, RequestTimeout("nothing came back"), after=True)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return SimulatedBench()
+
+
+def names(bench: Bench) -> list[str]:
+    return [node["metadata"]["name"] for node in bench.nodes()]
+
+
+class TestSimulated(ProviderContract):
+    """The contract."""
+
+    def test_a_group_that_is_not_there(self, bench: Bench) -> None:
+        """A simulated group is its nodes: without any, it is an empty one."""
+        bench.begin(1)
+        group = bench.provider.group(bench.type, bench.missing_id, bench.client())
+
+        assert GroupState(replicas=0, wanted=0, stable=True) == run(group.observe())
+
+
+def test_nodes_say_whose_they_are(bench: Bench) -> None:
+    """They have a size, the label of their group, and what kubelets of a simulated cluster and KWOK look for."""
+    bench.begin(1)
+
+    (node,) = bench.nodes()
+    assert node["metadata"]["name"] == "workers-0"
+    assert node["metadata"]["labels"].items() >= {LABEL: "workers", "kubernetes.io/hostname": "workers-0"}.items()
+    assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+    assert node["status"]["allocatable"]["cpu"] == "4"
+    assert bench.group().selector == f"{LABEL}=workers"
+
+
+def test_the_lowest_free_numbers_are_taken(bench: Bench) -> None:
+    """A node that somebody removed comes back under its name."""
+    bench.begin(4)
+    bench.server.delete(NODES, Key("", "workers-1"), USER)
+
+    run(bench.group().resize(5, because=WHY))
+
+    assert names(bench) == [f"workers-{number}" for number in range(5)]
+
+
+def test_unready_nodes_go_first_and_then_the_highest_numbers(bench: Bench) -> None:
+    """Ten is higher than nine, although it is written with a one."""
+    bench.begin(11)
+    bench.report("workers-3", ready=False)
+
+    run(bench.group().resize(8, because=WHY))
+
+    assert names(bench) == [f"workers-{number}" for number in (0, 1, 2, 4, 5, 6, 7, 8)]
+
+
+def test_a_cordoned_node_is_not_ready(bench: Bench) -> None:
+    """It takes no pods, so it is the first to go."""
+    bench.begin(3)
+    bench.server.patch(NODES, Key("", "workers-0"), Patch.merge({"spec": {"unschedulable": True}}), USER)
+
+    assert run(bench.group().observe()).replicas == 2
+    run(bench.group().resize(2, because=WHY))
+    assert names(bench) == ["workers-1", "workers-2"]
+
+
+def test_a_node_of_somebody_else_is_left_alone(bench: Bench) -> None:
+    """Its name is taken, and the next one is used; it is never counted and never removed."""
+    bench.server.create(NODES, {"metadata": {"name": "workers-1", "labels": {LABEL: "others"}}}, USER)
+
+    run(bench.group().resize(2, because=WHY))
+    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+
+    run(bench.group().resize(0, because=WHY))
+    assert names(bench) == ["workers-1"]
+
+
+def test_groups_whose_names_begin_the_same_do_not_mix(bench: Bench) -> None:
+    """`workers` and `workers-1` are two groups."""
+    other = bench.provider.group("Simulated", "workers-1", bench.client())
+    run(bench.group().resize(2, because=WHY))
+    run(other.resize(2, because=WHY))
+    run(bench.group().resize(1, because=WHY))
+
+    assert names(bench) == ["workers-0", "workers-1-0", "workers-1-1"]
+
+
+def test_a_node_on_its_way_out_does_not_count(bench: Bench) -> None:
+    """It is replaced under another name, and the group is not at rest until it is gone."""
+    bench.begin(2)
+    bench.server.patch(NODES, Key("", "workers-0"), Patch.merge({"metadata": {"finalizers": ["a.b/c"]}}), USER)
+    bench.server.delete(NODES, Key("", "workers-0"), USER)
+
+    state = run(bench.group().observe())
+    assert (state.replicas, state.wanted, state.message) == (1, 1, "1 node on the way out")
+    run(bench.group().resize(2, because=WHY))
+    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+
+
+def test_a_group_has_an_end(bench: Bench) -> None:
+    """A slip of the finger does not fill the cluster."""
+    with pytest.raises(ProviderError) as failed:
+        run(bench.group().resize(51, because=WHY))
+
+    assert (failed.value.code, failed.value.retryable) == ("AboveMaximum", False)
+    assert names(bench) == []
+
+
+def test_two_who_make_the_same_nodes_make_each_once(bench: Bench) -> None:
+    """A former leader whose create arrives late has made what the new one would make."""
+    bench.line.fail("create", RequestTimeout("nothing came back"), after=True)
+    first, second = bench.group(), bench.group()
+    with pytest.raises(RequestTimeout):
+        run(first.resize(3, because=WHY))
+
+    run(second.resize(3, because=WHY))
+
+    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+
+
+def test_a_node_that_appears_meanwhile_counts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else makes it after we have looked: its name is taken, and it is one of ours."""
+    bench.begin(2)
+
+    async def too_early(*_: Any) -> list[GroupNode]:
+        return []
+
+    monkeypatch.setattr(simulated, "nodes_labelled", too_early)
+    run(bench.group().resize(3, because=WHY))
+
+    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+
+
+def node(name: str, ready: bool) -> GroupNode:
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return msgspec.convert({"metadata": {"name": name}, "status": {"conditions": conditions}}, GroupNode)
+
+
+NODE_NAMES = st.one_of(st.integers(0, 30).map(lambda number: f"g-{number}"), st.sampled_from(["stranger", "g-x"]))
+
+
+@given(st.lists(st.builds(node, NODE_NAMES, st.booleans()), unique_by=lambda node: node.name), st.integers(0, 20))
+def test_what_goes_and_what_stays(nodes: list[GroupNode], replicas: int) -> None:
+    """So many stay as are wished; no ready node goes while one stays that is not."""
+    going = superfluous(nodes, replicas)
+    staying = [node for node in nodes if node not in going]
+
+    assert len(staying) == min(replicas, len(nodes))
+    assert not (any(node.ready for node in going) and any(not node.ready for node in staying))
