@@ -25,7 +25,7 @@ from springtide.almanac import (
 from springtide.apis.fields import Context
 from springtide.apis.meta.clock_times import date_and_time, dates_and_times
 from springtide.apis.meta.windows import open_times
-from springtide.apis.problems import Problem, has_errors, warning
+from springtide.apis.problems import Path, Problem, has_errors, warning
 from springtide.apis.scheduled.schedule import Claim, active_times, zone_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ _DAY = 24 * 60 * 60
 # Every date but 29 February comes within the first, and every date on every weekday often enough within the second.
 _SHADOW_HORIZON = 400 * _DAY
 _COLLISION_HORIZON = 2 * 366 * _DAY
+# What recurs by weekdays alone does so every week; in one of these clocks may change, and hide a part of it.
+_WEEKLY_HORIZON = 3 * 7 * _DAY
 _SHOWN = 3
 
 # A check must answer at once, whatever it is given. Schedules that people write are far below these bounds.
@@ -43,8 +45,33 @@ _LONGEST_YEARS = 9
 _YEARS_FOR_EVENTS_PER_DAY = 60
 
 
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """Something about a schedule that its author may not have meant."""
+
+    reason: str
+    """What it is, in one CamelCase word, for conditions."""
+    path: Path
+    """Where, relative to the schedule."""
+    message: str
+    """What, in words that are as true tomorrow as they are today."""
+    hint: str
+    first: str = ""
+    """What, with the times at which it happens first, where they are known."""
+
+    @property
+    def dated(self) -> str:
+        """What, and when first if that is known."""
+        return self.first or self.message
+
+
 def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]:
-    """Find surprises in a schedule; paths are relative to it."""
+    """Warn of surprises in a schedule; paths are relative to it."""
+    return (warning(found.path, found.dated, found.hint) for found in surprises(spec, context))
+
+
+def surprises(spec: ScheduleSpec, context: Context) -> Iterator[Surprise]:
+    """Find surprises in a schedule."""
     zone = zone_of(spec, context.default_zone)
     policy = MatchPolicy(spec.match_policy)
     sound = [
@@ -55,28 +82,26 @@ def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]
     years = _years_to_search(sound)
     compared: list[Claim] = []
     for claim in sound:
-        found: list[Problem] = []
         if policy is MatchPolicy.LITERAL:
-            found += _reading_problems(claim, zone, context.now, years)
+            yield from _readings(claim, zone, context.now, years)
         filled = False
         if (lead := claim.behavior.lead_seconds) is not None and lead > 0:
             rhythm = _rhythm(claim, policy, zone, context.now)
-            found += _lead_problems(claim, lead, rhythm)
+            yield from _leads(claim, lead, rhythm)
             filled = rhythm.is_filled_by(lead)
-        for problem in found:
-            yield problem.under("behaviors", claim.position)
         if not claim.behavior.calendars:
             # What is known to be always active need not be searched for its end.
             compared.append(replace(claim, active=always()) if filled else claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
     shadowed = _shadowed(compared, context.now)
     for claim in shadowed:
-        yield warning(
+        yield Surprise(
+            "NeverTakesEffect",
             ("behaviors", claim.position),
             f"{claim.label} never takes effect: whenever it is active, another one wins",
             "give it a higher `priority`, or list it earlier",
         )
-    yield from _collision_problems([claim for claim in compared if claim not in shadowed], zone, context.now)
+    yield from _clashes([claim for claim in compared if claim not in shadowed], zone, context.now)
 
 
 def collisions(claims: Sequence[Claim], from_: int, until: int) -> Iterator[tuple[Claim, Claim, Overlap]]:
@@ -92,6 +117,16 @@ def _is_sound(behavior: ScheduledBehavior, context: Context) -> bool:
     return not any(has_errors(part.problems(context)) for part in parts)
 
 
+def _is_weekly(claim: Claim) -> bool:
+    """Tell whether a claim is made in every week alike: by weekdays and times of the wall clock, and by nothing else.
+
+    A lead is in elapsed time, and reaches back to another time of the clock in the weeks in which clocks change.
+    """
+    patterns = (claim.behavior.start, claim.behavior.end)
+    by_weekdays = all(pattern is not None and pattern.days is None and pattern.months is None for pattern in patterns)
+    return by_weekdays and not claim.behavior.lead_seconds
+
+
 def _years_to_search(claims: Sequence[Claim]) -> int:
     """Look far ahead for rare events, and not so far where there are many to look at."""
     patterns = [spec.parse() for claim in claims for spec in (claim.behavior.start, claim.behavior.end) if spec]
@@ -99,23 +134,32 @@ def _years_to_search(claims: Sequence[Claim]) -> int:
     return max(1, min(_LONGEST_YEARS, _YEARS_FOR_EVENTS_PER_DAY // max(1, events_per_day)))
 
 
-def _reading_problems(claim: Claim, zone: Zone, now: int, years: int) -> Iterator[Problem]:
-    """Warn where "the next end comes before the next start" is not "from a start until the next end"."""
+def _readings(claim: Claim, zone: Zone, now: int, years: int) -> Iterator[Surprise]:
+    """Find where "the next end comes before the next start" is not "from a start until the next end"."""
     start, end = claim.behavior.start, claim.behavior.end
     if start is None or end is None:
         return
-    first = first_difference(start.parse(), end.parse(), zone, now, years)
+    literal = open_times(claim.behavior, zone, MatchPolicy.LITERAL)
+    if _is_weekly(claim):
+        window = open_times(claim.behavior, zone, MatchPolicy.WINDOW)
+        within = takewhile(lambda step: step[0] <= now + _WEEKLY_HORIZON, merged((literal, window), now))
+        first = next((at for at, (one, other) in within if one is not other), None)
+    else:
+        first = first_difference(start.parse(), end.parse(), zone, now, years)
     if first is None:
         return
-    literally = open_times(claim.behavior, zone, MatchPolicy.LITERAL).at(first)
+    literally = literal.at(first)
     states = ("active", "not active") if literally else ("not active", "active")
     sooner, later = ("end", "start") if literally else ("start", "end")
-    yield warning(
-        ("start",),
-        f"starts and ends of {claim.label} do not take turns: on {date_and_time(first, zone)} it is {states[0]},"
-        f" because the next {sooner} comes before the next {later}; read as windows from a start until the next end it"
-        f" would be {states[1]}",
+    fact = f"starts and ends of {claim.label} do not take turns"
+    yield Surprise(
+        "NotAlternating",
+        ("behaviors", claim.position, "start"),
+        f"{fact}: it is active while the next end comes before the next start, which is not the same as from a start"
+        " until the next end",
         "write `matchPolicy: Window` beside `behaviors` if windows are meant",
+        f"{fact}: on {date_and_time(first, zone)} it is {states[0]}, because the next {sooner} comes before the next"
+        f" {later}; read as windows from a start until the next end it would be {states[1]}",
     )
 
 
@@ -140,17 +184,20 @@ def _rhythm(claim: Claim, policy: MatchPolicy, zone: Zone, now: int) -> _Rhythm:
     return _Rhythm(max(pauses, default=None), max(lengths, default=None))
 
 
-def _lead_problems(claim: Claim, lead: int, rhythm: _Rhythm) -> Iterator[Problem]:
-    """Warn of leads that swallow what they should precede."""
+def _leads(claim: Claim, lead: int, rhythm: _Rhythm) -> Iterator[Surprise]:
+    """Find leads that swallow what they should precede."""
+    path = ("behaviors", claim.position, "leadSeconds")
     if rhythm.is_filled_by(lead):
-        yield warning(
-            ("leadSeconds",),
+        yield Surprise(
+            "LeadFillsPause",
+            path,
             f"leadSeconds {lead} reaches back to the window before: {claim.label} is always active",
             f"write less than {rhythm.pause}, the time between two windows",
         )
     elif rhythm.length is not None and lead >= rhythm.length:
-        yield warning(
-            ("leadSeconds",),
+        yield Surprise(
+            "LeadLongerThanWindow",
+            path,
             f"leadSeconds {lead} is not shorter than the {rhythm.length} seconds of the window that it precedes",
             "leadSeconds is in seconds",
         )
@@ -168,14 +215,21 @@ def _shadowed(claims: Sequence[Claim], now: int) -> list[Claim]:
     return [claims[index] for index in sorted(active - won)]
 
 
-def _collision_problems(claims: Sequence[Claim], zone: Zone, now: int) -> Iterator[Problem]:
-    for winner, loser, overlap in collisions(claims, now, now + _COLLISION_HORIZON):
+def _clashes(claims: Sequence[Claim], zone: Zone, now: int) -> Iterator[Surprise]:
+    horizon = _WEEKLY_HORIZON if all(_is_weekly(claim) for claim in claims) else _COLLISION_HORIZON
+    for winner, loser, overlap in collisions(claims, now, now + horizon):
         if winner.priority != loser.priority:
             continue  # somebody has decided who wins
-        times = dates_and_times((at for at, _ in overlap.spans), zone)
-        yield warning(
-            ("behaviors", loser.position),
+        fact = (
             f"{winner.label} (replicas {winner.replicas}) and {loser.label} (replicas {loser.replicas}) are active at"
-            f" the same time, first on {times}: {winner.label} wins, being listed first",
+            " the same time"
+        )
+        verdict = f"{winner.label} wins, being listed first"
+        times = dates_and_times((at for at, _ in overlap.spans), zone)
+        yield Surprise(
+            "Collision",
+            ("behaviors", loser.position),
+            f"{fact}: {verdict}",
             "give the one that should win a higher `priority`",
+            f"{fact}, first on {times}: {verdict}",
         )

@@ -115,7 +115,10 @@ class MetricsProducerStatus(View, kw_only=True):
         dict[str, str] | None, doc("For each resource the percentage, and what is reserved of what there is.")
     ] = None
     scheduled_capacity: Annotated[ScheduledCapacityStatus | None, doc("Of a schedule.")] = None
-    conditions: Annotated[LivingConditions | None, doc("Active and Calculable; Ready is both.")] = None
+    conditions: Annotated[
+        LivingConditions | None,
+        doc("Active and Calculable; Ready is both. Unambiguous tells whether a schedule may be misread."),
+    ] = None
 
 
 class MetricsProducer(Object, kw_only=True):

@@ -1,0 +1,154 @@
+"""The MetricsProducer controller: makes metrics from schedules, queues and nodes, and tells in the status what it made.
+
+What is exported is put down before the status is written: a metric does not wait for the API server. All that a value
+depends on is the spec, other objects and the present, so it is right after a restart, a stall or a step of the clock.
+"""
+
+from __future__ import annotations
+
+from springtide.apis.scheduled.behaviors import ScheduleSpec
+from springtide.apis.scheduled.producer import MetricsProducer, MetricsProducerSpec, ReservedCapacitySpec
+from springtide.apis.scheduled.queue import QueueSpec
+from springtide.cluster.conditions import Condition, Truth
+from springtide.cluster.controller import Again, Controller, Permission, Watch, to_nobody
+from springtide.cluster.kinds import DEFINITIONS, Kinds, ServedKind
+from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.store import Delta
+from springtide.cluster.tools import Tools
+from springtide.controllers.calendars import ALL_CALENDARS
+from springtide.controllers.calendars import PERMISSIONS as CALENDAR_PERMISSIONS
+from springtide.controllers.judged import Judged, judged
+from springtide.controllers.metrics_producer.clock_steps import when_set_back
+from springtide.controllers.metrics_producer.node_records import ALL_NODES, ALL_PODS
+from springtide.controllers.metrics_producer.node_records import PERMISSIONS as NODE_PERMISSIONS
+from springtide.controllers.metrics_producer.outcomes import Outcome
+from springtide.controllers.metrics_producer.queue_lengths import QueueLengths
+from springtide.controllers.metrics_producer.records import PRODUCERS, ProducerRecord, Written
+from springtide.controllers.metrics_producer.remains import left_over
+from springtide.controllers.metrics_producer.reservations import Reservations
+from springtide.controllers.metrics_producer.resources import METRICS_PRODUCERS
+from springtide.controllers.metrics_producer.schedules import Schedules
+from springtide.controllers.trust import ALL_GRANTS
+from springtide.controllers.trust import PERMISSIONS as GRANT_PERMISSIONS
+from springtide.metrics.series import SeriesBook
+
+_NOT_KNOWN = Condition("Calculable", Truth.UNKNOWN, "Invalid", "what the metric is made from is not known")
+_PENDING_CAPACITY = Outcome(
+    active=Condition(
+        "Active", Truth.FALSE, "NotComputedYet", "this version does not compute pending capacity: no metric is exported"
+    ),
+    calculable=Condition("Calculable", Truth.UNKNOWN, "NotComputedYet", "pending pods are not looked at"),
+)
+
+
+class MetricsProducerController(Controller):
+    """Exports the metrics of MetricsProducers, and keeps their status."""
+
+    name = "metrics-producer"
+    watches = (
+        Watch(PRODUCERS),
+        Watch(ALL_CALENDARS, keys=to_nobody, optional=True),
+        Watch(DEFINITIONS, keys=to_nobody),
+        Watch(ALL_GRANTS, keys=to_nobody, optional=True),
+        Watch(ALL_NODES, keys=to_nobody),
+        Watch(ALL_PODS, keys=to_nobody),
+    )
+    permissions = (
+        Permission(METRICS_PRODUCERS, ("get", "list", "watch")),
+        Permission(METRICS_PRODUCERS, ("patch",), subresource="status"),
+        *CALENDAR_PERMISSIONS,
+        *DEFINITION_PERMISSIONS,
+        *GRANT_PERMISSIONS,
+        *NODE_PERMISSIONS,
+    )
+    workers = 8
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._book = tools.services.get(SeriesBook)
+        self._kinds = Kinds(tools.store(DEFINITIONS))
+        self._schedules = Schedules(tools)
+        self._reservations = Reservations(tools)
+        self._queues = QueueLengths(tools)
+        self._read: dict[Key, tuple[Written, Judged[MetricsProducer]]] = {}
+        tools.when_released(self._book.clear)
+        tools.follow(PRODUCERS, self._producer_changed)
+        tools.follow(DEFINITIONS, self._definition_changed)
+        when_set_back(tools, self._look_at_all)
+
+    async def reconcile(self, key: Key, now: int) -> Again | None:
+        """Export what a producer comes to, write its status, and come back when that changes."""
+        record = self.tools.store(PRODUCERS).get(key)
+        if record is None:
+            return None
+        status = record.status()
+        outcome = self._outcome(record, status, now)
+        if not isinstance(outcome, Outcome):
+            return outcome
+        if outcome.series is not None:
+            self._book.put(key, outcome.series.values, good_until=outcome.series.good_until)
+        else:
+            self._book.drop(key)
+        await self._tell(record, status, outcome, now)
+        return outcome.again
+
+    def _outcome(self, record: ProducerRecord, status: Object, now: int) -> Outcome | Again | None:
+        """Ask the source of a producer; what is no outcome says when there will be one."""
+        key, found = record.key, self._judged(record, now)
+        match found.sound:
+            case None:
+                invalid = Condition("Active", Truth.FALSE, "Invalid", found.words)
+                return left_over(invalid, _NOT_KNOWN, status, self._book.get(key), now)
+            case MetricsProducer(spec=MetricsProducerSpec(schedule=ScheduleSpec() as schedule)):
+                return self._schedules.produce(record, schedule, status, now)
+            case MetricsProducer(spec=MetricsProducerSpec(reserved_capacity=ReservedCapacitySpec() as reserved)):
+                return self._reservations.produce(key, reserved)
+            case MetricsProducer(spec=MetricsProducerSpec(queue=QueueSpec() as queue)):
+                return self._queues.produce(key, queue, status, self._book.get(key), now)
+            case _:
+                return _PENDING_CAPACITY
+
+    def _judged(self, record: ProducerRecord, now: int) -> Judged[MetricsProducer]:
+        """Read a producer, once for what its author has written; no error of it depends on the present."""
+        read = self._read.get(record.key)
+        if read is None or read[0] != record.written:
+            self._forget(record.key)
+            found = judged(record.as_read(), MetricsProducer, now=now, default_zone=self.tools.default_zone)
+            read = self._read[record.key] = (record.written, found)
+        return read[1]
+
+    def _forget(self, key: Key) -> None:
+        self._read.pop(key, None)
+        for source in (self._schedules, self._reservations, self._queues):
+            source.forget(key)
+
+    async def _tell(self, record: ProducerRecord, status: Object, outcome: Outcome, now: int) -> None:
+        origin = record.as_origin(status)
+        written = await self.tools.client.apply_status(
+            METRICS_PRODUCERS,
+            self._kinds.declared(METRICS_PRODUCERS, outcome.status),
+            outcome.conditions,
+            of=origin,
+            now=now,
+            because=outcome.active.message,
+            observes_generation=False,
+        )
+        if written:
+            for notice in (*outcome.notices, *outcome.warnings(status)):
+                self.tools.events.record(METRICS_PRODUCERS, origin, notice)
+
+    def _producer_changed(self, delta: Delta[ProducerRecord]) -> None:
+        if delta.new is None:
+            # Here and not when it is reconciled: while everything is paused nothing is, and its metric must go.
+            self._book.drop(delta.key)
+            self._forget(delta.key)
+
+    def _definition_changed(self, delta: Delta[tuple[ServedKind, ...]]) -> None:
+        """Write statuses anew when the schema of producers changes: it may have more places than before."""
+        if delta.old is not None and delta.key.name == str(METRICS_PRODUCERS):
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        for key in self.tools.store(PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
+            self.tools.wake(key)

@@ -1,0 +1,122 @@
+"""Queues of AWS SQS, read through boto3 with whatever credentials the process has.
+
+boto3 waits for the network, so it runs in threads. It belongs to an extra that not everybody installs, and is imported
+when the first such queue is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.apis.scheduled.queue import QueueSpec
+from springtide.apis.springtide.grants import Reach
+from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target, whole_messages
+
+CONNECT_TIMEOUT = 3
+READ_TIMEOUT = 5
+TRIES = 2
+
+_LENGTH = "ApproximateNumberOfMessages"
+_ARN = "QueueArn"
+_MISSING = ("QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue")
+_NOT_ALLOWED = ("AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "UnrecognizedClientException")
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """What an ARN says."""
+
+    region: str
+    account: str
+    name: str
+
+    @classmethod
+    def of(cls, arn: str) -> _Address:
+        _, _, _, region, account, name = arn.split(":")
+        return cls(region, account, name)
+
+
+class SqsQueues(QueueReader):
+    """Reads queues by their ARNs."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Any] = {}
+        self._urls: dict[str, str] = {}
+        self._making = threading.Lock()
+
+    def target(self, queue: QueueSpec) -> Target | None:
+        """Name the queue."""
+        return Target(Reach.QUEUE, queue.id)
+
+    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:  # noqa: ARG002 - the ARN says it all
+        """Ask SQS, in a thread."""
+        return await asyncio.to_thread(self._read, queue.id)
+
+    def _read(self, arn: str) -> QueueLength:
+        try:
+            # Here, because it belongs to an extra.
+            import botocore.exceptions as failures
+        except ImportError as failure:
+            msg = "queues of AWS need boto3: install springtide[aws]"
+            raise QueueError("NotInstalled", msg, retryable=False) from failure
+        try:
+            return self._ask(arn)
+        except failures.ClientError as failure:
+            raise _refused(arn, failure.response) from failure
+        except (failures.NoCredentialsError, failures.PartialCredentialsError) as failure:
+            msg = "the process has no AWS credentials: give its service account a role"
+            raise QueueError("NoCredentials", msg, retryable=False) from failure
+        except failures.BotoCoreError as failure:
+            # Its words may tell of proxies and addresses; its name says enough.
+            msg = f"SQS in {_Address.of(arn).region} cannot be asked: {type(failure).__name__}"
+            raise QueueError("NoAnswer", msg, retryable=True) from failure
+
+    def _ask(self, arn: str) -> QueueLength:
+        address = _Address.of(arn)
+        client = self._client(address.region)
+        url = self._urls.get(arn)
+        if url is None:
+            # With the account: a queue of the same name in our own account is another one.
+            found = client.get_queue_url(QueueName=address.name, QueueOwnerAWSAccountId=address.account)
+            url = self._urls[arn] = found["QueueUrl"]
+        try:
+            answer = client.get_queue_attributes(QueueUrl=url, AttributeNames=[_LENGTH, _ARN])
+        except client.exceptions.QueueDoesNotExist:
+            self._urls.pop(arn, None)
+            raise
+        attributes = answer["Attributes"]
+        if attributes[_ARN] != arn:
+            self._urls.pop(arn, None)
+            msg = f"SQS answers for another queue than {arn}: check region and account of the ARN"
+            raise QueueError("OtherQueue", msg, retryable=False)
+        return QueueLength(whole_messages(int(attributes[_LENGTH]), "SQS"))
+
+    def _client(self, region: str) -> Any:
+        import boto3
+        from botocore.config import Config
+
+        # Clients may be shared by threads; making them may not.
+        with self._making:
+            if region not in self._clients:
+                config = Config(
+                    connect_timeout=CONNECT_TIMEOUT,
+                    read_timeout=READ_TIMEOUT,
+                    retries={"mode": "standard", "total_max_attempts": TRIES},
+                )
+                self._clients[region] = boto3.client("sqs", region_name=region, config=config)
+            return self._clients[region]
+
+
+def _refused(arn: str, response: Any) -> QueueError:
+    code = str(response.get("Error", {}).get("Code", ""))
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if code in _MISSING:
+        return QueueError("QueueNotFound", f"there is no queue {arn}, or we may not see it", retryable=False)
+    if code in _NOT_ALLOWED:
+        msg = f"AWS refuses to show {arn} ({code}): allow sqs:GetQueueUrl and sqs:GetQueueAttributes on it"
+        return QueueError("AccessDenied", msg, retryable=False)
+    trouble = status >= 500 or "Throttl" in code or code == "RequestLimitExceeded"
+    return QueueError("Refused", f"SQS refuses to tell about {arn}: {code}", retryable=trouble)

@@ -1,0 +1,91 @@
+"""Clocks that are set while the controller runs: the value is that of the new present, without anybody's help."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cluster.managed import Process
+from tests.cluster.small_world import CRDS, USER, SmallWorld
+from tests.controllers.metrics_producer.stage import CAPACITY, daily, producer, schedule
+
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.resources import Key
+from springtide.cluster.services import Services
+from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
+from springtide.controllers.metrics_producer.clock_steps import LOOK
+from springtide.metrics.series import SeriesBook
+from springtide.simulator.time import VirtualClock, run
+
+START = parse_instant("2026-06-01T08:00:00Z")
+HOUR = 3600
+NAP = 30.0
+KEY = Key("work", "web")
+
+
+class SetClock:
+    """A clock that can be set; like the live one, it looks at the time at least every half minute while it waits."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self.ahead = 0
+
+    def now(self) -> int:
+        return self._clock.now() + self.ahead
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    async def sleep_until(self, at: int) -> None:
+        while at > self.now():
+            await self._clock.sleep(min(at - self.now(), NAP))
+
+
+@pytest.mark.parametrize(
+    ("begins", "step", "before", "after"),
+    [
+        pytest.param(1, 2 * HOUR, 1, 3, id="forward-over-a-start"),
+        pytest.param(2 * HOUR, -2 * HOUR, 3, 1, id="back-over-a-start"),
+        pytest.param(2 * HOUR, 24 * HOUR, 3, 3, id="forward-by-a-day"),
+        pytest.param(10 * HOUR, -2 * HOUR, 1, 3, id="back-over-an-end"),
+        pytest.param(26 * HOUR, -24 * HOUR, 3, 3, id="back-by-a-day"),
+        pytest.param(2 * HOUR, -(24 * HOUR + HOUR), 3, 3, id="back-into-yesterday"),
+    ],
+)
+def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) -> None:
+    """Soon after the step both the metric and the status are right, and so they are at the next change."""
+
+    async def main(virtual: VirtualClock) -> None:
+        clock = SetClock(virtual)
+        world = SmallWorld(clock)
+        for definition in all_crds(Flavour.EXTENDED):
+            world.server.create(CRDS, definition, USER)
+        written = producer(schedule=schedule(daily(3, "9", "17")))
+        written["metadata"]["namespace"] = "work"
+        world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
+        book = SeriesBook()
+        process = Process(world, clock, MetricsProducerController, services=Services(book))  # type: ignore[arg-type]
+
+        def value() -> tuple[int, int]:
+            status = world.server.get(METRICS_PRODUCERS, KEY)["status"]
+            ((_, exported),) = book.of(CAPACITY, KEY.namespace)
+            assert isinstance(exported, int)
+            return status["scheduledCapacity"]["currentValue"], exported
+
+        await virtual.sleep(begins)
+        assert value() == (before, before)
+        clock.ahead = step
+        await virtual.sleep(2 * LOOK)
+        assert value() == (after, after)
+        await virtual.sleep(8 * HOUR)
+        assert value()[0] == value()[1] == _by_hand(clock.now())
+        assert process.manager.health()[0].errors == 0
+        await process.manager.stop()
+
+    run(main, start=START)
+
+
+def _by_hand(now: int) -> int:
+    return 3 if 9 <= now // HOUR % 24 < 17 else 1

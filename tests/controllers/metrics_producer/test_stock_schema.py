@@ -1,0 +1,100 @@
+"""Clusters in which somebody else owns the CRD: its schema has no place for fields of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.cluster.managed import Process
+from tests.cluster.small_world import CRDS, USER, SmallWorld
+from tests.controllers.metrics_producer.stage import CAPACITY, daily, producer, schedule
+
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.services import Services
+from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
+from springtide.metrics.series import SeriesBook
+from springtide.simulator.time import VirtualClock, run
+
+START = parse_instant("2026-06-01T08:00:00Z")
+HOUR = 3600
+KEY = Key("work", "web")
+NAME = "metricsproducers.autoscaling.karpenter.sh"
+
+
+def _definition(flavour: Flavour) -> Object:
+    return next(one for one in all_crds(flavour) if one["metadata"]["name"] == NAME)
+
+
+def _play(story: Callable[[VirtualClock, SmallWorld, SeriesBook], Awaitable[None]], written: Object) -> None:
+    """Play with nothing but the stock schema of producers: no calendars, and no grants."""
+
+    async def main(clock: VirtualClock) -> None:
+        world = SmallWorld(clock)
+        world.server.create(CRDS, _definition(Flavour.STOCK), USER)
+        written["metadata"]["namespace"] = "work"
+        world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
+        book = SeriesBook()
+        process = Process(world, clock, MetricsProducerController, services=Services(book))
+        await clock.sleep(HOUR / 2)
+        await story(clock, world, book)
+        assert process.manager.health()[0].errors == 0
+        await process.manager.stop()
+
+    run(main, start=START)
+
+
+def _shown(world: SmallWorld) -> Any:
+    return world.server.get(METRICS_PRODUCERS, KEY)["status"]["scheduledCapacity"]
+
+
+def _writes(world: SmallWorld) -> int:
+    return sum(one.verb == "patch/status" and one.key == KEY for one in world.writes)
+
+
+def test_the_status_has_what_the_schema_has_a_place_for() -> None:
+    """Nothing is written again and again that the server drops."""
+
+    async def story(clock: VirtualClock, world: SmallWorld, book: SeriesBook) -> None:
+        assert _shown(world) == {"currentValue": 1, "nextValue": 3, "nextValueTime": "2026-06-01T09:00:00Z"}
+        before = _writes(world)
+        await clock.sleep(4 * HOUR)
+        assert (_writes(world) - before, book.of(CAPACITY, KEY.namespace)) == (1, [(KEY, 3)])
+
+    _play(story, producer(schedule=schedule(daily(3, "9", "17"))))
+
+
+def test_extensions_stand_in_the_annotation() -> None:
+    """They are merged before anything else, and an edit of the annotation counts."""
+
+    async def story(clock: VirtualClock, world: SmallWorld, book: SeriesBook) -> None:
+        assert _shown(world)["nextValueTime"] == "2026-06-01T08:50:00Z"
+        later = {"springtide.dev/extensions": json.dumps({"schedule": {"behaviors": [{"leadSeconds": 1200}]}})}
+        world.server.patch(METRICS_PRODUCERS, KEY, Patch.merge({"metadata": {"annotations": later}}), USER)
+        await clock.sleep(60)
+        assert _shown(world)["nextValueTime"] == "2026-06-01T08:40:00Z"
+        await clock.sleep(HOUR / 4)
+        assert book.of(CAPACITY, KEY.namespace) == [(KEY, 3)]
+
+    lead = {"springtide.dev/extensions": "schedule:\n  behaviors:\n  - leadSeconds: 600\n"}
+    _play(story, producer(annotations=lead, schedule=schedule(daily(3, "9", "17"))))
+
+
+def test_a_schema_that_grows_gets_the_rest() -> None:
+    """When the cluster is given our own schema, statuses are completed at once."""
+
+    async def story(clock: VirtualClock, world: SmallWorld, book: SeriesBook) -> None:
+        assert "upcoming" not in _shown(world)
+        replacement = {
+            "op": "replace",
+            "path": "/spec/versions",
+            "value": _definition(Flavour.EXTENDED)["spec"]["versions"],
+        }
+        world.server.patch(CRDS, Key("", NAME), Patch.json(replacement), USER)
+        await clock.sleep(60)
+        assert len(_shown(world)["upcoming"]) == 5
+
+    _play(story, producer(schedule=schedule(daily(3, "9", "17"))))
