@@ -15,7 +15,7 @@ from springtide.apis.judging import judge
 from springtide.apis.kinds import Kind, Version
 from springtide.apis.problems import Path, Problem, earlier_path, error, has_errors
 from springtide.apis.suggestions import nearest
-from springtide.apis.yaml import Document, Position, Unreadable, read_through
+from springtide.apis.yaml import Document, Position, Unreadable, document_without_text, read_through
 
 _ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec", "status")
 
@@ -112,6 +112,11 @@ def _load(text: str, context: Context) -> Iterator[Read]:
             continue
         for root, value in members_of(document.value):
             yield _object(document, root, value, context)
+
+
+def load_tree(value: dict[str, Any], context: Context) -> LoadedObject | Stray:
+    """Read an object that comes as a tree and stands in no text: its problems have paths, and no place."""
+    return _object(document_without_text(value), (), value, context)
 
 
 def members_of(value: Any) -> Iterator[tuple[Path, Any]]:

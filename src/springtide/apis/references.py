@@ -54,6 +54,25 @@ class Reference:
     target: Target
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where objects were looked for, in the words of messages."""
+
+    name: str
+    remedy: str
+    """What to do about an object that is not there."""
+    calendar_remedy: str
+    """What to do about a Calendar that is not there."""
+    unseen: frozenset[Target] = frozenset()
+    """Objects that could not be looked for, and of which nothing is said."""
+
+
+FILES = Surroundings(
+    "in these files",
+    "it must exist in the cluster, or be added to the files",
+    "its days are not taken into account here; add the Calendar to the files",
+)
+
 _SCALE_TARGET = ("spec", "scaleTargetRef")
 _CONSUMED = ("metadata", "annotations", CONSUME_ANNOTATION)
 _FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
@@ -81,6 +100,11 @@ _FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
         (("spec", "disruption", "budgets", "*", "calendars", "*"), Role.CALENDAR),
     ),
 }
+
+SCALING_KINDS = tuple(
+    head for head, fields in _FIELDS.items() if any(role in (Role.SCALES, Role.CRON) for _, role in fields)
+)
+"""Group and kind of everything that sets the replicas, or the bounds, of something else."""
 
 _BOUNDED = ("FederatedHPA", "HorizontalPodAutoscaler", "ScaledObject")
 _WORKLOADS = {
@@ -144,13 +168,15 @@ def _usual_group(kind: str) -> str:
     return next((known.group for known in registry.KINDS if known.kind == kind), "")
 
 
-def check_together(objects: Sequence[LoadedObject], context: Context) -> list[list[Problem]]:
+def check_together(
+    objects: Sequence[LoadedObject], context: Context, surroundings: Surroundings = FILES
+) -> list[list[Problem]]:
     """Find the problems that no object has by itself; a list for each object, in their order."""
     found: list[list[Problem]] = [[] for _ in objects]
     references = [list(references_of(loaded)) for loaded in objects]
     for position, problem in (
         *_repeated(objects),
-        *_missing(objects, references),
+        *_missing(objects, references, surroundings),
         *_contested(objects, references),
         *cron_problems(objects, context),
         *buffer_problems(objects),
@@ -175,26 +201,29 @@ def _repeated(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]]:
             yield position, warning(("metadata", "name"), message, "give one of them another name")
 
 
+def is_readable(target: Target) -> bool:
+    """Tell whether a target is of a kind that we know, and would find where it is."""
+    return any((kind.group, kind.kind) == (target.group, target.kind) for kind in registry.KINDS)
+
+
 def _missing(
-    objects: Sequence[LoadedObject], references: Sequence[Sequence[Reference]]
+    objects: Sequence[LoadedObject], references: Sequence[Sequence[Reference]], surroundings: Surroundings
 ) -> Iterator[tuple[int, Problem]]:
-    """Tell which referenced objects are not in the files; kinds that we cannot read are not expected there."""
-    present = {identity(loaded) for loaded in objects}
+    """Tell which referenced objects are not there; kinds that we cannot read are not expected there."""
+    present = {identity(loaded) for loaded in objects} | surroundings.unseen
     usable = calendars_among(objects)
-    readable = {(kind.group, kind.kind) for kind in registry.KINDS}
     for position, listed in enumerate(references):
         for reference in listed:
             target = reference.target
-            if reference.role is Role.CALENDAR and target in present and target.name not in usable:
+            known = target in present and target not in surroundings.unseen
+            if reference.role is Role.CALENDAR and known and target.name not in usable:
                 hint = "its days are not taken into account here; see what is said of the Calendar"
                 yield position, warning(reference.path, f"{target} cannot be evaluated", hint)
-            if (target.group, target.kind) not in readable or target in present:
+            if target in present or not is_readable(target):
                 continue
-            if reference.role is Role.CALENDAR:
-                hint = "its days are not taken into account here; add the Calendar to the files"
-            else:
-                hint = "it must exist in the cluster, or be added to the files"
-            yield position, warning(reference.path, f"{target} is not in these files", hint)
+            is_calendar = reference.role is Role.CALENDAR
+            hint = surroundings.calendar_remedy if is_calendar else surroundings.remedy
+            yield position, warning(reference.path, f"{target} is not {surroundings.name}", hint)
 
 
 def _contested(

@@ -88,3 +88,8 @@ def default_timezone_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def files_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the manifests: files, folders, or ``-`` for standard input."""
     return click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|-...")(command)
+
+
+def sources_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what is read: manifests as above, or objects of a cluster by kind and name."""
+    return click.argument("names", nargs=-1, metavar="[FILE|DIR|-|KIND[/NAME]]...")(command)

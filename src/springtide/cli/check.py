@@ -1,4 +1,4 @@
-"""`springtide check`: every problem of manifests, with its place and its fix."""
+"""`springtide check`: every problem of manifests or of a cluster's objects, with its place and its fix."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import click
 import msgspec
 
 from springtide.apis.fields import Context
-from springtide.cli.arguments import default_timezone_option, files_argument
-from springtide.cli.findings import Findings, examine
-from springtide.cli.inputs import read_inputs
+from springtide.cli.arguments import default_timezone_option, sources_argument
+from springtide.cli.cluster_options import ClusterChoice, cluster_options
+from springtide.cli.findings import Findings
 from springtide.cli.screen import as_data, show_problem
+from springtide.cli.sources import examine_sources
 
 
 @click.command("check")
-@files_argument
+@sources_argument
+@cluster_options
 @click.option(
     "-o",
     "--output",
@@ -26,12 +28,23 @@ from springtide.cli.screen import as_data, show_problem
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @default_timezone_option
-def command(paths: tuple[str, ...], output: str, strict: bool, default_timezone: str) -> None:
-    """Find every problem of manifests, each with its place and its fix.
+def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict: bool, default_timezone: str) -> None:
+    """Find every problem of manifests, or of a cluster's objects, each with its place and its fix.
+
+    \b
+      springtide check manifests/                          files, folders, or - for standard input
+      springtide check -n shop                             all of Springtide's objects of a namespace
+      springtide check -A                                  all that there are, Calendars and NodePools too
+      springtide check -n shop cronfhpa metricsproducer/peak --context production
 
     Reads YAML or JSON with any number of documents. Objects that refer to each other are judged together, so name
-    all files of an application at once. Kinds that Springtide does not know are skipped with a note. Colours are off
-    where there is no terminal, and with NO_COLOR.
+    all files of an application at once. Kinds that Springtide does not know are skipped with a note.
+
+    With --cluster, -n, -A, --context or --kubeconfig arguments name objects of a cluster, as kubectl does: KIND/NAME,
+    or KIND for all of them. Files and a cluster do not mix. What the objects refer to is looked up there. A problem's
+    "file" is then cluster:NAMESPACE/KIND/NAME, and it has no line.
+
+    Colours are off where there is no terminal, and with NO_COLOR.
 
     \b
     Exit codes: 0 no errors; 1 errors (with --strict: warnings too); 2 something could not be read.
@@ -39,7 +52,7 @@ def command(paths: tuple[str, ...], output: str, strict: bool, default_timezone:
     now = int(time.time())
     # Whole minutes, so that the same files give the same messages for a while.
     context = Context(now=now - now % 60, default_zone=default_timezone)
-    found = examine(*read_inputs(paths), context)
+    found = examine_sources(names, cluster, context)
     match output:
         case "json":
             _show_json(found)

@@ -1,50 +1,70 @@
-"""`springtide convert`: the canonical form of anything that is read leniently."""
+"""`springtide convert`: the canonical form of anything that is read leniently, and our objects for those of peers."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
 
-from springtide.apis.canonical import Rewritten, canonical_text
-from springtide.cli.arguments import files_argument
+from springtide.apis.canonical import Change, Rewritten, canonical_text
+from springtide.apis.peers import Replaced, Setting, Told, replace_peers
+from springtide.apis.problems import format_path
+from springtide.cli.arguments import ZoneType, files_argument
+from springtide.cli.findings import Finding
 from springtide.cli.inputs import Source, read_inputs
+from springtide.cli.screen import show_problem
 
 
 @click.command("convert")
 @files_argument
 @click.option("-w", "--write", is_flag=True, help="Change the files instead of printing.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
-def command(paths: tuple[str, ...], write: bool, quiet: bool) -> None:
+@click.option(
+    "--timezone",
+    type=ZoneType(),
+    metavar="ZONE",
+    help="The zone of controllers whose objects name none: cronhpa (Asia/Shanghai if not given), kube-downscaler.",
+)
+def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | None) -> None:
     """Rewrite manifests in their canonical form, comments and layout kept where possible.
 
     Aliases become the names that the API has, NodePool v1beta1 becomes v1, and slips that can mean only one thing
     are mended (`//` comments that break the YAML, a missing colon, `apiversion`, `ruleName`, Mon-Fri in a list of
-    weekdays). What was changed is told on standard error. Everything else is left as it is: run `springtide check`
-    afterwards.
+    weekdays).
+
+    Objects of others that scale on time become ours: ScaledObjects of KEDA with cron triggers,
+    CronHorizontalPodAutoscalers, and workloads with annotations of kube-downscaler, which stay without them. What
+    has no equivalent is a warning; what cannot be converted is an error, and stays as it is.
+
+    What was changed is told on standard error. Everything else is left as it is: run `springtide check` afterwards.
 
     \b
       springtide convert old.yaml > new.yaml
       springtide convert -w manifests/
+      springtide convert cronhpa.yaml --timezone Europe/Berlin
 
-    Exit codes: 0 fine; 2 something could not be read.
+    Exit codes: 0 fine; 1 something could not be converted; 2 something could not be read.
     """
     sources, unread = read_inputs(paths)
     for failure in unread:
         click.echo(f"{failure.name}: {failure.message}", err=True)
-    failed = bool(unread)
+    code = 2 if unread else 0
+    setting = Setting(now=int(time.time()), zone=timezone)
     printed: list[str] = []
     for source in sources:
+        replaced = replace_peers(source.text, setting)
         rewritten = canonical_text(source.text)
-        failed = failed or bool(rewritten.unreadable)
-        _tell(source, rewritten, quiet=quiet)
+        text = canonical_text(replaced.text).text if replaced.changes else rewritten.text
+        _tell(source, rewritten, replaced, quiet=quiet)
+        code = max(code, 2 if rewritten.unreadable else 0, 1 if replaced.failed else 0)
         if not write or source.name == "<stdin>":
-            printed.append(rewritten.text)
-        elif rewritten.text != source.text:
-            failed = not _write(source.name, rewritten.text) or failed
+            printed.append(text)
+        elif text != source.text and not _write(source.name, text):
+            code = 2
     if printed:
         click.echo(_joined(printed), nl=False)
-    raise SystemExit(2 if failed else 0)
+    raise SystemExit(code)
 
 
 def _write(name: str, text: str) -> bool:
@@ -56,14 +76,36 @@ def _write(name: str, text: str) -> bool:
     return True
 
 
-def _tell(source: Source, rewritten: Rewritten, *, quiet: bool) -> None:
+def _tell(source: Source, rewritten: Rewritten, replaced: Replaced, *, quiet: bool) -> None:
     for item in rewritten.unreadable:
         hint = f" ({item.hint})" if item.hint else ""
         click.echo(f"{source.name}:{item.line}:{item.column}: left as it is: {item.message}{hint}", err=True)
-    if quiet:
-        return
-    for change in rewritten.changes:
-        click.echo(f"{source.name}:{change.line}: {change.message}", err=True)
+    changes = () if quiet else (*rewritten.changes, *replaced.changes)
+    lines: list[Change | Told] = [*changes, *replaced.told]
+    for line in sorted(lines, key=_line_of):
+        if isinstance(line, Change):
+            click.echo(f"{source.name}:{line.line}: {line.message}", err=True)
+        else:
+            show_problem(_finding(source, line), err=True)
+
+
+def _line_of(line: Change | Told) -> int:
+    return line.line if isinstance(line, Change) else line.position.line
+
+
+def _finding(source: Source, told: Told) -> Finding:
+    return Finding(
+        file=source.name,
+        line=told.position.line,
+        column=told.position.column,
+        api_version=told.api_version,
+        kind=told.kind,
+        name=told.name or None,
+        path=format_path(told.problem.path),
+        message=told.problem.message,
+        hint=told.problem.hint,
+        severity=told.problem.severity,
+    )
 
 
 def _joined(texts: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -10,16 +10,17 @@ import msgspec
 from springtide.apis.fields import Context
 from springtide.apis.objects import LoadedObject, Stray, is_skipped, load
 from springtide.apis.problems import Problem, Severity, format_path
-from springtide.apis.references import check_together
+from springtide.apis.references import FILES, Surroundings, Target, check_together
 from springtide.apis.structure import shorten
 from springtide.apis.yaml import Unreadable
 from springtide.cli.inputs import Source, Unread
 
 
 class Finding(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A problem, the object that has it, and the place in the file."""
+    """A problem, the object that has it, and the place in the file; an object of a cluster has no lines."""
 
     file: str
+    """The file, or `cluster:NAMESPACE/KIND/NAME`."""
     line: int | None = None
     column: int | None = None
     api_version: str | None = None
@@ -49,6 +50,13 @@ class Findings:
     problems: tuple[Finding, ...]
     skipped: tuple[str, ...]
     unreadable: bool
+    companions: tuple[LoadedObject, ...] = ()
+    """Objects that were read only because the others have to do with them."""
+
+    @property
+    def objects(self) -> tuple[LoadedObject, ...]:
+        """Everything that is known, judged or not."""
+        return (*(manifest.object for manifest in self.manifests), *self.companions)
 
     @property
     def errors(self) -> int:
@@ -67,9 +75,16 @@ class Findings:
         return 1 if self.errors or (strict and self.problems) else 0
 
 
+_CLUSTER = Surroundings(
+    "in the cluster",
+    "create it, or name another one",
+    "its days are not taken into account; create the Calendar",
+)
+
+
 def examine(sources: Iterable[Source], unread: Iterable[Unread], context: Context) -> Findings:
     """Read and judge everything, each object by itself and all of them together."""
-    problems = [Finding(file=item.name, message=item.message) for item in unread]
+    problems = [_unread(item) for item in unread]
     unreadable = bool(problems)
     loaded: list[tuple[str, LoadedObject]] = []
     skipped: list[str] = []
@@ -86,14 +101,54 @@ def examine(sources: Iterable[Source], unread: Iterable[Unread], context: Contex
                     problems += (_stray(source, item, problem) for problem in item.problems)
                 case LoadedObject():
                     loaded.append((source.name, item))
-    together = check_together([item for _, item in loaded], context)
-    manifests = [
+    manifests = _judged_together(loaded, (), context, FILES)
+    return Findings(manifests, _sorted(problems, manifests), tuple(skipped), unreadable)
+
+
+def examine_objects(
+    loaded: Sequence[tuple[str, LoadedObject]],
+    companions: Sequence[LoadedObject],
+    unread: Iterable[Unread],
+    context: Context,
+    *,
+    unseen: frozenset[Target],
+) -> Findings:
+    """Judge objects of a cluster; companions are known and not judged."""
+    problems = [_unread(item) for item in unread]
+    manifests = _judged_together(loaded, companions, context, replace(_CLUSTER, unseen=unseen))
+    manifests = tuple(_without_lines(manifest) for manifest in manifests)
+    return Findings(manifests, _sorted(problems, manifests), (), bool(problems), tuple(companions))
+
+
+def _judged_together(
+    loaded: Sequence[tuple[str, LoadedObject]],
+    companions: Sequence[LoadedObject],
+    context: Context,
+    surroundings: Surroundings,
+) -> tuple[Manifest, ...]:
+    together = check_together([*(item for _, item in loaded), *companions], context, surroundings)
+    return tuple(
         _manifest(file, replace(item, problems=(*item.problems, *_as_written(item, added))))
-        for (file, item), added in zip(loaded, together, strict=True)
-    ]
-    problems += (problem for manifest in manifests for problem in manifest.problems)
-    problems.sort(key=lambda found: (found.file, found.line or 0, found.column or 0, found.path, found.message))
-    return Findings(tuple(manifests), tuple(problems), tuple(skipped), unreadable)
+        for (file, item), added in zip(loaded, together[: len(loaded)], strict=True)
+    )
+
+
+def _sorted(problems: Iterable[Finding], manifests: Iterable[Manifest]) -> tuple[Finding, ...]:
+    everything = (*problems, *(problem for manifest in manifests for problem in manifest.problems))
+    return tuple(
+        sorted(
+            everything, key=lambda found: (found.file, found.line or 0, found.column or 0, found.path, found.message)
+        )
+    )
+
+
+def _without_lines(manifest: Manifest) -> Manifest:
+    placeless = (msgspec.structs.replace(problem, line=None, column=None) for problem in manifest.problems)
+    return replace(manifest, problems=tuple(placeless))
+
+
+def _unread(item: Unread) -> Finding:
+    return Finding(file=item.name, message=item.message, hint=item.hint)
 
 
 def _unreadable(source: Source, item: Unreadable) -> Finding:

@@ -7,7 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json")
+"""How the names of manifests end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Unread:
 
     name: str
     message: str
+    hint: str = ""
 
 
 def read_inputs(paths: tuple[str, ...]) -> tuple[list[Source], list[Unread]]:
@@ -53,10 +55,10 @@ def _expand(path: str) -> tuple[list[str], Unread | None]:
     if path == "-" or not Path(path).is_dir():
         return [path], None
     found = [
-        os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(_SUFFIXES)
+        os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(SUFFIXES)
     ]
     if not found:
-        return [], Unread(path, f"no {', '.join(_SUFFIXES)} file in this folder")
+        return [], Unread(path, f"no {', '.join(SUFFIXES)} file in this folder")
     return sorted(found), None
 
 

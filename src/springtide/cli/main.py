@@ -19,11 +19,16 @@ _COMMANDS = {
     ),
     "up": ("springtide.cli.up", "Run an embedded cluster with all controllers, for kubectl and for scripts."),
     "controller": ("springtide.cli.controller", "Run the controllers on a live cluster."),
+    "explain": (
+        "springtide.cli.explain",
+        "Tell what an object of a cluster wants now, why, what comes next, what stopped it.",
+    ),
     "explain-budget": (
         "springtide.cli.explain_budget",
         "Tell how many nodes may be disrupted, by reason, and why.",
     ),
-    "convert": ("springtide.cli.convert", "Rewrite manifests in their canonical form, comments kept."),
+    "convert": ("springtide.cli.convert", "Rewrite manifests in their canonical form, and those of peers as ours."),
+    "new": ("springtide.cli.new", "Ask what is needed, show the picture, and write a checked manifest."),
     "crds": ("springtide.cli.crds", "Print the CRDs of every kind."),
 }
 
@@ -66,6 +71,7 @@ def main(ctx: click.Context) -> None:
       springtide preview schedule.yaml         what it will do this week
       springtide simulate manifests/           the real controllers, a virtual week
       springtide up manifests/                 a cluster of your own, for kubectl
+      springtide explain metricsproducer/peak  why it is so now, in a cluster
       springtide explain-budget pool.yaml --nodes 40 --disrupting drifted=3
     """
     if "NO_COLOR" in os.environ:

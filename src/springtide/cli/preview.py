@@ -1,4 +1,4 @@
-"""`springtide preview`: what manifests will do over time."""
+"""`springtide preview`: what manifests, or objects of a cluster, will do over time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ import msgspec
 from springtide.almanac import load_zone
 from springtide.apis.fields import Context
 from springtide.apis.forecast import Forecast, Question, to_plain
+from springtide.apis.kinds import Kind, Version
 from springtide.apis.outlook import forecast_of, with_calendars
-from springtide.cli.arguments import SpanType, ZoneType, default_timezone_option, files_argument, parse_moment
-from springtide.cli.findings import Findings, Manifest, examine
-from springtide.cli.inputs import read_inputs
+from springtide.cli.arguments import SpanType, ZoneType, default_timezone_option, parse_moment, sources_argument
+from springtide.cli.cluster_options import ClusterChoice, cluster_options
+from springtide.cli.findings import Findings, Manifest
 from springtide.cli.screen import as_data, show_problem, speaks_unicode, wants_colour
+from springtide.cli.sources import examine_sources
 
 
 @click.command("preview")
-@files_argument
+@sources_argument
+@cluster_options
 @click.option("--from", "start", metavar="TIME", help="Where the picture begins; the present if not given.")
 @click.option("--for", "length", type=SpanType(), default="7d", show_default=True, help="How far it looks ahead.")
 @click.option("--tz", type=ZoneType(), metavar="ZONE", help="Draw in this zone instead of the object's own.")
@@ -34,7 +37,8 @@ from springtide.cli.screen import as_data, show_problem, speaks_unicode, wants_c
 )
 @default_timezone_option
 def command(
-    paths: tuple[str, ...],
+    names: tuple[str, ...],
+    cluster: ClusterChoice,
     start: str | None,
     length: int,
     tz: str | None,
@@ -42,7 +46,7 @@ def command(
     output: str,
     default_timezone: str,
 ) -> None:
-    """Show what manifests will do over time, daylight saving and collisions included.
+    """Show what manifests, or objects of a cluster, will do over time, daylight saving and collisions included.
 
     Works for the schedules of MetricsProducer, the rules of CronFederatedHPA, the windows of CapacityBuffer, the
     budgets of NodePool (a lane for each reason) and the days of Calendar.
@@ -51,6 +55,11 @@ def command(
       springtide preview schedule.yaml --for 2w
       springtide preview pool.yaml --nodes 40 -o svg > budgets.svg
       springtide preview rules.yaml --from 2026-10-24 --tz Europe/Berlin
+      springtide preview -n shop metricsproducer/peak
+
+    With --cluster, -n, -A, --context or --kubeconfig arguments name objects of a cluster, as kubectl does: KIND/NAME,
+    or KIND for all of them; without names all that depend on time are shown. Files and a cluster do not mix.
+    Calendars are those of the files, or of the cluster.
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of --tz, else of
     --default-timezone.
@@ -59,7 +68,7 @@ def command(
     begins = parse_moment(start, load_zone(tz or default_timezone), "--from")
     if start is None:
         begins -= begins % 60  # seconds would only make the picture restless
-    found = examine(*read_inputs(paths), Context(now=begins, default_zone=default_timezone))
+    found = examine_sources(names, cluster, Context(now=begins, default_zone=default_timezone), wanted=_depends_on_time)
     question = Question(begins, begins + length, default_zone=default_timezone, nodes=nodes)
     forecasts = _forecasts(found, question)
     if output in ("json", "yaml"):
@@ -72,8 +81,12 @@ def command(
     raise SystemExit(found.exit_code(strict=False))
 
 
+def _depends_on_time(kind: Kind, version: Version) -> bool:  # noqa: ARG001
+    return version.forecaster is not None
+
+
 def _forecasts(found: Findings, question: Question) -> list[tuple[Manifest, Forecast]]:
-    question = with_calendars(question, [manifest.object for manifest in found.manifests])
+    question = with_calendars(question, found.objects)
     asked = ((manifest, forecast_of(manifest.object, question)) for manifest in found.manifests)
     return [(manifest, forecast) for manifest, forecast in asked if forecast is not None]
 

@@ -26,7 +26,9 @@ def show_problem(problem: Finding, *, err: bool = False) -> None:
     """Print a problem as compilers do, so that editors can jump to it, and its fix below."""
     place = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part is not None)
     severity = click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
-    subject = f"{problem.kind}/{problem.name} " if problem.kind and problem.name else ""
+    # Where there is no line, the place names the object itself.
+    named = problem.kind and problem.name and problem.line is not None
+    subject = f"{problem.kind}/{problem.name} " if named else ""
     field = click.style(problem.path, bold=True) + " " if problem.path else ""
     click.echo(f"{place}: {severity}: {subject}{field}{problem.message}", err=err)
     if problem.hint:

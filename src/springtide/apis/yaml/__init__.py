@@ -1,6 +1,6 @@
 """Manifests as text: read with positions and Kubernetes' scalar rules, changed without losing comments."""
 
-from springtide.apis.yaml.document import Document, PlacedProblem, Position, Unreadable
+from springtide.apis.yaml.document import Document, PlacedProblem, Position, Unreadable, document_without_text
 from springtide.apis.yaml.dump import dump
 from springtide.apis.yaml.matching import same
 from springtide.apis.yaml.reader import read
@@ -14,6 +14,7 @@ __all__ = [
     "Repair",
     "Unreadable",
     "comments",
+    "document_without_text",
     "dump",
     "read",
     "read_through",

@@ -107,3 +107,8 @@ def document_of(root: Node, segment: Segment) -> Document:
     value, findings = value_of(root, segment.first_line)
     placed = [PlacedProblem(problem, segment.position(node.line, node.column)) for problem, node in findings]
     return Document(value, root, segment, tuple(sorted(placed, key=lambda found: found.position)))
+
+
+def document_without_text(value: Any) -> Document:
+    """Give a document for a value that was not read from a text: all of it stands at the first place."""
+    return Document(value, MappingNode(0, 0, 0, 0), Segment(""))

@@ -1,0 +1,231 @@
+"""What the rules of a CronFederatedHPA have set, what they will set, and what became of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.almanac import Firings, load_zone
+from springtide.apis.explaining.autoscaler import target_stops, target_words
+from springtide.apis.explaining.explanation import Coming, Explanation, Happening, Stop
+from springtide.apis.explaining.facts import Facts, instant_of, mappings
+from springtide.apis.explaining.stops import common_stops
+from springtide.apis.fields import Context
+from springtide.apis.forecast import format_instant
+from springtide.apis.karmada.actions import Action, action_of, action_problems
+from springtide.apis.karmada.rules import firings_of, zone_of
+from springtide.apis.karmada.timing import timing_problems
+from springtide.apis.karmada.types import CronFederatedHPA, CronFederatedHPARule
+from springtide.apis.meta.clock_times import clock_time, date_and_time
+from springtide.apis.problems import has_errors
+from springtide.apis.references import Role
+
+_APPLIED = {"appliedReplicas": "replicas", "appliedMinReplicas": "min", "appliedMaxReplicas": "max"}
+_MISSED = "missed:"
+_OPPOSED = "Unopposed"
+_RECORDED = ("Scaled: ", "ScaleFailed: ", "Missed: ")
+"""Events that tell of executions, which the history has already."""
+_REMEMBERED = 5
+_BOUNDED = ("FederatedHPA", "HorizontalPodAutoscaler", "ScaledObject")
+"""Autoscalers whose bounds rules can set."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """One entry of a rule's history."""
+
+    rule: str
+    due: int
+    done: int
+    action: Action
+    message: str = ""
+    """Why it failed, where it did."""
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Sort by time; two rules of one instant by their names."""
+        return self.due, self.rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A rule that can be evaluated."""
+
+    rule: CronFederatedHPARule
+    action: Action
+    firings: Firings
+    zone: str
+
+
+def explain_cron(facts: Facts) -> Explanation:
+    """Explain what rules did, do next, and did not do."""
+    cron = facts.object.view if isinstance(facts.object.view, CronFederatedHPA) else None
+    rules = tuple(_sound_rules(facts, cron)) if cron is not None else ()
+    executions = tuple(_executions(facts.status))
+    claims = _claims(facts, rules, executions)
+    zone = rules[0].zone if rules else facts.default_zone
+    wants = {field: claim.action[field] for field, claim in sorted(claims.items())}
+    return Explanation(
+        api_version=facts.object.api_version,
+        kind=facts.object.kind.kind,
+        namespace=facts.object.namespace,
+        name=facts.object.name,
+        at=facts.at,
+        zone=zone,
+        wants=wants,
+        headline=in_words(wants) if wants else "nothing yet",
+        because=tuple(_because(facts, claims, zone)),
+        next=tuple(_next(facts, rules)),
+        stopped=(
+            *common_stops(facts, "cron-federated-hpa"),
+            *_suspended(cron),
+            *_failures(executions, zone),
+            *target_stops(facts),
+            *_contradicted(facts, wants),
+            *_rivals(facts),
+        ),
+        conditions=facts.conditions,
+        history=tuple(_history(facts, executions)),
+        notes=(*facts.unusable_calendars, *facts.unknown),
+    )
+
+
+def in_words(action: Mapping[str, int]) -> str:
+    """Write what is set: `10 replicas`, `a minimum of 5 and a maximum of 9`."""
+    words = []
+    if "replicas" in action:
+        words.append(f"{action['replicas']} replica{'' if action['replicas'] == 1 else 's'}")
+    words += [
+        f"a {word} of {action[name]}" for name, word in (("min", "minimum"), ("max", "maximum")) if name in action
+    ]
+    return " and ".join(words)
+
+
+def _sound_rules(facts: Facts, cron: CronFederatedHPA) -> Iterator[_Rule]:
+    """Compile the rules that have no errors; one of the object as a whole concerns all of them."""
+    wrong = [problem.path for problem in facts.object.problems if problem.severity == "error"]
+    if any(path[:2] != ("spec", "rules") or len(path) < 3 for path in wrong):
+        return
+    kind = cron.spec.scale_target_ref.target_kind
+    context = Context(now=facts.at, default_zone=facts.default_zone, thorough=False)
+    for rule in cron.spec.rules:
+        if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind))):
+            firings = firings_of(rule, facts.default_zone, facts.calendars)
+            yield _Rule(rule, action_of(rule, kind), firings, zone_of(rule, facts.default_zone).name)
+
+
+def _executions(status: Mapping[str, Any]) -> Iterator[_Execution]:
+    for history in mappings(status.get("executionHistories")):
+        rule = str(history.get("ruleName") or "")
+        for name in ("successfulExecutions", "failedExecutions"):
+            for entry in mappings(history.get(name)):
+                due, done = instant_of(entry.get("scheduleTime")), instant_of(entry.get("executionTime"))
+                if due is None or done is None:
+                    continue
+                action = {word: entry[key] for key, word in _APPLIED.items() if isinstance(entry.get(key), int)}
+                message = str(entry.get("message") or "it failed") if name == "failedExecutions" else ""
+                yield _Execution(rule, due, done, action, message)
+
+
+def _claims(facts: Facts, rules: tuple[_Rule, ...], executions: tuple[_Execution, ...]) -> dict[str, _Execution]:
+    """Find for each field the execution that set it last; without any, the firing that should have."""
+    done = [one for one in executions if not one.message]
+    if not facts.status:
+        done = [*_due(facts, rules)]
+    claims: dict[str, _Execution] = {}
+    for one in sorted(done, key=lambda one: one.order):
+        claims |= dict.fromkeys(one.action, one)
+    return claims
+
+
+def _due(facts: Facts, rules: tuple[_Rule, ...]) -> Iterator[_Execution]:
+    """Give the latest firing of each rule since the object is there."""
+    for one in rules:
+        due = None if one.rule.suspend else one.firings.at_or_before(facts.at)
+        if due is not None and facts.created is not None and due >= facts.created:
+            yield _Execution(one.rule.name, due, due, one.action)
+
+
+def _because(facts: Facts, claims: Mapping[str, _Execution], zone: str) -> Iterator[str]:
+    for order, claim in sorted({claim.order: claim for claim in claims.values()}.items()):
+        fields = {name: claim.action[name] for name, owner in sorted(claims.items()) if owner.order == order}
+        when = date_and_time(claim.due, load_zone(zone))
+        if facts.status:
+            late = f", {claim.done - claim.due} s late" if claim.done - claim.due > 1 else ""
+            yield f"rule `{claim.rule}` set {in_words(fields)} on {when}{late}"
+        else:
+            yield f"rule `{claim.rule}` was due on {when}, with {in_words(fields)}"
+    if not claims:
+        yield "no rule has fired since the object is there" if not facts.status else "no rule has been applied yet"
+    if facts.target is not None and not facts.target.trouble:
+        yield target_words(facts.target)
+
+
+def _next(facts: Facts, rules: tuple[_Rule, ...]) -> list[Coming]:
+    """Give the next firing of each rule, in the order in which they come."""
+    found = []
+    for one in rules:
+        at = None if one.rule.suspend else one.firings.after(facts.at)
+        if at is not None:
+            because = f"rule `{one.rule.name}` fires ({clock_time(at, load_zone(one.zone))})"
+            found.append(Coming(at, dict(one.action), one.rule.name, because, one.zone))
+    return sorted(found, key=lambda coming: coming.at)
+
+
+def _suspended(cron: CronFederatedHPA | None) -> Iterator[Stop]:
+    for rule in cron.spec.rules if cron is not None else ():
+        if rule.suspend:
+            yield Stop(f"rule `{rule.name}` does not fire", "it is suspended; what is due meanwhile is not made up for")
+
+
+def _failures(executions: tuple[_Execution, ...], zone: str) -> Iterator[Stop]:
+    """Find rules whose latest execution failed or was missed."""
+    latest: dict[str, _Execution] = {}
+    for one in sorted(executions, key=lambda one: one.order):
+        latest[one.rule] = one
+    for one in latest.values():
+        if one.message:
+            when = date_and_time(one.due, load_zone(zone))
+            what = "missed" if one.message.startswith(_MISSED) else "failed"
+            yield Stop(f"rule `{one.rule}` {what} on {when}", one.message.removeprefix(_MISSED).strip())
+
+
+def _contradicted(facts: Facts, wants: Mapping[str, int]) -> Iterator[Stop]:
+    """Find values that somebody else has changed since a rule set them."""
+    target = facts.target
+    if target is None or target.trouble or not facts.status:
+        return
+    other = {
+        name: target.values[name] for name in wants if name in target.values and target.values[name] != wants[name]
+    }
+    if other:
+        yield Stop(
+            f"{target.label} has {in_words(other)} now",
+            f"somebody else has changed that since a rule set {in_words({name: wants[name] for name in other})};"
+            " rules act when they fire, and not between",
+        )
+
+
+def _rivals(facts: Facts) -> Iterator[Stop]:
+    if any(condition.type == _OPPOSED for condition in facts.conditions):
+        return  # the controller has looked, and what it found is told
+    for other in facts.contenders(Role.SCALES):
+        label = facts.target.label if facts.target is not None else "its target"
+        rival = f"{other.kind.kind} `{other.name}`"
+        remedy = "let `scaleTargetRef` name that one, and set its bounds" if other.kind.kind in _BOUNDED else "keep one"
+        yield Stop(f"{label} has another master", f"{rival} scales it too, and undoes what rules set; {remedy}")
+
+
+def _history(facts: Facts, executions: tuple[_Execution, ...]) -> list[Happening]:
+    newest = sorted(executions, key=lambda one: one.order, reverse=True)[:_REMEMBERED]
+    done = [
+        Happening(
+            one.done,
+            f"rule `{one.rule}` of {format_instant(one.due)}: {one.message or in_words(one.action)}",
+            bool(one.message),
+        )
+        for one in newest
+    ]
+    told = [one for one in facts.events if not (done and one.what.startswith(_RECORDED))]
+    return sorted((*done, *told), key=lambda one: -one.at)

@@ -1,0 +1,171 @@
+"""Why a MetricsProducer has its value, and when it will have another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from springtide.apis.explaining.explanation import Coming, Explanation, Stop
+from springtide.apis.explaining.facts import Facts, instant_of
+from springtide.apis.explaining.readers import queries_of, reads
+from springtide.apis.explaining.stops import common_stops
+from springtide.apis.forecast import Lane, Outlook, Question, format_instant
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
+from springtide.apis.scheduled.outlook import forecast
+from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.scheduled.schedule import active_behaviors, claims_of, compile_schedule, zone_of
+from springtide.apis.springtide.grants import Reach
+
+_LISTED = 5
+_WEEK = 7 * 86_400
+_SOURCES = ("schedule", "queue", "reservedCapacity", "pendingCapacity")
+
+
+def explain_producer(facts: Facts) -> Explanation:
+    """Explain the value of a producer: from its schedule, or as its controller has seen it."""
+    view = facts.object.view
+    producer = view if isinstance(view, MetricsProducer) and facts.object.sound else None
+    if producer is not None and producer.spec.schedule is not None:
+        return _of_schedule(facts, producer)
+    return _of_observation(facts, producer)
+
+
+def upcoming(producer: MetricsProducer, facts: Facts) -> tuple[Outlook, Lane] | None:
+    """Look ahead over the next changes of a schedule; None for other producers."""
+    schedule = producer.spec.schedule
+    if schedule is None:
+        return None
+    timeline = compile_schedule(schedule, zone_of(schedule, facts.default_zone), facts.calendars)
+    ahead = list(islice(timeline.segments(facts.at), 1, _LISTED + 1))
+    until = ahead[-1][0] if ahead else facts.at + _WEEK
+    question = Question(facts.at, until, default_zone=facts.default_zone, calendars=facts.calendars)
+    outlook = forecast(producer, question)
+    return outlook, outlook.lanes[0]
+
+
+def _of_schedule(facts: Facts, producer: MetricsProducer) -> Explanation:
+    schedule, ahead = producer.spec.schedule, upcoming(producer, facts)
+    assert schedule is not None  # noqa: S101 - the caller has looked
+    assert ahead is not None  # noqa: S101 - it follows from that
+    outlook, lane = ahead
+    zone = zone_of(schedule, facts.default_zone)
+    winners = active_behaviors(claims_of(schedule, zone, facts.calendars), facts.at)
+    winner = winners[0].behavior.name or f"behaviors[{winners[0].position}]" if winners else None
+    assert isinstance(lane.current, int)  # noqa: S101 - the lane of a schedule is a number
+    return Explanation(
+        api_version=facts.object.api_version,
+        kind=facts.object.kind.kind,
+        namespace=facts.object.namespace,
+        name=facts.object.name,
+        at=facts.at,
+        zone=zone.name,
+        wants={"replicas": lane.current, "behavior": winner, "timezone": zone.name},
+        headline=f"{lane.current} replica{'' if lane.current == 1 else 's'}",
+        because=(
+            lane.because,
+            *(one.text for one in outlook.collisions if one.at <= facts.at),
+            *(f"{label} is suspended" for label in _suspended(producer)),
+        ),
+        next=tuple(Coming(one.at, one.value, lane.name, one.because, zone.name) for one in lane.changes),
+        stopped=(*common_stops(facts, "metrics-producer"), *_lag(facts, lane.current)),
+        conditions=facts.conditions,
+        history=facts.events,
+        notes=(
+            *facts.unusable_calendars,
+            *(
+                f"from {format_instant(one.at)} on {one.text}"
+                for one in sorted(outlook.collisions, key=lambda one: one.at)
+                if one.at > facts.at
+            ),
+            *_followers(facts, producer),
+            *facts.unknown,
+        ),
+    )
+
+
+def _suspended(producer: MetricsProducer) -> Iterator[str]:
+    for position, behavior in enumerate(producer.spec.schedule.behaviors if producer.spec.schedule else ()):
+        if behavior.suspend:
+            yield f"behaviour `{behavior.name}`" if behavior.name else f"`behaviors[{position}]`"
+
+
+def _lag(facts: Facts, value: int) -> Iterator[Stop]:
+    """Find a controller that has not followed the schedule."""
+    reported = facts.status.get("scheduledCapacity")
+    shown = reported.get("currentValue") if isinstance(reported, dict) else None
+    if not facts.present or not isinstance(reported, dict) or shown is None or shown == value:
+        return
+    due = instant_of(reported.get("nextValueTime"))
+    since = f" since {format_instant(due)}" if due is not None and due <= facts.at else ""
+    yield Stop(
+        f"the metric is still {shown}",
+        f"the schedule says {value}{since}, and the controller has not written so: see that it runs and leads",
+    )
+
+
+def _of_observation(facts: Facts, producer: MetricsProducer | None) -> Explanation:
+    spec = facts.object.value.get("spec")
+    source = next((name for name in _SOURCES if isinstance(spec, dict) and name in spec), "schedule")
+    seen = facts.status.get("scheduledCapacity" if source == "schedule" else source)
+    wants: dict[str, Any] = {source: seen} if isinstance(seen, dict) else {}
+    return Explanation(
+        api_version=facts.object.api_version,
+        kind=facts.object.kind.kind,
+        namespace=facts.object.namespace,
+        name=facts.object.name,
+        at=facts.at,
+        zone=facts.default_zone,
+        wants=wants,
+        headline=", ".join(f"{name} {value}" for name, value in _flat(wants)) or "nothing yet",
+        because=(f"it is what the controller has seen of its {source} last",) if wants else (),
+        stopped=tuple(common_stops(facts, "metrics-producer")),
+        conditions=facts.conditions,
+        history=facts.events,
+        notes=(
+            *(_grants(facts, producer) if producer is not None else ()),
+            *(_followers(facts, producer) if producer is not None else ()),
+            *facts.unknown,
+        ),
+    )
+
+
+def _flat(wants: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for seen in wants.values():
+        yield from ((name, value) for name, value in seen.items() if not isinstance(value, list))
+
+
+def _grants(facts: Facts, producer: MetricsProducer) -> Iterator[str]:
+    queue = producer.spec.queue
+    if queue is None or queue.type == "Prometheus":
+        return
+    reach = Reach.URL if queue.type == "HTTP" else Reach.QUEUE
+    yield from granted(facts, reach, queue.id)
+
+
+def granted(facts: Facts, reach: Reach, target: str) -> Iterator[str]:
+    """Say which Grants allow to reach a target, or that none does where no controller has told whether one must."""
+    grants = facts.granting(reach, target)
+    if grants:
+        yield f'the {reach.noun} "{target}" is allowed by Grant {", ".join(f"`{name}`" for name in grants)}'
+    elif not facts.status and "Grant" not in facts.unseen:
+        yield (
+            f'no Grant allows the {reach.noun} "{target}": outside an embedded cluster one must list it under'
+            f" `{reach.field}` for namespace {facts.object.namespace}"
+        )
+
+
+def _followers(facts: Facts, producer: MetricsProducer) -> Iterator[str]:
+    found = False
+    for other in facts.others:
+        if not isinstance(other.view, HorizontalAutoscaler):
+            continue
+        query = next((one for one in queries_of(other.view) if reads(one, other.namespace, producer)), None)
+        if query is None:
+            continue
+        found = True
+        target = other.view.spec.scale_target_ref
+        where = "" if other.namespace == facts.object.namespace else f" in namespace {other.namespace}"
+        yield f"HorizontalAutoscaler `{other.name}`{where} follows it for {target.kind} `{target.name}`: {query}"
+    if not found and "HorizontalAutoscaler" not in facts.unseen:
+        yield "no HorizontalAutoscaler follows it; whatever reads Prometheus still may"

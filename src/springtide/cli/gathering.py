@@ -1,0 +1,199 @@
+"""Reads from a cluster what an explanation is made from.
+
+The object itself must be there. All else is looked at as far as we may: what is refused becomes a note, and the
+explanation says less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from springtide.apis.explaining import EXPLAINED, Facts, Happening, TargetState
+from springtide.apis.explaining.facts import instant_of, mappings, scaled_by
+from springtide.apis.fields import Context
+from springtide.apis.forecast import format_instant
+from springtide.apis.objects import LoadedObject, load_tree
+from springtide.apis.references import SCALING_KINDS, Target
+from springtide.cli.connecting import Cluster, NoSuchThing
+from springtide.cli.from_cluster import as_written
+from springtide.cluster.errors import ApiError, NotFound
+from springtide.cluster.events import EVENTS
+from springtide.cluster.pausing import ANNOTATION, CONFIG_MAPS, SWITCH_NAME
+from springtide.cluster.resources import Key, Object, Resource
+
+_OWN_NAMESPACE = "springtide-system"
+_BOUNDS = {
+    "HorizontalPodAutoscaler": ("minReplicas", "maxReplicas"),
+    "FederatedHPA": ("minReplicas", "maxReplicas"),
+    "ScaledObject": ("minReplicaCount", "maxReplicaCount"),
+}
+_CLUSTER_WIDE = (
+    ("springtide.dev", "Calendar"),
+    ("springtide.dev", "Grant"),
+    ("autoscaling.karpenter.sh", "MetricsProducer"),
+    ("autoscaling.karpenter.sh", "HorizontalAutoscaler"),
+    ("autoscaling.karpenter.sh", "ScalableNodeGroup"),
+)
+"""Kinds of which objects of all namespaces may matter; if they may not be listed, those of one namespace do."""
+_EVENTS = 5
+_USUAL_DIFFERENCE = 60
+"""Seconds by which clocks of different machines may differ without anybody saying so."""
+
+
+async def gather_facts(cluster: Cluster, word: str, name: str, *, at: int, default_zone: str, present: bool) -> Facts:
+    """Read an object and its surroundings; `NoSuchThing` where it is not there or cannot be explained."""
+    resource = cluster.named(word)
+    if (resource.group, resource.kind) not in EXPLAINED:
+        listed = ", ".join(kind.lower() for _, kind in EXPLAINED)
+        raise NoSuchThing(f"a {resource.kind} cannot be explained", f"these can: {listed}")
+    item = await cluster.get(resource, name, cluster.namespace)
+    gathering = _Gathering(cluster, Context(now=at, default_zone=default_zone, thorough=False))
+    loaded = gathering.loaded(item)
+    assert loaded is not None  # noqa: S101 - a kind that is explained is known
+    others = await gathering.others(loaded)
+    events = await gathering.events(item)
+    status = item.get("status") or {}
+    if present and (ahead := _ahead(item, status, events, at)) is not None:
+        present = False
+        gathering.unknown.append(
+            f"the cluster's clock is ahead of this machine's: something happened there at {ahead}; `--at {ahead}`"
+            " explains that time"
+        )
+    return Facts(
+        object=loaded,
+        status=status,
+        at=at,
+        default_zone=default_zone,
+        others=tuple(others),
+        target=await gathering.target(loaded),
+        events=tuple(events),
+        paused=await gathering.paused(item),
+        unknown=tuple(gathering.unknown),
+        unseen=frozenset(gathering.unseen),
+        present=present,
+    )
+
+
+class _Gathering:
+    def __init__(self, cluster: Cluster, context: Context) -> None:
+        self._cluster = cluster
+        self._context = context
+        self.unknown: list[str] = []
+        self.unseen: list[str] = []
+
+    def loaded(self, item: Object) -> LoadedObject | None:
+        found = load_tree(as_written(item), self._context)
+        return found if isinstance(found, LoadedObject) else None
+
+    async def others(self, loaded: LoadedObject) -> list[LoadedObject]:
+        """Read everything that may have to do with an object, itself left out."""
+        heads = dict.fromkeys((*_CLUSTER_WIDE, *SCALING_KINDS))
+        found: list[LoadedObject] = []
+        for group, kind in heads:
+            resource = self._cluster.known(group, kind)
+            if resource is None:
+                continue
+            for item in await self._listed(resource, loaded.namespace or "", (group, kind) in _CLUSTER_WIDE):
+                other = self.loaded(item)
+                if other is not None and _head(other) != _head(loaded):
+                    found.append(other)
+        return found
+
+    async def _listed(self, resource: Resource, namespace: str, everywhere: bool) -> Sequence[Object]:
+        try:
+            return await self._cluster.list(resource, "" if everywhere else namespace)
+        except ApiError as refusal:
+            if not (everywhere and resource.namespaced):
+                self.unknown.append(f"{resource.plural} are not looked at: {refusal}")
+                self.unseen.append(resource.kind)
+                return ()
+        return await self._listed(resource, namespace, everywhere=False)
+
+    async def target(self, loaded: LoadedObject) -> TargetState | None:
+        """Read what the object scales."""
+        wanted = scaled_by(loaded)
+        if wanted is None:
+            return None
+        reference = loaded.value["spec"]["scaleTargetRef"]
+        resource = self._cluster.discovery.resource_of(str(reference.get("apiVersion", "v1")), wanted.kind)
+        if resource is None:
+            trouble = f"the cluster knows no kind {wanted.kind} in {reference.get('apiVersion', 'v1')}"
+            return TargetState(str(wanted), trouble=trouble)
+        try:
+            return await self._state(resource, wanted)
+        except NotFound:
+            return TargetState(str(wanted), trouble=await self._why_not_found(resource, wanted))
+        except ApiError as refusal:
+            self.unknown.append(f"{wanted} is not looked at: {refusal}")
+            return None
+
+    async def _state(self, resource: Resource, target: Target) -> TargetState:
+        key = Key(target.namespace or "", target.name)
+        if target.kind in _BOUNDS:
+            spec = (await self._cluster.transport.get(resource, key)).get("spec") or {}
+            named = zip(("min", "max"), _BOUNDS[target.kind], strict=True)
+            return TargetState(str(target), {word: spec[field] for word, field in named if field in spec})
+        scale = await self._cluster.transport.get(resource, key, subresource="scale")
+        asked = (scale.get("spec") or {}).get("replicas", 0)
+        return TargetState(str(target), {"replicas": asked}, (scale.get("status") or {}).get("replicas", 0))
+
+    async def _why_not_found(self, resource: Resource, target: Target) -> str:
+        try:
+            await self._cluster.get(resource, target.name, target.namespace or "")
+        except NoSuchThing as missing:
+            return f"{missing} ({missing.hint})" if missing.hint else str(missing)
+        return f"a {resource.kind} has no scale subresource"
+
+    async def events(self, item: Object) -> list[Happening]:
+        """Read what was told about the object lately, newest first."""
+        metadata = item["metadata"]
+        fields = f"involvedObject.uid={metadata['uid']}"
+        try:
+            found = await self._cluster.list(EVENTS, metadata.get("namespace", "default"), fields=fields)
+        except ApiError as refusal:
+            self.unknown.append(f"events are not looked at: {refusal}")
+            return []
+        told = [happening for event in found if (happening := _happening(event)) is not None]
+        return sorted(told, key=lambda one: (-one.at, one.what))[:_EVENTS]
+
+    async def paused(self, item: Object) -> str:
+        """Tell who pauses the object, if anybody does."""
+        if (item["metadata"].get("annotations") or {}).get(ANNOTATION) == "true":
+            return f'the annotation {ANNOTATION}: "true" pauses it; remove it to go on'
+        try:
+            switch = await self._cluster.transport.get(CONFIG_MAPS, Key(_OWN_NAMESPACE, SWITCH_NAME))
+        except ApiError:
+            return ""  # most people may not look there, and most clusters are not paused
+        if (switch.get("data") or {}).get("paused") == "true":
+            return f"the ConfigMap {_OWN_NAMESPACE}/{SWITCH_NAME} pauses everything"
+        return ""
+
+
+def _ahead(item: Object, status: Object, events: Sequence[Happening], at: int) -> str | None:
+    """Give a time that the cluster knows already and that lies ahead of us by more than clocks usually differ."""
+    conditions = (one.get("lastTransitionTime") for one in mappings(status.get("conditions")))
+    known = [instant_of(text) for text in (item["metadata"].get("creationTimestamp"), *conditions)]
+    latest = max((one for one in (*known, *(event.at for event in events)) if one is not None), default=at)
+    return format_instant(latest) if latest > at + _USUAL_DIFFERENCE else None
+
+
+def _head(loaded: LoadedObject) -> tuple[str, str, str | None, str]:
+    return loaded.kind.group, loaded.kind.kind, loaded.namespace, loaded.name
+
+
+def _happening(event: Object) -> Happening | None:
+    at = next(
+        (
+            found
+            for name in ("lastTimestamp", "eventTime", "firstTimestamp")
+            if (found := instant_of(event.get(name))) is not None
+        ),
+        None,
+    )
+    if at is None:
+        return None
+    count = event.get("count") or 1
+    times = f" ({count} times)" if count > 1 else ""
+    return Happening(
+        at, f"{event.get('reason', '')}: {event.get('message', '')}{times}", event.get("type") == "Warning"
+    )

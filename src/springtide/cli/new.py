@@ -1,0 +1,234 @@
+"""`springtide new`: a manifest from a few answers, with a picture of what it will do."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from springtide.apis.fields import Context
+from springtide.apis.forecast import Question as Outlook
+from springtide.apis.objects import LoadedObject, load
+from springtide.apis.outlook import forecast_of
+from springtide.apis.peers.making import autoscaler, cron_object, free_name, producer
+from springtide.apis.problems import Problem, format_path
+from springtide.apis.yaml import dump
+from springtide.cli.answers import Tree, formatted, optional, replicas, rule_for, target, window
+from springtide.cli.asking import AnswerError, Interview, Question
+from springtide.cli.findings import Finding
+from springtide.cli.screen import show_problem, speaks_unicode, wants_colour
+
+_WEEK = 7 * 86400
+_NAME = Question("NAME", "Name", formatted("dns-subdomain"))
+_NAMESPACE = Question("--namespace", "Namespace (empty for none)", optional(formatted("dns-subdomain")), default="")
+_ZONE = Question("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
+_WINDOW = Question("--window", "Window, such as mon-fri 08:30-18:00=6 (empty to go on)", window)
+_DEFAULT = Question("--default", "Replicas outside all windows", replicas)
+_FOLLOWER = Question("--target", "What follows it, such as deployment/shop (empty for nothing)", optional(target), "")
+_TARGET = Question("--target", "What is scaled, such as deployment/shop", target)
+
+
+@click.group("new")
+def command() -> None:
+    """Ask what is needed, show the picture of the next week, and write a checked manifest.
+
+    Every answer can be given as an option; without a terminal they all have to be.
+
+    \b
+      springtide new metricsproducer
+      springtide new metricsproducer office --timezone Europe/Berlin \\
+        --window "mon-fri 08:30-18:00=6" --default 2 --target deployment/shop > office.yaml
+      springtide new cronfederatedhpa peak --timezone UTC --target hpa/shop \\
+        --rule "up=30 8 * * mon-fri:5-20" --rule "down=0 18 * * mon-fri:1-20" --file peak.yaml
+    """
+
+
+def _common(decorated: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what both kinds are asked."""
+    options = (
+        click.argument("name", required=False),
+        click.option("-n", "--namespace", help="The namespace of the object."),
+        click.option("--timezone", metavar="ZONE", help="The zone that times are written in."),
+        click.option("-f", "--file", "path", metavar="FILE", help="Where to write; standard output if not given."),
+        click.option("-y", "--yes", is_flag=True, help="Ask for no leave: write, also over a file that is there."),
+    )
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+@command.command("metricsproducer")
+@_common
+@click.option("--window", "windows", multiple=True, metavar="WINDOW", help='Such as "mon-fri 08:30-18:00=6".')
+@click.option("--default", "default", metavar="N", help="Replicas outside all windows.")
+@click.option("--target", "follower", metavar="KIND/NAME", help="Also write the autoscaler that lets this follow.")
+def metricsproducer(
+    name: str | None,
+    namespace: str | None,
+    timezone: str | None,
+    path: str | None,
+    yes: bool,
+    windows: tuple[str, ...],
+    default: str | None,
+    follower: str | None,
+) -> None:
+    """Write a MetricsProducer: a number of replicas for each time.
+
+    A window is days, times and replicas: "mon-fri 08:30-18:00=6", "sat,sun=1", "daily 22:00-06:00=0". One that ends
+    before it begins ends on the next day; where windows overlap, the first one counts.
+    """
+    interview = Interview(interactive=sys.stdin.isatty())
+    metadata = _metadata(interview, name, namespace)
+    zone = interview.one(_ZONE, timezone)
+    size = interview.one(_DEFAULT, default)
+
+    judge = _Judge()
+
+    def judge_windows(behaviors: list[Tree]) -> None:
+        judge([producer(metadata, zone or "UTC", size or 0, _numbered(behaviors))])
+
+    behaviors = _numbered(interview.several(_WINDOW, windows, judge_windows, needed=True))
+    followed = interview.one(_FOLLOWER, follower)
+    interview.complete()
+    made = [producer(metadata, zone or "UTC", size or 0, behaviors)]
+    if followed is not None:
+        sizes = [size or 0, *(behavior["replicas"] for behavior in behaviors)]
+        made.append(autoscaler(metadata, followed, (min(sizes), max(sizes)), [metadata["name"]]))
+    _finish(interview, judge, made, path, yes=yes)
+
+
+@command.command("cronfederatedhpa")
+@_common
+@click.option("--target", "scaled", metavar="KIND/NAME", help="What is scaled, such as deployment/shop or hpa/shop.")
+@click.option("--rule", "rules", multiple=True, metavar="RULE", help='Such as "up=30 8 * * mon-fri:10".')
+def cronfederatedhpa(
+    name: str | None,
+    namespace: str | None,
+    timezone: str | None,
+    path: str | None,
+    yes: bool,
+    scaled: str | None,
+    rules: tuple[str, ...],
+) -> None:
+    """Write a CronFederatedHPA: replicas, or the bounds of an autoscaler, that are set at certain times.
+
+    A rule is a name, a cron expression or an instant, and what is set: "up=30 8 * * mon-fri:10",
+    "launch=2026-11-27T06:00:00Z:50"; for an autoscaler "up=30 8 * * *:5-20", or "5-" and "-20" for one of its bounds.
+    """
+    interview = Interview(interactive=sys.stdin.isatty())
+    metadata = _metadata(interview, name, namespace)
+    reference = interview.one(_TARGET, scaled)
+    zone = interview.one(_ZONE, timezone)
+    known = reference or {"apiVersion": "apps/v1", "kind": "Deployment", "name": "unknown"}
+    question = Question("--rule", _rule_text(known), rule_for(known, zone))
+
+    judge = _Judge()
+
+    def judge_rules(made: list[Tree]) -> None:
+        judge([cron_object(metadata, known, made)])
+
+    # What a rule may set depends on the target: without one, none can be read.
+    readable = rules if reference is not None else ()
+    made = interview.several(question, readable, judge_rules, needed=not rules)
+    interview.complete()
+    _finish(interview, judge, [cron_object(metadata, known, made)], path, yes=yes)
+
+
+def _rule_text(reference: Tree) -> str:
+    example = "up=30 8 * * mon-fri:10" if "autoscaling" not in reference["apiVersion"] else "up=30 8 * * mon-fri:5-20"
+    return f"Rule, such as {example} (empty to go on)"
+
+
+def _metadata(interview: Interview, name: str | None, namespace: str | None) -> Tree:
+    metadata: Tree = {"name": interview.one(_NAME, name)}
+    chosen = interview.one(_NAMESPACE, namespace)
+    return {**metadata, "namespace": chosen} if chosen else metadata
+
+
+def _numbered(behaviors: list[Tree]) -> list[Tree]:
+    """Give each behaviour a name of its own."""
+    named: list[Tree] = []
+    for behavior in behaviors:
+        name = free_name(behavior["name"], [other["name"] for other in named])
+        named.append({**behavior, "name": name})
+    return named
+
+
+# The end: judged, drawn, written
+
+
+class _Judge:
+    """Refuses objects with errors; what is merely surprising it shows, once."""
+
+    def __init__(self) -> None:
+        self._shown: set[Problem] = set()
+
+    def __call__(self, made: list[Tree]) -> list[LoadedObject]:
+        """Judge objects as `springtide check` does, except for what they refer to; raises `AnswerError`."""
+        now = int(time.time())
+        read = load(_text(made), Context(now=now - now % 60))
+        loaded = [item for item in read if isinstance(item, LoadedObject)]
+        problems = [problem for item in loaded for problem in item.problems]
+        for problem in problems:
+            if problem.severity == "error":
+                raise AnswerError(f"{format_path(problem.path)} {problem.message}".lstrip(), problem.hint)
+        for problem in problems:
+            if problem not in self._shown:
+                self._shown.add(problem)
+                _show(problem)
+        return loaded
+
+
+def _show(problem: Problem) -> None:
+    place = format_path(problem.path)
+    found = Finding(file=place, message=problem.message, hint=problem.hint, severity=problem.severity)
+    show_problem(found, err=True)
+
+
+def _text(made: list[Tree]) -> str:
+    return "---\n".join(dump(item) for item in made)
+
+
+def _finish(interview: Interview, judge: _Judge, made: list[Tree], path: str | None, *, yes: bool) -> None:
+    try:
+        _show_picture(judge(made))
+    except AnswerError as failure:
+        raise click.UsageError(f"{failure.message}; {failure.hint}" if failure.hint else failure.message) from None
+    text = _text(made)
+    if path is None or path == "-":
+        click.echo(text, nl=False)
+        return
+    if Path(path).exists() and not yes and not interview.agreed(f"{path} is there already. Write over it?"):
+        click.echo(f"{path} is there already and stays as it is: `--yes` writes over it", err=True)
+        raise SystemExit(1)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as failure:
+        click.echo(f"{path}: {(failure.strerror or str(failure)).lower()}", err=True)
+        raise SystemExit(2) from None
+    click.echo(f"{path} is written; `springtide preview {path}` shows the picture again", err=True)
+
+
+def _show_picture(loaded: list[LoadedObject]) -> None:
+    """Draw the next week, on standard error: standard output is for the manifest."""
+    from springtide.cli.pictures.terminal import render_terminal
+
+    now = int(time.time())
+    begins = now - now % 60
+    forecasts = [forecast_of(item, Outlook(begins, begins + _WEEK)) for item in loaded]
+    text = render_terminal(
+        # The warnings of the answers were shown as they came.
+        [replace(forecast, problems=()) for forecast in forecasts if forecast is not None],
+        zone=None,
+        now=now,
+        width=min(shutil.get_terminal_size().columns, 160),
+        colour=wants_colour(),
+        unicode=speaks_unicode(),
+    )
+    click.echo(text, nl=not text.endswith("\n"), err=True)

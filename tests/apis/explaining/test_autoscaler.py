@@ -1,0 +1,154 @@
+"""Why a HorizontalAutoscaler asks for as many replicas as it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.apis.explaining.building import NIGHTLY, PEAK, WEB, condition, explained, stops
+
+from springtide.apis.explaining import TargetState
+from springtide.apis.meta.instants import parse_instant
+
+READ = '`karpenter_scheduled_capacity{name="peak"}` is 6, at 1 for each replica: 6 replicas'
+HELD = "fewer than 9 not before 2026-11-16T12:04:00Z: within the last 300 s more replicas were asked for than now"
+DEPLOYMENT = TargetState("Deployment `web`", {"replicas": 6}, 6)
+STATUS = {
+    "desiredReplicas": 6,
+    "currentReplicas": 6,
+    "lastScaleTime": "2026-11-16T08:00:00Z",
+    "conditions": [
+        condition("Active", "True", "MetricsRead", READ),
+        condition("AbleToScale", "True", "ReadyForNewScale"),
+    ],
+}
+
+
+def test_the_controllers_words_are_the_reason() -> None:
+    explanation = explained(WEB, status=STATUS, target=DEPLOYMENT)
+    assert dict(explanation.wants) == {"replicas": 6}
+    assert explanation.because == (
+        READ,
+        "the bounds are 1 and 8",
+        "Deployment `web` has 6 replicas",
+        "it scaled last at 2026-11-16T08:00:00Z",
+    )
+    assert explanation.stopped == ()
+
+
+def test_every_metric_has_a_sentence_of_its_own() -> None:
+    both = f"{READ}; `queue` is 41, at 4 for each replica: 11 replicas"
+    explanation = explained(WEB, status={"conditions": [condition("Active", "True", "MetricsRead", both)]})
+    assert explanation.because[:2] == tuple(both.split("; "))
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "until"),
+    [
+        pytest.param("AbleToScale", HELD, "2026-11-16T12:04:00Z", id="held by a window"),
+        pytest.param("AbleToScale", HELD.replace("12:04", "11:04"), None, id="the time is over"),
+        pytest.param("ScalingUnbounded", "12 replicas are asked for, more than maxReplicas 8", None, id="bounded"),
+        pytest.param("Active", "there is no series", None, id="a metric is missing"),
+    ],
+)
+def test_what_holds_it_back_is_told_with_the_time_it_ends(name: str, message: str, until: str | None) -> None:
+    status = {"desiredReplicas": 6, "conditions": [condition(name, "False", "Held", message)]}
+    (stop,) = explained(WEB, status=status).stopped
+    assert (stop.what, stop.why) == (f"{name} is False", message)
+    assert stop.until == (None if until is None else parse_instant(until))
+
+
+def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
+    explanation = explained(WEB, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
+    assert [(one.value, one.because) for one in explanation.next[:2]] == [
+        (8, "behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds"),
+        (6, "behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on"),
+    ]
+    assert explanation.zone == "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param('max(karpenter_scheduled_capacity{name="peak"} or vector(3))', id="more than the schedule"),
+        pytest.param("karpenter_scheduled_capacity", id="no name: there may be several"),
+    ],
+)
+def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
+    explanation = explained(WEB.replace('karpenter_scheduled_capacity{name="peak"}', query), PEAK, status=STATUS)
+    assert explanation.next == ()
+    assert any("reads what MetricsProducer `peak` makes: 9 now, 6 from" in note for note in explanation.notes)
+
+
+def test_targets_in_proportion_depend_on_what_will_be_there() -> None:
+    explanation = explained(WEB.replace("AverageValue", "Value"), PEAK, status=STATUS)
+    assert explanation.next == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "wants"),
+    [pytest.param("1", 8, id="bounded"), pytest.param("2", 5, id="shared"), pytest.param("500m", 8, id="half each")],
+)
+def test_without_a_status_the_schedule_tells_what_it_would_want(value: str, wants: int) -> None:
+    explanation = explained(WEB.replace("value: 1}", f"value: {value}}}"), PEAK, at="2026-11-16T11:30:00Z")
+    assert dict(explanation.wants) == {"replicas": wants}
+    assert "has not been read yet; its schedule says 9" in explanation.because[0]
+    assert stops(explanation) == ["no controller has reported yet"]
+
+
+def test_without_a_status_and_a_schedule_nothing_is_known() -> None:
+    explanation = explained(WEB)
+    assert dict(explanation.wants) == {"replicas": None}
+    assert explanation.headline == "not known yet"
+
+
+def test_others_that_scale_the_same_are_told() -> None:
+    twin = WEB.replace("name: web, namespace", "name: twin, namespace")
+    explanation = explained(WEB, twin, NIGHTLY, status=STATUS, target=DEPLOYMENT)
+    assert stops(explanation) == ["Deployment `web` has another master"]
+    assert "HorizontalAutoscaler `twin` scales it too" in explanation.stopped[0].why
+    assert "CronFederatedHPA `nightly` sets Deployment `web` too" in explanation.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("behavior", "words"),
+    [
+        pytest.param("{}", "the highest counts", id="default"),
+        pytest.param("{scaleDown: {selectPolicy: Min}}", "the highest on the way up and the lowest on", id="down"),
+        pytest.param("{scaleUp: {selectPolicy: Min}, scaleDown: {selectPolicy: Min}}", "the lowest counts", id="both"),
+    ],
+)
+def test_which_of_several_metrics_counts(behavior: str, words: str) -> None:
+    several = WEB + "  - prometheus: {query: other, target: {type: AverageValue, value: 1}}\n"
+    explanation = explained(f"{several}  behavior: {behavior}\n", status=STATUS)
+    assert any(words in sentence for sentence in explanation.because)
+
+
+def test_the_document_has_every_key_of_the_contract() -> None:
+    status: dict[str, Any] = {**STATUS, "conditions": [condition("AbleToScale", "False", "Held", HELD)]}
+    document = explained(WEB, PEAK, status=status).document()
+    assert list(document) == [
+        "apiVersion",
+        "kind",
+        "namespace",
+        "name",
+        "at",
+        "wants",
+        "because",
+        "next",
+        "stopped",
+        "conditions",
+        "history",
+        "notes",
+    ]
+    assert document["at"] == "2026-11-16T12:00:00Z"
+    assert document["stopped"] == [{"what": "AbleToScale is False", "why": HELD, "until": "2026-11-16T12:04:00Z"}]
+    assert document["conditions"] == [
+        {
+            "type": "AbleToScale",
+            "status": "False",
+            "reason": "Held",
+            "message": HELD,
+            "since": "2026-11-16T11:00:00Z",
+        }
+    ]

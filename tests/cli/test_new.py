@@ -1,0 +1,293 @@
+"""`springtide new`: answers as options, answers at a terminal, and a manifest that passes every check."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+from springtide.apis.yaml import Document, read
+
+Write = Callable[[str, str], Path]
+
+PRODUCER = ("new", "metricsproducer", "office", "--timezone", "Europe/Berlin", "--default", "2")
+CRON = ("new", "cronfederatedhpa", "peak", "--timezone", "UTC")
+
+
+def objects(text: str) -> list[dict[str, object]]:
+    return [document.value for document in read(text) if isinstance(document, Document)]
+
+
+def test_a_producer_from_options(run: Run, write: Write) -> None:
+    result = run(*PRODUCER, "-n", "web", "--window", "mon-fri 08:30-18:00=6", "--target", "deploy/shop")
+    assert result.exit_code == 0
+    producer, autoscaler = objects(result.stdout)
+    assert producer["metadata"] == {"name": "office", "namespace": "web"}
+    assert producer["spec"] == {
+        "schedule": {
+            "timezone": "Europe/Berlin",
+            "defaultReplicas": 2,
+            "behaviors": [
+                {
+                    "name": "mon-fri-0830",
+                    "replicas": 6,
+                    "start": {"weekdays": "Mon,Tue,Wed,Thu,Fri", "hours": 8, "minutes": 30},
+                    "end": {"weekdays": "Mon,Tue,Wed,Thu,Fri", "hours": 18},
+                }
+            ],
+        }
+    }
+    assert autoscaler["kind"] == "HorizontalAutoscaler"
+    assert "MetricsProducer/office in namespace web" in result.stderr  # the picture
+    assert run("check", write("new.yaml", result.stdout)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("window", "start", "end"),
+    [
+        pytest.param("22:00-06:00=3", {"hours": 22}, {"hours": 6}, id="daily"),
+        pytest.param("daily 9-17=3", {"hours": 9}, {"hours": 17}, id="hours"),
+        pytest.param("fri 22-6=3", {"weekdays": "Fri", "hours": 22}, {"weekdays": "Sat", "hours": 6}, id="over-night"),
+        pytest.param(
+            "weekends=3", {"weekdays": "Sat,Sun", "hours": 0}, {"weekdays": "Sun,Mon", "hours": 0}, id="whole-days"
+        ),
+        pytest.param(
+            "Monday, wed 8:15 - 24:00 = 3",
+            {"weekdays": "Mon,Wed", "hours": 8, "minutes": 15},
+            {"weekdays": "Tue,Thu", "hours": 0},
+            id="until-midnight",
+        ),
+        pytest.param(
+            "sat - mon 10-11=3", {"weekdays": "Sat,Sun,Mon", "hours": 10}, {"weekdays": "Sat,Sun,Mon", "hours": 11},
+            id="around-the-week",
+        ),
+    ],
+)  # fmt: skip
+def test_windows_in_peoples_words(run: Run, window: str, start: object, end: object) -> None:
+    result = run(*PRODUCER, "--window", window)
+    assert result.exit_code == 0, result.stderr
+    (producer,) = objects(result.stdout)
+    (behavior,) = producer["spec"]["schedule"]["behaviors"]  # type: ignore[index]
+    assert (behavior["replicas"], behavior["start"], behavior["end"]) == (3, start, end)
+
+
+@pytest.mark.parametrize(
+    ("window", "said"),
+    [
+        pytest.param("mon-fri 08:30-18:00", "does not say how many replicas", id="no-replicas"),
+        pytest.param("mon-fri 08:30-18:00=many", '"many" is no number of replicas', id="no-number"),
+        pytest.param("mon-fry 08:30-18:00=6", '"fry" is no weekday; did you mean fri?', id="weekday"),
+        pytest.param("mon-fri 08:30-25:00=6", "25:00 is no time of the day", id="hour"),
+        pytest.param("mon-fri 24:00-25:00=6", "24:00 is no time of the day", id="start-at-midnight"),
+        pytest.param("daily=6", "leaves no time out", id="always"),
+        pytest.param("mon-fri 8-18 sharp=6", '"sharp" after the times', id="rest"),
+    ],
+)
+def test_windows_that_are_not_understood(run: Run, window: str, said: str) -> None:
+    result = run(*PRODUCER, "--window", window)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in " ".join(result.stderr.split())
+
+
+def test_surprises_are_told_once(run: Run) -> None:
+    result = run(*PRODUCER, "--window", "mon-fri 8-18=6", "--window", "fri 12-14=9", "--window", "sat=1")
+    assert result.stderr.count("never takes effect") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "rule", "action"),
+    [
+        pytest.param("deployment/shop", "up=30 8 * * mon-fri:10", {"targetReplicas": 10}, id="replicas"),
+        pytest.param(
+            "hpa/shop", "up=30 8 * * mon-fri:5-20", {"targetMinReplicas": 5, "targetMaxReplicas": 20}, id="both"
+        ),
+        pytest.param("hpa/shop", "up=30 8 * * mon-fri:5", {"targetMinReplicas": 5}, id="min"),
+        pytest.param("so/shop", "up=30 8 * * mon-fri:-7", {"targetMaxReplicas": 7}, id="max"),
+        pytest.param("argoproj.io/v1alpha1/Rollout/shop", "up=30 8 * * mon-fri:0", {"targetReplicas": 0}, id="foreign"),
+    ],
+)  # fmt: skip
+def test_rules_from_options(run: Run, write: Write, target: str, rule: str, action: dict[str, int]) -> None:
+    result = run(*CRON, "--target", target, "--rule", rule)
+    assert result.exit_code == 0, result.stderr
+    (made,) = objects(result.stdout)
+    expected = {"name": "up", "schedule": "30 8 * * mon-fri", "timeZone": "UTC", **action}
+    assert made["spec"]["rules"] == [expected]  # type: ignore[index]
+    assert run("check", write("new.yaml", result.stdout)).exit_code == 0
+
+
+def test_a_rule_may_fire_once(run: Run) -> None:
+    result = run(*CRON, "--target", "sts/db", "--rule", "launch=2099-11-27T06:00:00Z:50")
+    (made,) = objects(result.stdout)
+    (rule,) = made["spec"]["rules"]  # type: ignore[index]
+    assert rule == {"name": "launch", "at": "2099-11-27T06:00:00Z", "targetReplicas": 50}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param(("--target", "shop", "--rule", "a=0 8 * * *:1"), "write kind and name", id="target"),
+        pytest.param(("--target", "deploymnt/shop", "--rule", "a=0 8 * * *:1"), "deployment/shop?", id="kind"),
+        pytest.param(("--target", "deploy/Shop", "--rule", "a=0 8 * * *:1"), "not a legal name", id="name"),
+        pytest.param(("--target", "deploy/shop", "--rule", "0 8 * * *"), "is no rule", id="rule"),
+        pytest.param(("--target", "deploy/shop", "--rule", "a=0 8 * *:1"), "has 4 fields, expected 5", id="schedule"),
+        pytest.param(("--target", "hpa/shop", "--rule", "a=0 8 * * *:9-3"), "greater than", id="bounds"),
+        pytest.param(("--target", "hpa/shop", "--rule", "a=0 8 * * *:-"), "has no bounds", id="no-bounds"),
+        pytest.param(
+            ("--target", "deploy/shop", "--rule", "a=0 8 * * *:1", "--rule", "a=0 9 * * *:1"), "--rule", id="same-name"
+        ),
+    ],
+)
+def test_rules_that_are_refused(run: Run, options: tuple[str, ...], said: str) -> None:
+    result = run(*CRON, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        pytest.param(("metricsproducer",), "NAME, --timezone, --default, --window", id="producer"),
+        pytest.param(("metricsproducer", "a", "--default", "1"), "--timezone, --window", id="producer-half"),
+        pytest.param(("cronfederatedhpa",), "NAME, --target, --timezone, --rule", id="cron"),
+        pytest.param(("cronfederatedhpa", "a", "--rule", "a=0 8 * * *:1"), "--target, --timezone", id="cron-half"),
+    ],
+)
+def test_without_a_terminal_all_that_is_missing_is_listed(run: Run, arguments: tuple[str, ...], missing: str) -> None:
+    result = run("new", *arguments)
+    assert result.exit_code == 2
+    assert f"these are missing: {missing}\n" in result.stderr
+
+
+def test_zones_and_names_are_checked_as_in_manifests(run: Run) -> None:
+    result = run("new", "metricsproducer", "office", "--timezone", "berlin", "--default", "1", "--window", "mon=2")
+    assert "did you mean Europe/Berlin?" in result.stderr
+    assert "not a legal name" in run("new", "metricsproducer", "My Office").stderr
+
+
+def test_a_file_is_written_and_never_overwritten_without_leave(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "office.yaml"
+    options = (*PRODUCER, "--window", "mon=6", "--file", path)
+    assert run(*options).exit_code == 0
+    path.write_text("precious", encoding="utf-8")
+    refused = run(*options)
+    assert (refused.exit_code, path.read_text(encoding="utf-8")) == (1, "precious")
+    assert "`--yes` writes over it" in refused.stderr
+    assert run(*options, "--yes").exit_code == 0
+    assert objects(path.read_text(encoding="utf-8"))[0]["kind"] == "MetricsProducer"
+    assert run(*PRODUCER, "--window", "mon=6", "--file", tmp_path / "no" / "a.yaml").exit_code == 2
+
+
+class Terminal:
+    """The command at a terminal of its own: what it shows, and what is typed."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._screen, child = pty.openpty()
+        environment = {**os.environ, "TERM": "dumb", "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from springtide.cli import main; main()", *arguments],
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            env=environment,
+        )
+        os.close(child)
+        self.shown = ""
+
+    def expect(self, text: str) -> None:
+        """Wait until the command has shown a text."""
+        deadline = time.monotonic() + 30
+        while text not in self.shown:
+            assert time.monotonic() < deadline, f"{text!r} is not in {self.shown!r}"
+            if select.select([self._screen], [], [], 1)[0]:
+                self.shown += re.sub(r"\x1b\[[0-9;]*m", "", os.read(self._screen, 65536).decode()).replace("\r\n", "\n")
+
+    def answer(self, prompt: str, text: str) -> None:
+        """Wait for a question and type an answer."""
+        self.expect(prompt)
+        self.shown = self.shown[self.shown.index(prompt) + len(prompt) :]
+        os.write(self._screen, f"{text}\n".encode())
+
+    def finish(self) -> int:
+        """Wait for the end."""
+        while True:
+            try:
+                data = os.read(self._screen, 65536)
+            except OSError:  # the terminal is closed from the other side
+                break
+            if not data:
+                break
+            self.shown += data.decode()
+        return self._process.wait(60)
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever happened."""
+        self._process.kill()
+        self._process.wait(60)
+        os.close(self._screen)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[..., Terminal]]:
+    """Start commands at terminals of their own."""
+    with ExitStack() as opened:
+
+        def start(*arguments: object) -> Terminal:
+            made = Terminal(*(str(argument) for argument in arguments))
+            opened.callback(made.close)
+            return made
+
+        yield start
+
+
+def test_at_a_terminal_questions_are_asked_until_they_are_answered(
+    tmp_path: Path, run: Run, terminal: Callable[..., Terminal]
+) -> None:
+    path = tmp_path / "office.yaml"
+    path.write_text("old", encoding="utf-8")
+    screen = terminal("new", "metricsproducer", "--file", path)
+    screen.answer("Name: ", "My Office")
+    screen.expect("is not a legal name")
+    screen.answer("Name", "office")
+    screen.answer("Namespace (empty for none)", "")
+    screen.answer("Time zone", "berlin")
+    screen.expect("did you mean Europe/Berlin?")
+    screen.answer("[Europe/Berlin]: ", "")
+    screen.answer("Replicas outside all windows", "two")
+    screen.expect('"two" is no number of replicas')
+    screen.answer("Replicas outside all windows", "2")
+    screen.answer("Window", "")
+    screen.expect("does not say how many replicas")
+    screen.answer("Window", "mon-fri 08:30-18:00=6")
+    screen.answer("Window", "")
+    screen.answer("What follows it", "deployment/shop")
+    screen.expect("MetricsProducer/office")  # the picture
+    screen.answer("Write over it? [Y/n]: ", "y")
+    assert screen.finish() == 0
+    assert [made["kind"] for made in objects(path.read_text(encoding="utf-8"))] == [
+        "MetricsProducer",
+        "HorizontalAutoscaler",
+    ]
+    assert run("check", path).exit_code == 0
+
+
+def test_at_a_terminal_a_rule_is_judged_with_those_before_it(terminal: Callable[..., Terminal]) -> None:
+    screen = terminal("new", "cronfederatedhpa", "peak", "-n", "web", "--timezone", "UTC")
+    screen.answer("What is scaled", "hpa/shop")
+    screen.answer("Rule", "up=30 8 * * *:5-20")
+    screen.answer("Rule", "up=0 18 * * *:1")
+    screen.expect('spec.rules[1].name "up" stands twice')
+    screen.answer("Rule", "down=0 18 * * *:1")
+    screen.answer("Rule", "")
+    assert screen.finish() == 0
+    assert "targetMinReplicas: 1" in screen.shown
+    assert screen.shown.count("- name: ") == 2
