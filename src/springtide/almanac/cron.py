@@ -88,18 +88,35 @@ class Cron:
 
     def between(self, a: int, b: int, zone: Zone) -> Iterator[int]:
         """Yield the hits in (a, b], ascending."""
+        for opening, low, high, offset in self._stretches(a, b, zone):
+            if opening is not None:
+                yield opening
+            for wall in self.walls.between(low, high):
+                yield wall - offset
+
+    def count(self, a: int, b: int, zone: Zone) -> int:
+        """Count the hits in (a, b], without going through them."""
+        return sum(
+            (opening is not None) + self.walls.count(low, high) for opening, low, high, _ in self._stretches(a, b, zone)
+        )
+
+    def _stretches(self, a: int, b: int, zone: Zone) -> Iterator[tuple[int | None, int, int, int]]:
+        """Yield the stretches of a zone that (a, b] touches, and where their hits lie.
+
+        Each has the hit that it opens with, if it does; the wall seconds (low, high] of its ordinary hits; and the
+        offset of its clock.
+        """
         segments = zone.through(b)
         starts, offsets = segments.starts, segments.offsets
         for i in range(bisect_right(starts, a) - 1, bisect_right(starts, b)):
             offset = offsets[i]
+            opening = None
             if a < starts[i]:
                 low, opens_with_hit = self.opening(segments, i)
-                if opens_with_hit:
-                    yield starts[i]
+                opening = starts[i] if opens_with_hit else None
             else:
                 low = zone.latest_wall(a) if self.fixed_time else a + offset
-            for wall in self.walls.between(low, min(b + offset, wall_end(segments, i) - 1)):
-                yield wall - offset
+            yield opening, low, min(b + offset, wall_end(segments, i) - 1), offset
 
     def describe(self) -> str:
         """Say in a few words when the schedule fires, such as `at 09:00 on mon-fri`."""

@@ -58,6 +58,16 @@ class MatchingDays:
                 return block[bisect_right(block, day) - 1]
         return None
 
+    def count(self, first: int, last: int) -> int:
+        """Count the matching days from one day to another, both included."""
+        first, last = max(first, FIRST_DAY), min(last, LAST_DAY)
+        if first > last:
+            return 0
+        if self._daily:
+            return last - first + 1
+        blocks = (self._blocks.get(key) or self._lay_out(key) for key in range(first >> _BLOCK, (last >> _BLOCK) + 1))
+        return sum(bisect_right(block, last) - bisect_left(block, first) for block in blocks)
+
     def run_end(self, day: int, reach: int) -> int:
         """Return the last day of the run of matching days, no further apart than `reach`, that a day belongs to."""
         if self.never_pauses(reach):
@@ -140,6 +150,16 @@ class WallTimes:
             for second in times[low:high]:
                 yield midnight + second
             day = at_or_after(day + 1)
+
+    def count(self, a: int, b: int) -> int:
+        """Count the times in (a, b]."""
+        return self._rank(b, a // DAY) - self._rank(a, a // DAY) if a < b else 0
+
+    def _rank(self, wall: int, first_day: int) -> int:
+        """Count the times from the midnight of a day up to a wall second."""
+        day, second = divmod(wall, DAY)
+        whole = self.days.count(first_day, day - 1) * len(self.times)
+        return whole + self.days.count(day, day) * bisect_right(self.times, second)
 
     def following(self, wall: int) -> Iterator[int]:
         """Yield every time strictly after a wall second, up to the end of the calendar."""

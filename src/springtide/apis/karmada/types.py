@@ -26,7 +26,7 @@ from springtide.apis.karmada.actions import action_problems
 from springtide.apis.karmada.conflicts import collision_problems
 from springtide.apis.karmada.targets import CronTarget
 from springtide.apis.karmada.timing import timing_problems
-from springtide.apis.meta.types import Object
+from springtide.apis.meta.types import Conditions, Object
 from springtide.apis.meta.windows import CalendarReference
 from springtide.apis.problems import Problem, warning
 
@@ -158,6 +158,11 @@ class CronFederatedHPAStatus(View, kw_only=True):
     """What the rules did, and will do next."""
 
     execution_histories: Annotated[tuple[ExecutionHistory, ...] | None, doc("One entry for each rule.")] = None
+    conditions: Annotated[
+        Conditions | None,
+        doc("Whether the rules are in force, and whether others scale the target as well."),
+        extension,
+    ] = None
 
 
 class CronFederatedHPA(Object, kw_only=True):

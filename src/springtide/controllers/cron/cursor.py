@@ -1,0 +1,117 @@
+"""How far each rule has come: the cursor, an annotation of the object.
+
+A firing is due once it lies after the cursor. Histories are short and may keep nothing at all, so they cannot tell
+this alone; and that a rule was suspended, or had another schedule, stands nowhere else. What happened before the object
+or the rule was there, while the rule was not in force, or under another schedule, is never made up for.
+
+What changed while no controller ran shows only as a difference between cursor and rule. It is taken to have happened
+when the spec was last changed, which the managed fields tell. Of several changes during one outage only the last is
+seen: a rule that was suspended and resumed meanwhile looks as if it had been in force throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from springtide.apis.forecast import format_instant
+from springtide.apis.meta.instants import parse_instant
+
+ANNOTATION = "springtide.dev/cron-cursor"
+
+_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far one rule has come."""
+
+    handled: int
+    """Everything up to this instant is settled."""
+    timing: str
+    """Tells `schedule`, `at` and `timeZone` from what they were before."""
+    in_force: bool
+    """Whether the rule could fire: it is suspended otherwise, or wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """From when on, and until when, the firings of a rule count."""
+
+    since: int
+    """Firings up to this instant are settled, or never count."""
+    ended: int | None = None
+    """When the rule ceased to be in force; None: it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What is known of the past of an object."""
+
+    created: int
+    edited: int | None
+    """When its spec was last changed; None where nothing tells."""
+
+
+def timing_of(schedule: str | None, at: str | None, time_zone: str | None) -> str:
+    """Give the fingerprint of what makes the times of a rule."""
+    return sha256(msgspec.json.encode((schedule, at, time_zone))).hexdigest()[:_DIGITS]
+
+
+def read_cursor(text: str) -> dict[str, Mark] | None:
+    """Read the annotation; None where there is none, or where somebody has made it unreadable."""
+    try:
+        found = msgspec.json.decode(text or "null", type=dict[str, dict[str, Any]] | None)
+        if found is None:
+            return None
+        return {
+            name: Mark(parse_instant(entry["handled"]), entry["timing"], not entry.get("idle"))
+            for name, entry in found.items()
+        }
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def write_cursor(marks: Mapping[str, Mark]) -> str:
+    """Write the annotation, compactly and in the order of the rules."""
+    entries = {
+        name: {"handled": format_instant(mark.handled), "timing": mark.timing}
+        | ({} if mark.in_force else {"idle": True})
+        for name, mark in marks.items()
+    }
+    return msgspec.json.encode(entries).decode()
+
+
+def standing_of(
+    before: Mapping[str, Mark] | None,
+    name: str,
+    *,
+    timing: str,
+    in_force: bool,
+    recorded: int | None,
+    life: Life,
+    now: int,
+) -> Standing:
+    """Tell which firings of a rule count.
+
+    `before` are the marks of the object, None where it has none yet; `recorded` is the newest firing in the history of
+    the rule, which counts as handled even where the cursor could not be written any more.
+    """
+    if before is None:
+        # Nobody has looked after the object yet, or somebody else did, whose records are in the history.
+        begun = max(life.created, min(life.edited or 0, now), recorded or 0)
+        return Standing(begun, None if in_force else begun)
+    changed = now if life.edited is None else min(life.edited, now)
+    mark = before.get(name)
+    if mark is None:
+        return Standing(changed, None if in_force else changed)
+    since = max(mark.handled, recorded or 0)
+    if not in_force:
+        return Standing(since, max(since, changed) if mark.in_force and mark.timing == timing else since)
+    if mark.in_force and mark.timing == timing:
+        return Standing(since)
+    return Standing(max(since, changed))

@@ -1,0 +1,135 @@
+"""What rules did, as the status tells it: newest first, and no more of it than each rule keeps.
+
+A missed firing begins with `missed:`. Of many that are missed at once only the newest are listed, and the first of
+these says how many more there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from springtide.apis.forecast import format_instant
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.resources import Object
+from springtide.controllers.cron.plan import Action
+
+_APPLIED = {"replicas": "appliedReplicas", "min": "appliedMinReplicas", "max": "appliedMaxReplicas"}
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A firing that was applied."""
+
+    at: int
+    executed: int
+    values: Action
+
+    def entry(self) -> Object:
+        """Write it as the status has it."""
+        applied = {_APPLIED[name]: value for name, value in self.values.items()}
+        return {"scheduleTime": format_instant(self.at), "executionTime": format_instant(self.executed)} | applied
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A firing that could not be applied, or that was missed."""
+
+    at: int
+    executed: int
+    words: str
+    earlier: int = 0
+    """How many more of the rule were missed before it, and are not listed."""
+
+    @property
+    def message(self) -> str:
+        """Say why, and how many more there were."""
+        more = {0: "", 1: ", and 1 earlier one was missed"}
+        return self.words + more.get(self.earlier, f", and {self.earlier} earlier ones were missed")
+
+    def entry(self) -> Object:
+        """Write it as the status has it."""
+        return {
+            "scheduleTime": format_instant(self.at),
+            "executionTime": format_instant(self.executed),
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of its history a rule keeps."""
+
+    successes: int
+    failures: int
+
+
+MISSED = "missed: "
+
+
+@dataclass(slots=True)
+class News:
+    """What happened in one pass, by rule."""
+
+    successes: dict[str, list[Success]] = field(default_factory=dict)
+    failures: dict[str, list[Failure]] = field(default_factory=dict)
+
+    def succeeded(self, rule: str, success: Success) -> None:
+        """Note a firing that was applied."""
+        self.successes.setdefault(rule, []).append(success)
+
+    def failed(self, rule: str, failure: Failure) -> None:
+        """Note a firing that was not."""
+        self.failures.setdefault(rule, []).append(failure)
+
+
+def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
+    """Find the history of each rule."""
+    return {entry["ruleName"]: entry for entry in status.get("executionHistories") or ()}
+
+
+def newest_in(history: Mapping[str, Any]) -> int | None:
+    """Give the time of the newest firing that a history speaks of: it has been handled."""
+    entries = (*(history.get("successfulExecutions") or ()), *(history.get("failedExecutions") or ()))
+    return max((parse_instant(entry["scheduleTime"]) for entry in entries), default=None)
+
+
+def written_history(
+    before: Mapping[str, Any], rule: str, news: News, limits: Limits, next_execution: int | None
+) -> Object:
+    """Write the history of a rule, with what is new."""
+    successes = _newest_first(
+        (success.entry() for success in news.successes.get(rule, ())),
+        before.get("successfulExecutions") or (),
+        limits.successes,
+    )
+    failures = _newest_first(
+        (failure.entry() for failure in listed(news.failures.get(rule, ()), limits.failures)),
+        before.get("failedExecutions") or (),
+        limits.failures,
+    )
+    return {
+        "ruleName": rule,
+        **({} if next_execution is None else {"nextExecutionTime": format_instant(next_execution)}),
+        **({"successfulExecutions": successes} if successes else {}),
+        **({"failedExecutions": failures} if failures else {}),
+    }
+
+
+def listed(failures: Iterable[Failure], kept: int) -> list[Failure]:
+    """Choose the failures of one pass that are written, newest first; the newest counts those that are not."""
+    ordered = sorted(failures, key=lambda failure: failure.at, reverse=True)
+    more = sum(failure.earlier for failure in ordered) + len(ordered[kept:])
+    return [replace(failure, earlier=0 if place else more) for place, failure in enumerate(ordered[:kept])]
+
+
+def stopped_history(before: Mapping[str, Any]) -> Object:
+    """Write the history of a rule that cannot be judged: what it did stays, and nothing lies ahead."""
+    return {name: value for name, value in before.items() if name != "nextExecutionTime"}
+
+
+def _newest_first(new: Iterable[Object], old: Sequence[Object], kept: int) -> list[Object]:
+    entries = [*new, *old]
+    entries.sort(key=lambda entry: parse_instant(entry["scheduleTime"]), reverse=True)
+    return entries[:kept]

@@ -1,0 +1,123 @@
+"""One object at one instant: what it says, what is due, and what is to be written about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from springtide.almanac import Calendar
+from springtide.apis.karmada.targets import CronTarget
+from springtide.cluster.resources import Object
+from springtide.controllers.cron.cursor import Life, Mark, read_cursor, standing_of
+from springtide.controllers.cron.history import News, histories_in, newest_in, stopped_history, written_history
+from springtide.controllers.cron.meaning import Meaning
+from springtide.controllers.cron.plan import Candidate, Execution, Plan, Rival, plan
+from springtide.controllers.cron.records import CronRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is known and decided about an object."""
+
+    name: str
+    meaning: Meaning
+    calendars: Mapping[str, Calendar]
+    before: Mapping[str, Mark] | None
+    """The marks that stand in the cursor; None where there is none yet."""
+    past: Mapping[str, Object]
+    """The histories that stand in the status."""
+    candidates: tuple[Candidate, ...]
+    plan: Plan
+
+    @property
+    def target(self) -> CronTarget:
+        """What the rules scale; there is one wherever a rule is in force."""
+        assert self.meaning.target is not None  # noqa: S101 - without one no rule is sound
+        return self.meaning.target
+
+    def histories(self, news: News) -> list[Object]:
+        """Write the histories of all rules, in the order of the rules.
+
+        Where it cannot be told which rules there are, all stay as they are.
+        """
+        names = tuple(self.past) if self.meaning.written is None else self.meaning.written
+        sound = {rule.name: rule for rule in self.meaning.rules}
+        return [
+            written_history(self.past.get(name, {}), name, news, sound[name].limits, self.plan.next.get(name))
+            if name in sound
+            else stopped_history(self.past.get(name, {"ruleName": name}))
+            for name in names
+        ]
+
+    def first_marks(self) -> dict[str, Mark]:
+        """Give from where the rules begin, for an object that has no cursor yet."""
+        timings = {rule.name: rule.timing for rule in self.meaning.rules}
+        return {one.name: Mark(one.since, timings[one.name], one.ended is None) for one in self.candidates}
+
+    def marks(self, pending: Mapping[str, Execution]) -> dict[str, Mark]:
+        """Give how far the rules have come, but for firings that are still being tried.
+
+        Rules that cannot be used keep their marks, but are in force no more: what they miss is not made up for.
+        """
+        timings = {rule.name: rule.timing for rule in self.meaning.rules}
+        running = {one.name: one for one in self.candidates}
+        before = self.before or {}
+        marks: dict[str, Mark] = {}
+        for name in tuple(before) if self.meaning.written is None else self.meaning.written:
+            if name in running:
+                handled = pending[name].settled_before if name in pending else self.plan.settled[name]
+                marks[name] = Mark(handled, timings[name], running[name].ended is None)
+            elif name in before:
+                marks[name] = replace(before[name], in_force=False)
+        return marks
+
+    def as_rivals(self, *, precedes: bool) -> list[Rival]:
+        """Give the rules that are in force, as they appear to other objects with the same target."""
+        return [
+            Rival(self.name, one.name, one.firings, one.action, one.since, precedes)
+            for one in self.candidates
+            if one.ended is None
+        ]
+
+
+def judgement_of(
+    record: CronRecord,
+    meaning: Meaning,
+    calendars: Mapping[str, Calendar],
+    *,
+    default_zone: str,
+    now: int,
+    rivals: Callable[[], Sequence[Rival]] = tuple,
+) -> Judgement:
+    """Judge an object; `rivals` is asked only where something is due."""
+    before = read_cursor(record.cursor)
+    past = histories_in(msgspec.json.decode(record.status))
+    life = Life(record.created, record.edited)
+    candidates = []
+    for rule in meaning.rules:
+        standing = standing_of(
+            before,
+            rule.name,
+            timing=rule.timing,
+            in_force=not rule.view.suspend,
+            recorded=newest_in(past.get(rule.name, {})),
+            life=life,
+            now=now,
+        )
+        candidates.append(
+            Candidate(
+                rule.name,
+                rule.firings(default_zone, calendars),
+                rule.action,
+                standing.since,
+                standing.ended,
+                rule.view.max_delay_seconds,
+                max(1, rule.view.failed_history_limit),
+            )
+        )
+    decided = plan(candidates, now)
+    if decided.executions:
+        decided = plan(candidates, now, rivals())
+    return Judgement(record.origin.key.name, meaning, calendars, before, past, tuple(candidates), decided)

@@ -1,0 +1,203 @@
+"""Which firings are due, and what becomes of them: the engine of cron rules.
+
+After an outage many firings may be due at once. What matters is where the target should be now: so of every field
+(replicas, minimum, maximum) only the latest due firing is applied, if it is not too late, and all others are missed.
+A missed firing is never applied instead of a later one that is too late: it was superseded all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from springtide.almanac import Firings
+from springtide.apis.forecast import format_instant
+
+Action: TypeAlias = Mapping[str, int]
+"""Values by field: any of `replicas`, `min` and `max`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rule that may have something to do."""
+
+    name: str
+    firings: Firings
+    action: Action
+    since: int
+    """Firings up to this instant are settled."""
+    ended: int | None = None
+    """When the rule ceased to be in force; what was due until then is missed."""
+    max_delay: int | None = None
+    kept: int = 3
+    """How many missed firings are worth listing; at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A rule of another object with the same target, which may have fired later than one of ours."""
+
+    object: str
+    name: str
+    firings: Firings
+    action: Action
+    since: int
+    """From here on its firings count; an equal one has been handled."""
+    precedes: bool
+    """Whether ours win a tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A firing to be applied."""
+
+    rule: str
+    at: int
+    values: Action
+    """What is set: the fields for which no later firing is due."""
+    last_try: int | None
+    """After this instant it is not tried any more: it would be too late, or the next firing comes."""
+    settled_before: int
+    """How far the rule has come even while this firing is being tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A firing that is not applied any more, and why."""
+
+    rule: str
+    at: int
+    because: str
+    earlier: int = 0
+    """How many more of the rule were missed before it, and are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done now, and when to look again."""
+
+    executions: tuple[Execution, ...]
+    """In the order of their times, then of the rules."""
+    missed: tuple[Missed, ...]
+    """By rule, newest first."""
+    settled: Mapping[str, int]
+    """How far each rule has come when all of this is done."""
+    next: Mapping[str, int | None]
+    """When each rule in force fires next."""
+
+    @property
+    def wake(self) -> int | None:
+        """When something is due again."""
+        return min((at for at in self.next.values() if at is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """The latest firing of a rule, due or just handled, as it competes for fields; later and then higher ranks win."""
+
+    at: int
+    rank: int
+    whose: str
+    """The rule in words."""
+    wins_ties: str
+    """Why it wins a tie, in words."""
+
+
+def plan(candidates: Sequence[Candidate], now: int, rivals: Sequence[Rival] = ()) -> Plan:
+    """Decide about all rules of one object, in the order of the object."""
+    following = {one.name: one.firings.after(now) for one in candidates if one.ended is None}
+    claims = {
+        one.name: _Claim(latest, rank, f"rule `{one.name}`", "being listed last")
+        for rank, one in enumerate(candidates)
+        if (latest := one.firings.at_or_before(now if one.ended is None else min(one.ended, now))) is not None
+        and latest >= one.since
+    }
+    winners = _winners(candidates, claims, rivals, now)
+    executions: list[Execution] = []
+    missed: list[Missed] = []
+    for one in candidates:
+        claim = claims.get(one.name)
+        if claim is None or claim.at == one.since:
+            continue
+        won = {field: value for field, value in one.action.items() if winners.get(field) == claim}
+        late = one.max_delay is not None and now - claim.at > one.max_delay
+        if won and not late:
+            executions.append(_execution(one, claim.at, won, candidates, following))
+            missed += _missed_run(one, claim.at - 1, _superseded_by_itself(claim.at))
+        else:
+            missed += _missed_run(one, claim.at, _why_missed(one, claim, winners, now, superseded=not won))
+    executions.sort(key=lambda each: each.at)
+    return Plan(
+        tuple(executions),
+        tuple(missed),
+        {one.name: claims[one.name].at if one.name in claims else one.since for one in candidates},
+        following,
+    )
+
+
+def _winners(
+    candidates: Sequence[Candidate], claims: Mapping[str, _Claim], rivals: Sequence[Rival], now: int
+) -> dict[str, _Claim]:
+    """Find the latest claim for every field; rules that are not in force claim nothing."""
+    winners: dict[str, _Claim] = {}
+
+    def claim_fields(fields: Iterable[str], claim: _Claim) -> None:
+        for field in fields:
+            if field not in winners or (winners[field].at, winners[field].rank) < (claim.at, claim.rank):
+                winners[field] = claim
+
+    for one in candidates:
+        if one.name in claims and one.ended is None:
+            claim_fields(one.action, claims[one.name])
+    for number, rival in enumerate(rivals):
+        latest = rival.firings.at_or_before(now)
+        if latest is not None and latest >= rival.since:
+            rank = number - len(rivals) if rival.precedes else len(candidates) + number
+            whose = f"rule `{rival.name}` of CronFederatedHPA `{rival.object}`"
+            claim_fields(rival.action, _Claim(latest, rank, whose, "the name of its object coming last"))
+    return winners
+
+
+def _execution(
+    one: Candidate,
+    at: int,
+    values: Action,
+    candidates: Iterable[Candidate],
+    following: Mapping[str, int | None],
+) -> Execution:
+    ends = [] if one.max_delay is None else [at + one.max_delay]
+    for other in candidates:
+        comes = following.get(other.name)
+        if comes is not None and not other.action.keys().isdisjoint(values):
+            ends.append(comes - 1)
+    earlier = one.firings.at_or_before(at - 1)
+    settled = one.since if earlier is None else max(one.since, earlier)
+    return Execution(one.name, at, values, min(ends, default=None), settled)
+
+
+def _missed_run(one: Candidate, until: int, because: str) -> Iterator[Missed]:
+    """List the due firings of a rule up to an instant, newest first and no more than are kept."""
+    at = one.firings.at_or_before(until)
+    more = max(0, one.firings.count(one.since, until) - one.kept)
+    for number in range(one.kept):
+        if at is None or at <= one.since:
+            return
+        yield Missed(one.name, at, because, more if number == 0 else 0)
+        because = _superseded_by_itself(at)
+        at = one.firings.at_or_before(at - 1)
+
+
+def _superseded_by_itself(at: int) -> str:
+    return f"the rule fired again at {format_instant(at)} before this could be applied"
+
+
+def _why_missed(one: Candidate, claim: _Claim, winners: Mapping[str, _Claim], now: int, *, superseded: bool) -> str:
+    if one.ended is not None:
+        return "the rule was suspended, or changed to something that cannot be used, before this could be applied"
+    if not superseded:
+        return f"it came {now - claim.at} s late, and maxDelaySeconds is {one.max_delay}"
+    winner = next(winners[field] for field in one.action)
+    if winner.at == claim.at:
+        return f"{winner.whose} fires at the same time and wins, {winner.wins_ties}"
+    return f"{winner.whose} fired at {format_instant(winner.at)} before this could be applied"

@@ -1,0 +1,64 @@
+"""Histories: newest first, trimmed, and honest about what is not listed."""
+
+from __future__ import annotations
+
+import pytest
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.resources import Object
+from springtide.controllers.cron.history import Failure, Limits, News, Success, listed, newest_in, written_history
+
+
+def failure(at: int, earlier: int = 0) -> Failure:
+    return Failure(at, 1000, f"no {at}", earlier)
+
+
+@pytest.mark.parametrize(
+    ("failures", "kept", "expected"),
+    [
+        pytest.param([], 3, [], id="none"),
+        pytest.param([failure(1), failure(2)], 3, ["no 2", "no 1"], id="newest-first"),
+        pytest.param([failure(3), failure(2), failure(1)], 2, ["no 3, and 1 earlier one was missed", "no 2"], id="one"),
+        pytest.param([failure(9), failure(8, 57)], 2, ["no 9, and 57 earlier ones were missed", "no 8"], id="counted"),
+        pytest.param([failure(9), failure(8, 57)], 1, ["no 9, and 58 earlier ones were missed"], id="counted-and-cut"),
+        pytest.param([failure(9)], 0, [], id="nothing-is-kept"),
+    ],
+)
+def test_what_is_listed(failures: list[Failure], kept: int, expected: list[str]) -> None:
+    """As many as are kept; the newest says how many more there were."""
+    assert [one.message for one in listed(failures, kept)] == expected
+
+
+def entry(at: int) -> Object:
+    return {"scheduleTime": format_instant(at), "executionTime": format_instant(at), "message": "old"}
+
+
+def test_new_records_come_first_and_old_ones_go() -> None:
+    """By the time at which they were due."""
+    news = News()
+    news.failed("r", failure(50))
+    news.succeeded("r", Success(60, 61, {"min": 1, "max": 2}))
+    before = {"ruleName": "r", "failedExecutions": [entry(40), entry(30)]}
+
+    written = written_history(before, "r", news, Limits(1, 2), None)
+
+    assert [one["scheduleTime"] for one in written["failedExecutions"]] == [format_instant(50), format_instant(40)]
+    assert written["successfulExecutions"] == [
+        {
+            "scheduleTime": format_instant(60),
+            "executionTime": format_instant(61),
+            "appliedMinReplicas": 1,
+            "appliedMaxReplicas": 2,
+        }
+    ]
+    assert "nextExecutionTime" not in written
+    assert newest_in(written) == 60
+    assert newest_in({}) is None
+
+
+def test_a_rule_of_which_nothing_is_known() -> None:
+    """It has a name, and perhaps a next time."""
+    assert written_history({}, "r", News(), Limits(3, 3), 60) == {
+        "ruleName": "r",
+        "nextExecutionTime": format_instant(60),
+    }

@@ -1,0 +1,88 @@
+"""What is kept of an object: what is needed, and little of it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.controllers.cron.stories import DEPLOYMENT, cron, rule
+
+from springtide.apis.extensions import ANNOTATION as EXTENSIONS
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.resources import Object
+from springtide.controllers.cron.meaning import meaning_of
+from springtide.controllers.cron.records import ALL_CRONS, BY_CALENDAR, BY_TARGET, TargetName, record_of
+
+
+def stored(**metadata: object) -> Object:
+    item = cron(rule("r", "30 8 * * *", 7))
+    item["metadata"] |= {
+        "namespace": "team",
+        "uid": "1",
+        "resourceVersion": "7",
+        "generation": 2,
+        "creationTimestamp": "2026-06-01T00:00:00Z",
+        **metadata,
+    }
+    return item
+
+
+def managed(time: str, **more: object) -> Object:
+    return {"manager": "somebody", "time": time, "fieldsV1": {"f:spec": {}}, **more}
+
+
+@pytest.mark.parametrize(
+    ("fields", "edited"),
+    [
+        pytest.param([], None, id="nothing-tells"),
+        pytest.param(
+            [managed("2026-06-02T00:00:00Z"), managed("2026-06-03T00:00:00Z")], "2026-06-03T00:00:00Z", id="two"
+        ),
+        pytest.param([managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {}})], None, id="no-matter-of-the-spec"),
+        pytest.param([managed("2026-06-02T00:00:00Z", subresource="status")], None, id="the-status"),
+    ],
+)
+def test_when_the_spec_was_last_changed(fields: list[Object], edited: str | None) -> None:
+    """The managed fields tell, and nothing else of them is kept."""
+    assert record_of(stored(managedFields=fields)).edited == (edited and parse_instant(edited))
+
+
+def test_objects_that_say_the_same_are_judged_once() -> None:
+    """Whatever they are called."""
+    one = record_of(stored())
+    other = record_of(stored(name="other", namespace="elsewhere", labels={"a": "b"}))
+
+    assert meaning_of(one, "UTC") is meaning_of(other, "UTC")
+
+
+def test_extensions_of_stock_clusters_count() -> None:
+    """Rules are judged, and found by their calendars, with what the annotation adds."""
+    text = "rules: [{name: r, maxDelaySeconds: 60, calendars: [{name: holidays, mode: Exclude}]}]"
+    record = record_of(stored(annotations={EXTENSIONS: text}))
+
+    (sound,) = meaning_of(record, "UTC").rules
+    assert sound.view.max_delay_seconds == 60
+    assert list(ALL_CRONS.indexes[BY_CALENDAR](record)) == ["holidays"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "target"),
+    [
+        pytest.param(DEPLOYMENT, TargetName("team", "apps", "Deployment", "shop"), id="written-out"),
+        pytest.param(
+            {"kind": "Deployment", "name": "shop"}, TargetName("team", "apps", "Deployment", "shop"), id="no-version"
+        ),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "ReplicationController", "name": "a"},
+            TargetName("team", "", "ReplicationController", "a"),
+            id="core",
+        ),
+        pytest.param({"kind": "Deployment"}, None, id="no-name"),
+        pytest.param("shop", None, id="no-reference"),
+        pytest.param(None, None, id="none"),
+    ],
+)
+def test_targets_are_found_by_group_kind_and_name(reference: object, target: TargetName | None) -> None:
+    """Whatever version a reference names."""
+    item = stored()
+    item["spec"]["scaleTargetRef"] = reference
+
+    assert list(ALL_CRONS.indexes[BY_TARGET](record_of(item))) == ([] if target is None else [target])

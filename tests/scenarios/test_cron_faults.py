@@ -1,0 +1,80 @@
+"""Every due firing is recorded exactly once, whatever happens; and if it were not, these scenarios would find it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.scenarios.cron_faults import LENGTH, cron_under_faults
+
+from springtide.cluster.resources import Key
+from springtide.controllers.cron import judgement
+from springtide.controllers.cron.controller import CronFederatedHPAController
+from springtide.controllers.cron.cursor import Mark, Standing, standing_of
+from springtide.controllers.cron.history import News, newest_in
+from springtide.controllers.cron.judgement import Judgement
+from springtide.controllers.cron.records import CronRecord
+from springtide.simulator.scenario import Broken, play
+
+_BLOCK = 25
+_ENOUGH = 10
+
+
+@pytest.mark.parametrize("first", range(0, 6, 3))
+def test_a_sample_of_seeds_breaks_nothing(first: int) -> None:
+    """Whoever dies, wherever, the trace holds one record of each firing, and no write of a second writer."""
+    play(cron_under_faults(), LENGTH, range(first, first + 3))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(1000, 2000, _BLOCK))
+def test_a_thousand_seeds_break_nothing(first: int) -> None:
+    """The same, a thousand times."""
+    play(cron_under_faults(), LENGTH, range(first, first + _BLOCK))
+
+
+def forget_the_histories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded does not count as handled: only the cursor does."""
+    monkeypatch.setattr(judgement, "newest_in", lambda history: newest_in({}))
+
+
+def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cursor goes ahead of the records."""
+    record = CronFederatedHPAController._record
+
+    async def late(
+        self: CronFederatedHPAController, key: Key, item: CronRecord, judged: Judgement, news: News, now: int
+    ) -> None:
+        await self._write_cursor(key, item, judged.marks({}))
+        ahead = await self._seen_again(key, item)
+        if ahead is not None:
+            await record(self, key, ahead, judged, news, now)
+
+    monkeypatch.setattr(CronFederatedHPAController, "_record", late)
+
+
+def make_up_for_suspended_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that is resumed goes on where it stopped."""
+
+    def careless(before: Mapping[str, Mark] | None, name: str, **more: Any) -> Standing:
+        marks = None if before is None else {key: Mark(mark.handled, mark.timing, True) for key, mark in before.items()}
+        return standing_of(marks, name, **more)
+
+    monkeypatch.setattr(judgement, "standing_of", careless)
+
+
+@pytest.mark.parametrize("bug", [forget_the_histories, write_the_cursor_first, make_up_for_suspended_time])
+def test_a_deliberate_bug_is_found(bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An invariant that catches nothing is worth nothing."""
+    bug(monkeypatch)
+
+    assert any(_breaks(seed) for seed in range(_ENOUGH))
+
+
+def _breaks(seed: int) -> bool:
+    try:
+        cron_under_faults().run(LENGTH, seed=seed)
+    except Broken:
+        return True
+    return False
