@@ -23,7 +23,7 @@ $(VENV)/.bench-installed: $(VENV)/.installed
 
 run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the examples; Ctrl-C ends it
 	@# With job control, Ctrl-C in a terminal reaches the cluster and not make, which would call it an error.
-	@if [ -t 0 ]; then set -m; fi; $(BIN)/springtide up examples/ $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
+	@if [ -t 0 ]; then set -m; fi; $(BIN)/springtide up examples/*.yaml $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
 
 test: $(VENV)/.installed ## Run all tests that need no network and no Go (minutes)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e"

@@ -13,6 +13,7 @@ BENCHMARKS = (
     "bench.store",
     "bench.scenarios",
     "bench.http.sync",
+    "bench.scaling.on_time",
 )
 
 

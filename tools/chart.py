@@ -3,8 +3,10 @@
     python tools/chart.py
 
 Each file under `charts/springtide/files/roles` holds the rules of one bearer of rights, for the whole cluster and for
-the namespace of the release. The templates make roles and bindings of them. `webhooks.yaml` holds the configurations
-of the webhooks, which the templates direct at the Service of the release. The same code gives the same bytes.
+the namespace of the release. The templates make roles and bindings of them. `scaling.yaml` names the controllers that
+set the scale of what users name, for which rights are given group by group in the values. `webhooks.yaml` holds the
+configurations of the webhooks, which the templates direct at the Service of the release. The same code gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from springtide.cluster.admission import ServiceTarget, webhook_configurations
 from springtide.cluster.controller import Permission
 from springtide.cluster.roles import MANAGER, rules_of
 from springtide.controllers import CONTROLLERS
+from springtide.metrics.external import PERMISSIONS as EXTERNAL_METRICS
 
 FILES = Path(__file__).parent.parent / "charts" / "springtide" / "files"
 _HEADER = "# Written by `make chart` from what the code declares. Do not edit.\n"
@@ -31,6 +34,7 @@ def bearers() -> Mapping[str, tuple[Permission, ...]]:
     return {
         "roles/manager.yaml": MANAGER,
         "roles/webhooks.yaml": WEBHOOKS,
+        "roles/external-metrics.yaml": EXTERNAL_METRICS,
         **{f"roles/controllers/{kind.name}.yaml": kind.permissions for kind in CONTROLLERS},
     }
 
@@ -38,6 +42,7 @@ def bearers() -> Mapping[str, tuple[Permission, ...]]:
 def chart_files() -> dict[str, str]:
     """Write every file, by its path."""
     data: dict[str, Any] = {path: rules_of(permissions).as_data() for path, permissions in bearers().items()}
+    data["scaling.yaml"] = {"controllers": [kind.name for kind in CONTROLLERS if kind.scales]}
     data["webhooks.yaml"] = {"configurations": list(webhook_configurations(_SOMEWHERE))}
     return {path: _HEADER + dump(part) for path, part in data.items()}
 

@@ -6,55 +6,20 @@ same run: on the same server, with the same pods.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bench.children import Child, child
 
 from springtide.simulator.http.kubeconfig import kubeconfig
 
 FEW = 20_000
 MANY = 150_000
 CHANGES = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A process that answers lines with lines of JSON."""
-
-    process: subprocess.Popen[str]
-
-    def heard(self) -> Any:
-        """Wait for its next line."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"{self.process.args!r} has ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def tell(self, line: str) -> None:
-        """Give it a line."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-
-@contextmanager
-def child(module: str, *arguments: object) -> Iterator[Child]:
-    """Run a module as a process of its own, which ends with the block."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield Child(process)
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 @contextmanager

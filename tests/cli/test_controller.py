@@ -22,6 +22,7 @@ from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.port import Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.serving import TlsIdentity, serving
+from springtide.controllers import CONTROLLERS
 from springtide.simulator.api.performing import ADMIN
 from springtide.simulator.api.server import ApiServer
 from springtide.simulator.http import ApiApp, Tokens, kubeconfig
@@ -204,7 +205,19 @@ async def _deaf(scope: Any, receive: Any, send: Any) -> None:
     ("arguments", "code", "message"),
     [
         pytest.param(("--controllers", "calender"), 2, "did you mean 'calendar'?", id="no such controller"),
-        pytest.param(("--controllers", "-calendar"), 2, "leaves nothing to run", id="no controller left"),
+        pytest.param(
+            ("--controllers", ",".join(f"-{one.name}" for one in CONTROLLERS)),
+            2,
+            "leaves nothing to run",
+            id="no controller left",
+        ),
+        pytest.param(("--metrics-source", "prometheus"), 2, "--prometheus-url is missing", id="nobody to ask"),
+        pytest.param(("--prometheus-token-file", "t"), 2, "--prometheus-url is missing", id="a proof for nobody"),
+        pytest.param(("--prometheus-url", "prom:9090"), 2, "must begin with http://", id="no URL"),
+        pytest.param(
+            ("--prometheus-url", "http://p/", "--prometheus-header", "secret"), 2, "must be NAME=VALUE", id="no header"
+        ),
+        pytest.param(("--external-metrics",), 2, "--external-metrics-service", id="metrics that nobody reaches"),
         pytest.param(("--mode", "dry"), 2, "observe", id="no such mode"),
         pytest.param(("--webhooks",), 2, "--webhook-service or --webhook-url", id="webhooks that nobody reaches"),
         pytest.param(

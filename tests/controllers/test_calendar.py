@@ -11,7 +11,6 @@ from tests.cluster.small_world import USER, SmallWorld
 from springtide.apis.meta.instants import parse_instant
 from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Object
-from springtide.controllers import CONTROLLERS
 from springtide.controllers.calendar import CALENDARS, CalendarController
 from springtide.simulator.time import VirtualClock, run
 
@@ -31,7 +30,7 @@ class Office:
 
     def open(self, identity: str = "") -> Process:
         """Start a process with our controllers."""
-        return Process(self.world, self.clock, *CONTROLLERS, identity=identity)
+        return Process(self.world, self.clock, CalendarController, identity=identity)
 
     def write(self, spec: Object) -> None:
         """Create the calendar, or give it another spec."""

@@ -40,6 +40,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "springtide.fullname" . }}-webhooks
 {{- end }}
 
+{{- define "springtide.externalMetricsService" -}}
+{{ include "springtide.fullname" . }}-external-metrics
+{{- end }}
+
 {{- define "springtide.image" -}}
 {{- with .Values.image -}}
 {{- if .digest -}}

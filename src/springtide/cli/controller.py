@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from springtide.cli.arguments import default_timezone_option
 from springtide.cli.logging_options import logging_options
+from springtide.cli.metric_options import metric_options
 from springtide.cli.running import failed, run_until_told
+
+if TYPE_CHECKING:
+    from springtide.cli.offering import MetricSources
+    from springtide.cluster.admission.targets import ServiceTarget
 
 _METRICS_PORT = 8080
 _WEBHOOK_PORT = 9443
+_EXTERNAL_METRICS_PORT = 6443
+_POD_NAME = "POD_NAME"
+"""Tells a process in which pod it runs; the chart sets it."""
 
 
 def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
@@ -91,6 +101,31 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     callback=_https,
     help="The address at which the API server reaches them, where there is no Service.",
 )
+@metric_options
+@click.option(
+    "--external-metrics/--no-external-metrics",
+    default=False,
+    show_default=True,
+    help="Whether series of MetricsProducers are served as external.metrics.k8s.io, to stock autoscalers. A cluster has"
+    " one such server: if somebody else is it already, this says so and stays away.",
+)
+@click.option(
+    "--external-metrics-host", default="127.0.0.1", show_default=True, help="Where external metrics are served."
+)
+@click.option(
+    "--external-metrics-port",
+    type=click.IntRange(0, 65535),
+    default=_EXTERNAL_METRICS_PORT,
+    show_default=True,
+    help="Their port; 0 takes any that is free.",
+)
+@click.option(
+    "--external-metrics-service",
+    metavar="NAME[:PORT]",
+    default="",
+    callback=_service,
+    help="The Service through which the API server reaches them; its port is 443 if not given.",
+)
 @logging_options(level="info")
 def command(
     kubeconfig: Path | None,
@@ -102,6 +137,11 @@ def command(
     default_timezone: str,
     metrics_host: str,
     metrics_port: int,
+    sources: MetricSources,
+    external_metrics: bool,
+    external_metrics_host: str,
+    external_metrics_port: int,
+    external_metrics_service: str,
     webhooks: bool,
     webhook_host: str,
     webhook_port: int,
@@ -120,6 +160,7 @@ def command(
       springtide controller --controllers calendar
       springtide controller --controllers=-calendar        all but that one
       springtide controller --webhooks --webhook-service springtide-webhooks
+      springtide controller --prometheus-url http://prometheus.monitoring:9090/
 
     `/metrics`, `/healthz` and `/readyz` are served on --metrics-port. Ctrl-C or SIGTERM ends it in order: no new work,
     what is under way is finished, the lease is given up. Installed by the chart in charts/springtide; see
@@ -127,9 +168,9 @@ def command(
     1 no cluster is named, or a port cannot be had; 2 the command line is wrong; 130 torn away by a second Ctrl-C.
     """
     # Here, so that help is instant.
-    from springtide.cli.live import Address, Plan, WebhookPlan, run_live
+    from springtide.cli.live import Address, ExternalMetricsPlan, Plan, WebhookPlan, run_live
     from springtide.cli.selecting import NoSuchSelection, select
-    from springtide.cluster.admission.targets import ServiceTarget, UrlTarget
+    from springtide.cluster.admission.targets import UrlTarget
     from springtide.cluster.http import AccessError, access
     from springtide.cluster.logs import configure
     from springtide.cluster.modes import Mode
@@ -138,12 +179,12 @@ def command(
 
     if webhooks and bool(webhook_service) == bool(webhook_url):
         raise click.UsageError("--webhooks needs either --webhook-service or --webhook-url: where the API server calls")
+    if external_metrics and not external_metrics_service:
+        raise click.UsageError("--external-metrics needs --external-metrics-service: where the API server comes")
     try:
         chosen = select(controllers, CONTROLLERS)
     except NoSuchSelection as failure:
         raise click.BadParameter(str(failure), param_hint="--controllers") from None
-    service, _, port = webhook_service.partition(":")
-    target = ServiceTarget(namespace, service, int(port or 443)) if service else UrlTarget(webhook_url)
     plan = Plan(
         controllers=chosen,
         mode=Mode(mode),
@@ -151,7 +192,24 @@ def command(
         namespace=namespace,
         default_zone=default_timezone,
         metrics=Address(metrics_host, metrics_port) if metrics_port >= 0 else None,
-        webhooks=WebhookPlan(Address(webhook_host, webhook_port), target) if webhooks else None,
+        webhooks=(
+            WebhookPlan(
+                Address(webhook_host, webhook_port),
+                _target(webhook_service, namespace) if webhook_service else UrlTarget(webhook_url),
+            )
+            if webhooks
+            else None
+        ),
+        sources=sources,
+        external_metrics=(
+            ExternalMetricsPlan(
+                Address(external_metrics_host, external_metrics_port),
+                _target(external_metrics_service, namespace),
+                pod=os.environ.get(_POD_NAME, ""),
+            )
+            if external_metrics
+            else None
+        ),
     )
     configure(sys.stderr, log_level, log_format)
     try:
@@ -162,3 +220,11 @@ def command(
     except ServingFailed as failure:
         code = failed(f"{failure}; --metrics-port and --webhook-port choose other ports")
     raise SystemExit(code)
+
+
+def _target(text: str, namespace: str) -> ServiceTarget:
+    """Read a Service, whose port is 443 if not given."""
+    from springtide.cluster.admission.targets import ServiceTarget
+
+    name, _, port = text.partition(":")
+    return ServiceTarget(namespace, name, int(port or 443))

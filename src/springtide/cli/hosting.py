@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 
 from springtide.cli.credentials import Credentials, credentials
+from springtide.cli.offering import MetricSources, offered
 from springtide.cluster.admission.webhooks import webhooks
 from springtide.cluster.certificates import make_serving
 from springtide.cluster.clock import Clock, ScaledClock, WallClock
@@ -30,7 +31,11 @@ from springtide.cluster.lease import LEASES, NAME, Leadership
 from springtide.cluster.manager import NAMESPACE, Manager, ManagerSettings
 from springtide.cluster.port import Patch, Transport, Write
 from springtide.cluster.resources import Key
+from springtide.cluster.services import Services
 from springtide.cluster.serving import LOOPBACK, Serving, ServingFailed, TlsIdentity, serving
+from springtide.metrics import Metrics, caches_are_filled, operations
+from springtide.metrics.external import SeriesMetrics
+from springtide.metrics.series import SeriesBook
 from springtide.simulator.api.catalogue import identity_of
 from springtide.simulator.api.direct import DirectTransport
 from springtide.simulator.api.performing import ADMIN, Perform
@@ -66,6 +71,10 @@ class Hosting:
     start: int | None = None
     """The instant at which time begins; None: now, or where it was when the same cluster was ended."""
     default_zone: str = "UTC"
+    sources: MetricSources = MetricSources()  # noqa: RUF009 - it is frozen
+    """Where autoscalers read, besides the series of this process."""
+    metrics_port: int | None = None
+    """Where metrics are served; None: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,8 @@ class Hosted:
     credentials: Credentials
     transport: Transport
     """For the user: what goes through it is reviewed by webhooks, as what comes over HTTP is."""
+    metrics_url: str = ""
+    """Where metrics are served, if they are."""
 
     def kubeconfig(self) -> str:
         """Write the kubeconfig with which others reach it."""
@@ -92,10 +103,12 @@ async def hosted(hosting: Hosting) -> AsyncIterator[Hosted]:
     async with AsyncExitStack() as stack:
         journal = stack.enter_context(open_journal(hosting.data)) if hosting.data is not None else None
         clock = _clock(hosting, journal)
+        book = SeriesBook()
         cluster = EmbeddedCluster(
             clock,
             Random(secrets.token_bytes(32)),  # noqa: S311 - names and uids, which are no secrets
             storage=_restored(journal) if journal is not None else None,
+            metrics=SeriesMetrics([book]),
         )
         known = credentials(journal)
         reviews = await stack.enter_async_context(Reviews(cluster.server))
@@ -109,15 +122,21 @@ async def hosted(hosting: Hosting) -> AsyncIterator[Hosted]:
                 create=True,
             )
         )
+        metrics = Metrics()
+        services = await stack.enter_async_context(
+            offered(metrics, clock, book=book, sources=hosting.sources, own_cluster=True)
+        )
         with _alone():
             async with asyncio.TaskGroup() as living:
                 behaving = living.create_task(cluster.run(_behaving(hosting)))
                 keeping = living.create_task(_keep_clock(clock, journal))
-                manager = _manager(cluster, hosting, stack)
+                manager = _manager(cluster, hosting, stack, metrics, services)
+                measured = await _serve_metrics(stack, hosting, metrics, manager, clock)
                 controlling = living.create_task(manager.run())
                 try:
                     await hooks.until_ready()
-                    yield Hosted(cluster, served, known, DirectTransport(cluster.server, perform=reviews.perform))
+                    transport = DirectTransport(cluster.server, perform=reviews.perform)
+                    yield Hosted(cluster, served, known, transport, metrics_url=measured)
                     # Only where all went well: who is torn away, or breaks, does not wait for others to finish.
                     await manager.stop()
                 finally:
@@ -157,7 +176,21 @@ async def _front_door(
         yield served
 
 
-def _manager(cluster: EmbeddedCluster, hosting: Hosting, stack: AsyncExitStack) -> Manager:
+async def _serve_metrics(
+    stack: AsyncExitStack, hosting: Hosting, metrics: Metrics, manager: Manager, clock: Clock
+) -> str:
+    """Serve metrics and health where that is asked for; gives where."""
+    metrics.follow(manager, clock)
+    if hosting.metrics_port is None:
+        return ""
+    app = operations(metrics.registry, ready=[caches_are_filled(manager)])
+    served = await stack.enter_async_context(serving(app, host=hosting.host, port=hosting.metrics_port))
+    return served.url
+
+
+def _manager(
+    cluster: EmbeddedCluster, hosting: Hosting, stack: AsyncExitStack, metrics: Metrics, services: Services
+) -> Manager:
     compute = ThreadCompute()
     stack.callback(compute.close)
     random = Random(secrets.token_bytes(32))  # noqa: S311 - spreads requests, hides nothing
@@ -171,6 +204,8 @@ def _manager(cluster: EmbeddedCluster, hosting: Hosting, stack: AsyncExitStack) 
         # By the world's clock, as those count who run controllers on this cluster from elsewhere: they stand by.
         leadership=Leadership(transport, WallClock(), identity=f"{_HOLDER}{uuid.uuid4()}", random=random),
         compute=compute,
+        telemetry=metrics,
+        services=services,
         settings=replace(_patient(hosting.speed), default_zone=hosting.default_zone),
     )
 

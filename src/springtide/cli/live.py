@@ -6,14 +6,15 @@ import asyncio
 import logging
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
 
-from springtide.cluster.admission.targets import Target
+from springtide.cli.offering import MetricSources, offered
+from springtide.cluster.admission.targets import ServiceTarget, Target
 from springtide.cluster.admission.webhooks import webhooks
-from springtide.cluster.clock import WallClock
+from springtide.cluster.clock import Clock, WallClock
 from springtide.cluster.compute import ThreadCompute
 from springtide.cluster.controller import Controller
 from springtide.cluster.http import Access, HttpSettings, HttpTransport
@@ -23,7 +24,9 @@ from springtide.cluster.modes import Mode
 from springtide.cluster.port import Transport
 from springtide.cluster.serving import serving
 from springtide.cluster.waiting import first_of
-from springtide.metrics import Check, Metrics, caches_are_filled, holds, operations
+from springtide.metrics import Check, Finding, Metrics, caches_are_filled, holds, operations
+from springtide.metrics.external import external_metrics
+from springtide.metrics.series import SeriesBook
 
 log = logging.getLogger("springtide.cli.live")
 
@@ -45,6 +48,16 @@ class WebhookPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalMetricsPlan:
+    """How external metrics are served, and the Service through which API servers reach them."""
+
+    address: Address
+    service: ServiceTarget
+    pod: str
+    """The pod that this process runs in; empty where it runs in none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What the process runs."""
 
@@ -55,6 +68,8 @@ class Plan:
     default_zone: str
     metrics: Address | None
     webhooks: WebhookPlan | None
+    sources: MetricSources
+    external_metrics: ExternalMetricsPlan | None
 
 
 async def run_live(stop: asyncio.Event, access: Access, plan: Plan) -> int:
@@ -71,6 +86,8 @@ async def run_live(stop: asyncio.Event, access: Access, plan: Plan) -> int:
         transport = metrics.measured(http)
         compute = ThreadCompute()
         stack.callback(compute.close)
+        book = SeriesBook()
+        services = await stack.enter_async_context(offered(metrics, clock, book=book, sources=plan.sources))
         leadership = Leadership(transport, clock, identity=identity, random=random, namespace=plan.namespace)
         manager = Manager(
             transport,
@@ -83,11 +100,14 @@ async def run_live(stop: asyncio.Event, access: Access, plan: Plan) -> int:
             namespace=plan.namespace,
             settings=ManagerSettings(default_zone=plan.default_zone),
             telemetry=metrics,
+            services=services,
         )
         metrics.follow(manager, clock)
         ready = [caches_are_filled(manager)]
         if plan.webhooks is not None:
             ready.append(await _serve_webhooks(stack, transport, plan, plan.webhooks))
+        if plan.external_metrics is not None:
+            ready.append(await _serve_external_metrics(stack, transport, book, clock, manager, plan.external_metrics))
         if plan.metrics is not None:
             app = operations(metrics.registry, ready=ready)
             served = await stack.enter_async_context(serving(app, host=plan.metrics.host, port=plan.metrics.port))
@@ -122,3 +142,34 @@ async def _serve_webhooks(stack: AsyncExitStack, transport: Transport, plan: Pla
     )
     log.info("webhooks are served at %s", up.serving.url)
     return holds("webhooks", up.ready, "the certificates are not made and published yet")
+
+
+async def _serve_external_metrics(
+    stack: AsyncExitStack,
+    transport: Transport,
+    book: SeriesBook,
+    clock: Clock,
+    manager: Manager,
+    how: ExternalMetricsPlan,
+) -> Check:
+    """Serve series to stock autoscalers until the stack ends, and give the check that they can come."""
+    up = await stack.enter_async_context(
+        external_metrics(
+            transport,
+            book,
+            clock=clock,
+            leading=lambda: manager.leading,
+            service=how.service,
+            host=how.address.host,
+            port=how.address.port,
+            pod=how.pod,
+            # Where it may: in a pod it may not, and the chart has made the APIService.
+            create=True,
+        )
+    )
+    log.info("external metrics are served at %s", up.serving.url)
+
+    def check() -> Iterator[Finding]:
+        yield Finding("external metrics", up.problem())
+
+    return check

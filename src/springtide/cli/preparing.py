@@ -63,6 +63,14 @@ def _rehearsed(sources: list[Source], now: int, otherwise: str) -> Prepared:
         return Prepared(code=1)
     if idle := without_actor(placed.kind[1] for placed in staging.objects):
         note(f"nothing acts on {', '.join(idle)} yet: such objects are stored, judged and left alone")
-    if any(placed.kind[1] == "HorizontalPodAutoscaler" for placed in staging.objects):
-        note("nothing is measured here: a HorizontalPodAutoscaler finds no metrics")
+    if any(_measures_pods(placed) for placed in staging.objects):
+        note("pods are not measured here: a HorizontalPodAutoscaler finds external metrics only")
     return Prepared(staging.objects)
+
+
+def _measures_pods(placed: Placed) -> bool:
+    """Tell whether an object wants to know what pods use, as an autoscaler does that follows anything but a series."""
+    if placed.kind[1] != "HorizontalPodAutoscaler":
+        return False
+    metrics = (placed.value.get("spec") or {}).get("metrics") or [{}]
+    return any(metric.get("type") != "External" for metric in metrics)

@@ -17,8 +17,19 @@ from springtide.apis.yaml import Document, read
 from springtide.cli.inputs import Source
 from springtide.simulator.api import builtin
 
-_FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "LimitRange", "ResourceQuota")
+_FIRST = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+    "LimitRange",
+    "ResourceQuota",
+    "Grant",
+    "Calendar",
+)
 """Kinds that others lean on, in the order in which they are needed."""
+_LAST = ("FederatedHPA", "HorizontalPodAutoscaler", "HorizontalAutoscaler", "CronFederatedHPA")
+"""Kinds that act on others: whoever comes before what he scales complains."""
 _OF_ANOTHER_CLUSTER = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -120,4 +131,6 @@ def _served(placed: Iterable[Placed]) -> set[tuple[str, str]]:
 
 def _turn(placed: Placed) -> int:
     kind = placed.kind[1]
-    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    if kind in _FIRST:
+        return _FIRST.index(kind)
+    return len(_FIRST) + (1 + _LAST.index(kind) if kind in _LAST else 0)

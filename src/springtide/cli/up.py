@@ -15,6 +15,7 @@ from springtide.almanac import load_zone
 from springtide.cli.arguments import default_timezone_option, parse_moment
 from springtide.cli.kubeconfig_file import KubeconfigFile, kubeconfig_file
 from springtide.cli.logging_options import logging_options
+from springtide.cli.metric_options import metric_options
 from springtide.cli.preparing import Prepared, prepare, show_refusal
 from springtide.cli.running import failed, given_up_when_told, run_until_told
 from springtide.cli.screen import without_embedded
@@ -23,6 +24,7 @@ from springtide.cluster.logs import configure
 
 if TYPE_CHECKING:
     from springtide.cli.hosting import Hosting
+    from springtide.cli.offering import MetricSources
     from springtide.cli.staging import Placed
 
 _MANAGER = "springtide-up"
@@ -63,6 +65,12 @@ _MANAGER = "springtide-up"
     metavar="FILE",
     help="Where the kubeconfig is written once the cluster is ready, until it ends.  [default: a file of its own]",
 )
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Where metrics are served, those of MetricsProducers among them; 0 takes any that is free.  [default: not]",
+)
+@metric_options
 @default_timezone_option
 @logging_options(level="warning")
 def command(
@@ -73,6 +81,8 @@ def command(
     speed: float,
     start: str | None,
     kubeconfig: Path | None,
+    metrics_port: int | None,
+    sources: MetricSources,
     default_timezone: str,
     log_format: str,
     log_level: str,
@@ -84,10 +94,10 @@ def command(
     touched. Containers do not run: docs/embedded.md tells what is different from a real cluster.
 
     \b
-      springtide up examples/
+      springtide up examples/*.yaml
       springtide up manifests/ --data ~/.springtide       keep it; kill it whenever you like
-      springtide up examples/ --speed 600                 ten minutes in a second
-      springtide up examples/ --speed 3600 --from 2026-12-23
+      springtide up examples/*.yaml --speed 600           ten minutes in a second
+      springtide up examples/*.yaml --speed 3600 --from 2026-12-23
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. Ctrl-C ends it.
     Exit codes: 0 ended; 1 a manifest has errors or is refused, or the cluster cannot be started; 2 something
@@ -113,6 +123,8 @@ def command(
         speed=speed,
         start=begins,
         default_zone=default_timezone,
+        sources=sources,
+        metrics_port=metrics_port,
     )
     configure(sys.stderr, log_level, log_format)
     raise SystemExit(_host(hosting, prepared.objects, kubeconfig))
@@ -147,6 +159,15 @@ async def _up(stop: asyncio.Event, hosting: Hosting, objects: tuple[Placed, ...]
         for placed, answer in applied.refused:
             show_refusal(placed, answer.message)
         file.write(cluster.kubeconfig())
-        click.echo(welcome(cluster.serving.url, cluster.cluster.clock, hosting, applied, file.path))
+        click.echo(
+            welcome(
+                cluster.serving.url,
+                cluster.cluster.clock,
+                hosting,
+                applied,
+                file.path,
+                metrics_url=cluster.metrics_url,
+            )
+        )
         await stop.wait()
     return 0

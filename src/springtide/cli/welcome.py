@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shlex
 import shutil
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,24 +22,38 @@ if TYPE_CHECKING:
     from springtide.cli.staging import Placed
 
 _SHOWN_KINDS = 3
+_WIDTH = 80
+_INDENT = 15
 _KUBECTL = "https://kubernetes.io/docs/tasks/tools"
 
 
-def welcome(url: str, clock: Clock, hosting: Hosting, applied: Applied, kubeconfig: Path) -> str:
+def welcome(
+    url: str, clock: Clock, hosting: Hosting, applied: Applied, kubeconfig: Path, *, metrics_url: str = ""
+) -> str:
     """Put it into a few lines, the first of them for whoever reads only one."""
     ready = f"{click.style('ready', fg='green', bold=True)}: the API server is {url}"
-    facts = [f"  {name:<12} {fact}" for name, fact in _facts(clock, hosting, applied)]
+    told = [*_facts(clock, hosting, applied), *([("metrics", f"{metrics_url}/metrics")] if metrics_url else [])]
+    facts = [line for name, fact in told for line in _lines(name, fact)]
     commands = [
         (f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}", "in another terminal"),
-        ("kubectl get nodes,pods,calendars -A", ""),
+        ("kubectl get nodes,metricsproducers,cronfhpa -A", ""),
         ("kubectl get pods -A --watch", "what happens"),
-        ("kubectl describe calendars", "and why: conditions say so"),
-        ("kubectl explain calendar.spec", "every field of every kind"),
+        ("kubectl describe metricsproducers", "and why: conditions say it"),
+        ("springtide explain KIND/NAME", "in words, with what comes next"),
+        ("kubectl explain metricsproducer.spec", "every field of every kind"),
         ("kubectl apply -f FILE", "judged by webhooks, as on a live one"),
     ]
-    width = max(len(line) for line, _ in commands[1:])
+    width = max(len(line) for line, why in commands[1:] if why)
     tips = [f"  {line:{width}}  {click.style(f'# {why}', dim=True)}" if why else f"  {line}" for line, why in commands]
     return "\n".join([ready, *facts, "", *tips, "", "Ctrl-C ends it."])
+
+
+def _lines(name: str, fact: str) -> Iterator[str]:
+    """Write a fact beside its name, on as many lines as it takes."""
+    for number, line in enumerate(
+        textwrap.wrap(fact, _WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
+    ):
+        yield f"  {name if number == 0 else '':<12} {line}"
 
 
 def _facts(clock: Clock, hosting: Hosting, applied: Applied) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from springtide.cli.offering import offered_in_simulation
 from springtide.cluster.controller import Controller
+from springtide.cluster.services import Services
 from springtide.controllers import CONTROLLERS
+from springtide.metrics.external import SeriesMetrics
+from springtide.metrics.series import SeriesBook
 from springtide.simulator import behaviours
 from springtide.simulator.faults import Severity
+from springtide.simulator.processes import Incarnation
 from springtide.simulator.scenario import Scenario
 from springtide.simulator.trace import Entry
 
@@ -45,11 +50,23 @@ def simulated(
 ) -> Scenario:
     """Tell the story of these objects in a cluster of their own, with everything that runs in one."""
     severity = Severity(faults)
+    books: list[SeriesBook] = []
+
+    def services(incarnation: Incarnation) -> Services:
+        book = SeriesBook()
+        books.append(book)
+        return offered_in_simulation(book, incarnation.clock)
+
     return (
         Scenario("simulate", start=start)
         .given(*objects)
-        .behaving(*behaviours.ALL)
-        .running(*CONTROLLERS, replicas=1 if severity is Severity.NONE else 2, default_zone=default_zone)
+        .behaving(*behaviours.measuring(SeriesMetrics(books)))
+        .running(
+            *CONTROLLERS,
+            replicas=1 if severity is Severity.NONE else 2,
+            default_zone=default_zone,
+            services=services,
+        )
         .under(severity)
         .told_to(listener)
     )

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from typing import Any
 from weakref import WeakSet
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from springtide.cluster.one_piece import OnePiece
 
 IDLE_SECONDS = 75
 """How long a connection is kept that nobody uses; longer than the pools of most clients keep theirs."""
@@ -61,10 +64,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._arrival: asyncio.TimerHandle | None = None
         self._answered: RequestResponseCycle | None = None
         """The request that is being answered; the base class knows only the last that has come."""
+        self._shown: tuple[str, ...] = ()
+        """The certificate that the client has shown, in PEM; none where the server asks for none."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request, for as long as for the next one later."""
         super().connection_made(transport)
+        secured = transport.get_extra_info("ssl_object")
+        if secured is not None and (certificate := secured.getpeercert(binary_form=True)):
+            self._shown = (ssl.DER_cert_to_PEM_cert(certificate),)
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -91,9 +99,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_rest(not self._whole or not self._answering)
 
     def on_message_begin(self) -> None:
-        """Note that a request has begun."""
+        """Note that a request has begun; who shows a certificate is known by it, as ASGI's TLS extension has it."""
         self._whole = False
         super().on_message_begin()
+        if self._shown:
+            self.scope["extensions"] = {"tls": {"client_cert_chain": self._shown}}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, unless there are too many."""
@@ -130,6 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answered = cycle
+        cycle.transport = OnePiece(self.transport, self.loop)
         super()._start_asgi_task(cycle, app)
 
     def _await_rest(self, awaited: bool) -> None:

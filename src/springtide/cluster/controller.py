@@ -92,6 +92,8 @@ class Controller(ABC):
     """Lower case with dashes; field manager, log name and metric label come from it."""
     watches: ClassVar[tuple[Watch, ...]]
     permissions: ClassVar[tuple[Permission, ...]]
+    scales: ClassVar[bool] = False
+    """Whether it sets the scale of whatever objects name: the rights for that are given group by group, by people."""
     workers: ClassVar[int] = 1
     """How many keys are reconciled side by side; one key never is."""
 

@@ -59,8 +59,9 @@ class ManagerSettings:
     """What the field managers of controllers begin with."""
     default_zone: str = "UTC"
     """The time zone of objects that name none; the commands have `--default-timezone` for it."""
-    backoff: Backoff = field(default_factory=Backoff)
-    """Delays of a key that keeps failing."""
+    backoff: Backoff = field(default_factory=lambda: Backoff(longest=60.0))
+    """Delays of a key that keeps failing. Kubernetes' own controllers wait up to a quarter of an hour; capacity that is
+    due now must not wait so long after an outage that is over."""
     reflector: ReflectorSettings = field(default_factory=ReflectorSettings)
 
 

@@ -27,6 +27,7 @@ from springtide.cluster.manager import Manager
 from springtide.cluster.port import Transport
 from springtide.cluster.telemetry import Result
 from springtide.metrics.requests import MeasuredTransport, RequestMeter
+from springtide.metrics.series import SeriesBook, SeriesCollector
 from springtide.metrics.states import ManagerStates
 
 # They double the number of series, and Prometheus makes nothing of them in its own format.
@@ -70,6 +71,10 @@ class Metrics:
     def measured(self, transport: Transport) -> Transport:
         """Count the requests that go through a transport."""
         return MeasuredTransport(transport, self._meter)
+
+    def export(self, book: SeriesBook, clock: Clock) -> None:
+        """Export the series of objects, as they are whenever somebody asks."""
+        self.registry.register(SeriesCollector(book, clock))
 
     def follow(self, manager: Manager, clock: Clock) -> None:
         """Export the state of a manager, as it is whenever somebody asks."""

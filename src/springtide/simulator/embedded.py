@@ -19,14 +19,19 @@ from springtide.simulator.api.garbage import GarbageCollector
 from springtide.simulator.api.namespaces import NamespaceDeleter
 from springtide.simulator.api.server import ApiServer
 from springtide.simulator.api.storage import Storage
+from springtide.simulator.behaviours.autoscaling.metrics import Metrics
 from springtide.simulator.newcomers import install
 
 
 class EmbeddedCluster:
     """An API server with our CRDs, and the controllers, the scheduler and the kubelets of a cluster."""
 
-    def __init__(self, clock: Clock, random: Random, *, storage: Storage | None = None) -> None:
+    def __init__(
+        self, clock: Clock, random: Random, *, storage: Storage | None = None, metrics: Metrics | None = None
+    ) -> None:
+        """Make it; `metrics` is what HorizontalPodAutoscalers read, who else measure nothing."""
         self.clock = clock
+        self._behaviours = behaviours.measuring(metrics) if metrics is not None else behaviours.ALL
         self.server = ApiServer(now=clock.now, random=random, converter=convert, storage=storage)
         install(self.server)
         self._random = random
@@ -37,7 +42,7 @@ class EmbeddedCluster:
 
     async def run(self, settings: ManagerSettings) -> None:
         """Let it live until this is cancelled; what fails in it ends it."""
-        manager = Manager(self.transport(), self.clock, behaviours.ALL, random=self._random, settings=settings)
+        manager = Manager(self.transport(), self.clock, self._behaviours, random=self._random, settings=settings)
         async with asyncio.TaskGroup() as living:
             living.create_task(GarbageCollector(self.server).run(self.clock))
             living.create_task(NamespaceDeleter(self.server).run(self.clock))

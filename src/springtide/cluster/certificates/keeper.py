@@ -1,4 +1,4 @@
-"""Keeps the certificates of the webhooks, in every replica: one Secret, optimistic locking, no leader.
+"""Keeps the certificates of a server, in every replica: one Secret, optimistic locking, no leader.
 
 Every replica does the same round: read the Secret, publish the bundle that stands in it, show its certificate, and
 take the next step if one is due. A step is a write that is conditional on what was read, so of several replicas that
@@ -28,11 +28,18 @@ from springtide.cluster.serving import TlsIdentity
 SECRETS = Resource("", "v1", "secrets", "Secret")
 SECRET_NAME = "springtide-webhook-certificates"  # noqa: S105 - where the secret is, not what it is
 MANAGER = "springtide-webhooks"
-PERMISSIONS = (
-    Permission(SECRETS, ("get", "patch"), names=(SECRET_NAME,), own_namespace=True),
-    Permission(SECRETS, ("create",), own_namespace=True),
-)
-"""What a replica needs in its own namespace."""
+
+
+def permissions_of(secret_name: str) -> tuple[Permission, ...]:
+    """Give what a replica needs in its own namespace to keep certificates in a Secret."""
+    return (
+        Permission(SECRETS, ("get", "patch"), names=(secret_name,), own_namespace=True),
+        Permission(SECRETS, ("create",), own_namespace=True),
+    )
+
+
+PERMISSIONS = permissions_of(SECRET_NAME)
+"""What a replica needs for the webhooks."""
 
 ROUND_SECONDS = 30.0
 """How often everything is looked at; a bundle that somebody has overwritten is right again after this time."""
@@ -79,9 +86,13 @@ class CertificateKeeper:
         now: Callable[[], int] = wall_time,
         terms: Terms | None = None,
         round_seconds: float = ROUND_SECONDS,
+        secret_name: str = SECRET_NAME,
+        subject: str = "the webhooks",
     ) -> None:
+        """Keep certificates for these names in a Secret; `subject` is how logs call what they are for."""
         self._transport = transport
-        self._key = Key(namespace, SECRET_NAME)
+        self._key = Key(namespace, secret_name)
+        self._subject = f"the certificates of {subject}"
         self._names = tuple(names)
         self._publisher = publisher
         self._now = now
@@ -103,11 +114,11 @@ class CertificateKeeper:
             except ClusterError as failure:
                 settled = False
                 failures += 1
-                log.warning("the certificates of the webhooks could not be looked at: %s", failure)
+                log.warning("%s could not be looked at: %s", self._subject, failure)
             except Exception:
                 settled = False
                 failures += 1
-                log.exception("the certificates of the webhooks could not be kept")
+                log.exception("%s could not be kept", self._subject)
             unsettled = 0 if settled else unsettled + 1
             if settled:
                 await asyncio.sleep(self._round_seconds if self._told else min(_SOON, self._round_seconds))
@@ -159,7 +170,7 @@ class CertificateKeeper:
 
     async def _write(self, secret: Object | None, state: State, step: Step) -> None:
         """Write the next state, unless somebody else was faster; what counts then is what they have written."""
-        write = Write(MANAGER, f"the certificates of the webhooks: {step}")
+        write = Write(MANAGER, f"{self._subject}: {step}")
         data = secret_data(state)
         try:
             if secret is None:
@@ -180,4 +191,4 @@ class CertificateKeeper:
                 )
         except (AlreadyExists, Conflict):
             return
-        log.info("the certificates of the webhooks: %s", step)
+        log.info("%s: %s", self._subject, step)

@@ -20,7 +20,7 @@ from springtide.cluster.resources import Key, Object
 from springtide.cluster.services import NONE, Services
 from springtide.cluster.store import Store
 from springtide.quantity import parse_span
-from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers
+from springtide.simulator.behaviours import measuring
 from springtide.simulator.behaviours.autoscaling.metrics import Scripted, Steps
 from springtide.simulator.faults.profile import Faults, Severity
 from springtide.simulator.processes import Incarnation, Main
@@ -273,10 +273,7 @@ def _measured(
             for metric, _, _ in loads
         }
     )
-    return tuple(
-        type(one.__name__, (one,), {"metrics": script}) if one is HorizontalPodAutoscalers else one
-        for one in behaviours
-    )
+    return measuring(script, behaviours)
 
 
 async def _behaving(world: World, behaviours: tuple[type[Controller], ...]) -> None:

@@ -1,0 +1,72 @@
+"""A process with the controllers of scaling on time: `python -m bench.scaling.controllers KUBECONFIG COUNT`.
+
+It prints a line when every object was looked at and all is quiet; then, for every line on its standard input, what it
+has used so far: seconds of a core, and memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+from springtide.cli.offering import offered
+from springtide.cluster.clock import WallClock
+from springtide.cluster.collecting import search_rarely
+from springtide.cluster.http import HttpTransport, load_kubeconfig
+from springtide.cluster.manager import Manager, ManagerSettings
+from springtide.controllers.cron import CronFederatedHPAController
+from springtide.controllers.metrics_producer import MetricsProducerController
+from springtide.metrics import Metrics
+
+_PAGE = 4096
+
+
+def held() -> float:
+    """Give the memory that the process has now, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
+
+
+def quiet(manager: Manager, count: int) -> bool:
+    """Tell whether every object was looked at, and nothing waits for a worker."""
+    return all(health.reconciles >= count and not health.queued for health in manager.health())
+
+
+async def main(kubeconfig: str, count: int) -> None:
+    """Run the controllers until the input ends."""
+    clock, metrics = WallClock(), Metrics()
+    async with (
+        HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as http,
+        offered(metrics, clock) as services,
+    ):
+        begin = time.perf_counter()
+        manager = Manager(
+            metrics.measured(http),
+            clock,
+            [MetricsProducerController, CronFederatedHPAController],
+            random=Random(0),
+            settings=ManagerSettings(patience=300),
+            telemetry=metrics,
+            services=services,
+        )
+        metrics.follow(manager, clock)
+        running = asyncio.create_task(manager.run())
+        calm = 0
+        while calm < 20:
+            await asyncio.sleep(0.1)
+            calm = calm + 1 if quiet(manager, count) else 0
+        print(json.dumps({"seconds": time.perf_counter() - begin - 2}), flush=True)
+        loop = asyncio.get_running_loop()
+        while await loop.run_in_executor(None, sys.stdin.readline):
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+            print(json.dumps({"cpu": time.process_time(), "held": held(), "peak": peak}), flush=True)
+        running.cancel()
+
+
+if __name__ == "__main__":
+    search_rarely()
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

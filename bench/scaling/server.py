@@ -1,0 +1,110 @@
+"""A process with an embedded API server full of schedules: `python -m bench.scaling.server COUNT SECONDS`.
+
+Boundaries lie SECONDS after its start. It prints where it is reached and when they are; then, for every line on its
+standard input, what it has seen of them so far, and how many seconds of a core it has used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+import time
+from random import Random
+from typing import Any
+
+from bench.scaling.objects import BURST, CRONS, DEPLOYMENTS, PRODUCERS, SINGLES, cron, producer, target
+
+from springtide.cluster.certificates import make_authority, make_serving
+from springtide.cluster.collecting import search_rarely
+from springtide.cluster.port import Write
+from springtide.cluster.serving import TlsIdentity, serving
+from springtide.simulator.api.performing import ADMIN
+from springtide.simulator.api.server import ApiServer, Written
+from springtide.simulator.http import ApiApp
+from springtide.simulator.newcomers import install
+
+_BENCH = Write("bench")
+_BETWEEN = 90
+"""Seconds between the boundary of the producers and that of the cron rules."""
+
+
+class Clerk:
+    """Takes down when what was written, by the clock of the server."""
+
+    def __init__(self) -> None:
+        self.producers: dict[str, float] = {}
+        self.targets: dict[str, float] = {}
+        self.recorded: dict[str, float] = {}
+
+    def wrote(self, written: Written) -> None:
+        """Look at one write."""
+        item = written.new
+        if item is None:
+            return
+        name, now = item["metadata"]["name"], time.time()
+        if item["kind"] == PRODUCERS.kind:
+            status: Any = (item.get("status") or {}).get("scheduledCapacity") or {}
+            if status.get("currentValue") == BURST:
+                self.producers.setdefault(name, now)
+        elif item["kind"] == DEPLOYMENTS.kind:
+            if item["spec"].get("replicas") == BURST:
+                self.targets.setdefault(name, now)
+        elif item["kind"] == CRONS.kind:
+            histories = (item.get("status") or {}).get("executionHistories") or ()
+            if any(one["ruleName"] == "burst" and one.get("successfulExecutions") for one in histories):
+                self.recorded.setdefault(name, now)
+
+
+def filled(count: int, boundary: int) -> ApiServer:
+    """Make a server with so many of each."""
+    server = ApiServer(now=lambda: int(time.time()), random=Random(0))
+    install(server)
+    far = time.gmtime(boundary + 12 * 3600).tm_hour
+    for number in range(count):
+        server.create(PRODUCERS, producer(number, boundary), _BENCH, namespace="default")
+        server.create(DEPLOYMENTS, target(number), _BENCH, namespace="default")
+        server.create(CRONS, cron(number, boundary + _BETWEEN, far), _BENCH, namespace="default")
+    return server
+
+
+async def main(count: int, seconds: int) -> None:
+    """Serve until the input ends."""
+    began = int(time.time())
+    boundary = began + seconds
+    server = filled(count, boundary)
+    clerk = Clerk()
+    server.observers.append(clerk.wrote)
+    token = secrets.token_urlsafe()
+    authority = make_authority("bench", now=began, seconds=86_400)
+    identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=began, seconds=86_400))
+    app = ApiApp(server, authenticate=lambda given: ADMIN if given == token else None)
+    async with serving(app, identity=identity) as served:
+        where = {"url": served.url, "ca": authority.certificate.decode(), "token": token}
+        print(json.dumps(where | {"producers": boundary, "crons": boundary + _BETWEEN}), flush=True)
+        loop = asyncio.get_running_loop()
+        while await loop.run_in_executor(None, sys.stdin.readline):
+            singles = {f"cron-{n}": boundary + _BETWEEN + 60 + n for n in range(SINGLES)}
+            print(
+                json.dumps(
+                    {
+                        "cpu": time.process_time(),
+                        "producers": sorted(at - boundary for at in clerk.producers.values()),
+                        "crons": sorted(
+                            at - boundary - _BETWEEN for name, at in clerk.recorded.items() if name not in singles
+                        ),
+                        "singles": sorted(
+                            at - singles[f"cron-{name.removeprefix('target-')}"]
+                            for name, at in clerk.targets.items()
+                            if f"cron-{name.removeprefix('target-')}" in singles
+                        ),
+                    }
+                ),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    search_rarely()
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,108 @@
+"""What `external.metrics.k8s.io/v1beta1` says: which metrics there are, and their values, as JSON objects.
+
+Everything here is a pure function of the book and the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from math import ceil, floor
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.errors import NotFound, ServerError
+from springtide.cluster.resources import Key, Object
+from springtide.metrics.series import HELP, OLDEST, SeriesBook
+
+GROUP = "external.metrics.k8s.io"
+VERSION = "v1beta1"
+GROUP_VERSION = f"{GROUP}/{VERSION}"
+PATH = f"/apis/{GROUP_VERSION}"
+
+Selects = Callable[[Mapping[str, str]], bool]
+"""Tells by the labels of a series whether it is meant."""
+
+
+def group_list() -> Object:
+    """Say which groups this server has."""
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group()]}
+
+
+def group() -> Object:
+    """Say which versions the group has."""
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group()}
+
+
+def resource_list() -> Object:
+    """Say which metrics there can be.
+
+    These are all that objects can have, whether one has it now or not: a replica that does not lead has no series, and
+    discovery that changes with who answers is worse than none.
+    """
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": GROUP_VERSION,
+        "resources": [
+            {"name": name, "singularName": "", "namespaced": True, "kind": "ExternalMetricValueList", "verbs": ["get"]}
+            for name in sorted(HELP)
+        ],
+    }
+
+
+def value_list(book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int) -> Object:
+    """Give the series of a metric that are meant, of one namespace.
+
+    Whoever asks adds them up. So a series whose value has been old for too long fails the whole answer: a sum without
+    it would be too small, and an autoscaler that is told nothing leaves everything as it is.
+    """
+    if metric not in HELP:
+        raise NotFound(f"there is no external metric {metric!r}, expected one of {', '.join(sorted(HELP))}")
+    items = [
+        {
+            "metricName": metric,
+            "metricLabels": labels,
+            "timestamp": format_instant(now - age),
+            "value": amount(value),
+        }
+        for labels, value, age in series(book, metric, namespace, selects, now)
+    ]
+    return {"kind": "ExternalMetricValueList", "apiVersion": GROUP_VERSION, "metadata": {}, "items": items}
+
+
+def series(
+    book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int
+) -> Iterator[tuple[dict[str, str], int | Fraction, int]]:
+    """Give the labels, the value and the age of every series that is meant and that has a value."""
+    for key, value in book.of(metric, namespace):
+        labels = {"name": key.name, "namespace": key.namespace}
+        if value is None or not selects(labels):
+            continue
+        age = book.age(key, now)
+        if age > OLDEST:
+            raise _outdated(metric, key, age)
+        yield labels, value, age
+
+
+def amount(value: int | Fraction) -> str:
+    """Write a value as a quantity, in thousandths where it is not whole; finer than that rounds away from zero."""
+    thousandths = milli(value)
+    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
+
+
+def milli(value: int | Fraction) -> int:
+    """Give a value in thousandths, away from zero, as autoscalers read quantities."""
+    return ceil(value * 1000) if value >= 0 else floor(value * 1000)
+
+
+def _group() -> Object:
+    version = {"groupVersion": GROUP_VERSION, "version": VERSION}
+    return {"name": GROUP, "versions": [version], "preferredVersion": version}
+
+
+def _outdated(metric: str, key: Key, age: int) -> ServerError:
+    return ServerError(
+        f"the value of {metric} of MetricsProducer {key} has been old for {age} s: its conditions say why",
+        code=503,
+        reason="ServiceUnavailable",
+    )

@@ -1,0 +1,123 @@
+"""The documents of the API: exact values of one namespace, and discovery that does not change."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from springtide.cluster.errors import NotFound, ServerError
+from springtide.cluster.resources import Key
+from springtide.metrics.external.documents import PATH, amount, group, group_list, resource_list, value_list
+from springtide.metrics.external.selectors import LabelSelector
+from springtide.metrics.series import HELP, OLDEST, SeriesBook, Value
+from springtide.quantity import Quantity
+
+METRIC = "karpenter_scheduled_capacity"
+NOW = 1_767_571_200
+EVERYTHING = LabelSelector().matches
+
+
+def book(*, good_until: int | None = None, **values: Value) -> SeriesBook:
+    """Make a book with one series for each name, in the namespace default."""
+    made = SeriesBook()
+    for name, value in values.items():
+        made.put(Key("default", name), {METRIC: value}, good_until=good_until)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(0, "0", id="zero"),
+        pytest.param(3, "3", id="whole"),
+        pytest.param(1_000_000, "1000000", id="large"),
+        pytest.param(Fraction(6, 2), "3", id="whole-fraction"),
+        pytest.param(Fraction(1, 4), "250m", id="quarter"),
+        pytest.param(Fraction(3, 2), "1500m", id="one-and-a-half"),
+        pytest.param(Fraction(1, 3), "334m", id="third-rounds-up"),
+        pytest.param(Fraction(-1, 3), "-334m", id="below-zero-away-from-it"),
+        pytest.param(Fraction(1, 10**9), "1m", id="tiny"),
+    ],
+)
+def test_amounts(value: int | Fraction, expected: str) -> None:
+    assert amount(value) == expected
+
+
+@given(st.fractions(min_value=-(10**9), max_value=10**9))
+def test_an_amount_is_never_farther_than_a_thousandth_and_never_closer_to_zero(value: Fraction) -> None:
+    read = Fraction(Quantity.parse(amount(value)).nano, 10**9)
+
+    assert abs(value) <= abs(read) < abs(value) + Fraction(1, 1000)
+
+
+def test_values_are_of_one_namespace_and_in_order() -> None:
+    made = book(shop=3, depot=Fraction(1, 4))
+    made.put(Key("elsewhere", "shop"), {METRIC: 9}, good_until=None)
+
+    assert value_list(made, METRIC, "default", EVERYTHING, NOW) == {
+        "kind": "ExternalMetricValueList",
+        "apiVersion": "external.metrics.k8s.io/v1beta1",
+        "metadata": {},
+        "items": [
+            {
+                "metricName": METRIC,
+                "metricLabels": {"name": name, "namespace": "default"},
+                "timestamp": "2026-01-05T00:00:00Z",
+                "value": value,
+            }
+            for name, value in (("depot", "250m"), ("shop", "3"))
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("made", "metric", "selector", "expected"),
+    [
+        pytest.param(book(shop=3, depot=1), METRIC, "name=shop", ["3"], id="selected"),
+        pytest.param(book(shop=3), METRIC, "name=none", [], id="nothing-selected"),
+        pytest.param(book(shop=None, depot=1), METRIC, "", ["1"], id="not-a-number-is-left-out"),
+        pytest.param(book(shop=3), "karpenter_queue_length", "", [], id="known-and-without-series"),
+        pytest.param(book(shop=3, good_until=NOW - OLDEST), METRIC, "", ["3"], id="old-but-not-too-old"),
+        pytest.param(book(), METRIC, "", [], id="empty"),
+    ],
+)
+def test_which_series_are_told(made: SeriesBook, metric: str, selector: str, expected: list[str]) -> None:
+    told = value_list(made, metric, "default", LabelSelector.parse(selector).matches, NOW)
+
+    assert [item["value"] for item in told["items"]] == expected
+
+
+def test_a_value_is_dated_by_when_it_was_good() -> None:
+    told = value_list(book(shop=3, good_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
+
+    assert told["items"][0]["timestamp"] == "2026-01-04T23:59:00Z"
+
+
+def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
+    """Without it the sum would be too small, and an autoscaler would scale down."""
+    made = book(shop=3, good_until=NOW - OLDEST - 1)
+    made.put(Key("default", "depot"), {METRIC: 1}, good_until=None)
+
+    with pytest.raises(ServerError, match=r"MetricsProducer default/shop has been old for 301 s") as refused:
+        value_list(made, METRIC, "default", EVERYTHING, NOW)
+    assert refused.value.code == 503
+    told = value_list(made, METRIC, "default", LabelSelector.parse("name=depot").matches, NOW)
+    assert [item["value"] for item in told["items"]] == ["1"]
+
+
+def test_a_metric_that_nobody_knows_is_told_from_one_without_series() -> None:
+    with pytest.raises(NotFound, match=r"no external metric 'karpenter_scheduled', expected one of .*karpenter_sched"):
+        value_list(book(shop=3), "karpenter_scheduled", "default", EVERYTHING, NOW)
+
+
+def test_discovery_lists_all_metrics_whoever_leads() -> None:
+    listed = resource_list()
+
+    assert [resource["name"] for resource in listed["resources"]] == sorted(HELP)
+    assert all(resource["namespaced"] for resource in listed["resources"])
+    assert f"/apis/{listed['groupVersion']}" == PATH
+    assert group_list()["groups"][0]["name"] == group()["name"] == "external.metrics.k8s.io"
+    assert group()["preferredVersion"] == group()["versions"][0]

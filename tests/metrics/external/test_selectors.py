@@ -1,0 +1,82 @@
+"""Label selectors of requests, held against those of the simulated API server, which share no code with them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from springtide.cluster.errors import BadRequest
+from springtide.metrics.external.selectors import LabelSelector
+from springtide.simulator.api.selectors import parse_labels
+
+SHOP = {"name": "shop", "namespace": "default"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", True, id="everything"),
+        pytest.param("  ", True, id="blank"),
+        pytest.param("name=shop", True, id="equal"),
+        pytest.param("name==shop", True, id="equal-twice"),
+        pytest.param("name = depot", False, id="another"),
+        pytest.param("name!=shop", False, id="unequal"),
+        pytest.param("zone!=a", True, id="unequal-to-what-is-not-there"),
+        pytest.param("name in (depot, shop)", True, id="in"),
+        pytest.param("name in(depot,shop)", True, id="in-without-a-space"),
+        pytest.param("name notin (shop)", False, id="notin"),
+        pytest.param("zone notin (a)", True, id="notin-of-what-is-not-there"),
+        pytest.param("name", True, id="exists"),
+        pytest.param("!name", False, id="does-not-exist"),
+        pytest.param("!zone", True, id="does-not-exist-indeed"),
+        pytest.param("name=shop,namespace in (default)", True, id="both"),
+        pytest.param("name=shop,namespace=test", False, id="one-of-both"),
+        pytest.param("name=", False, id="empty-value"),
+    ],
+)
+def test_what_is_meant(text: str, expected: bool) -> None:
+    assert LabelSelector.parse(text).matches(SHOP) is expected
+
+
+@pytest.mark.parametrize(
+    "text", ["=shop", "name in shop", "name in (a", "name=a b", "name,", ",name", "name=a/b", "a&b"]
+)
+def test_what_is_not_understood_is_quoted(text: str) -> None:
+    with pytest.raises(BadRequest, match="expected such as name=shop"):
+        LabelSelector.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"name in ({'   ,' * 60}!", id="not-closed"),
+        pytest.param(f"name in ({'   ,' * 60}!)", id="not-a-value"),
+        pytest.param(f"name in ({'a ,' * 60}(", id="opened-again"),
+    ],
+)
+def test_lists_that_could_be_read_in_many_ways_are_refused_at_once(text: str) -> None:
+    """Whoever may ask must not be able to keep the whole process busy."""
+    with pytest.raises(BadRequest):
+        LabelSelector.parse(text)
+
+
+_NAMES = st.sampled_from(["name", "namespace", "example.com/zone", "in", "notin"])
+_VALUES = st.sampled_from(["shop", "depot", "a-b", "in", ""])
+_SIGNS = st.sampled_from(["=", "==", "!=", " = "])
+_REQUIREMENTS = st.one_of(
+    st.builds("{}{}{}".format, _NAMES, _SIGNS, _VALUES),
+    st.builds(
+        lambda name, word, values: f"{name} {word} ({', '.join(values)})",
+        _NAMES,
+        st.sampled_from(["in", "notin"]),
+        st.lists(_VALUES, min_size=1, max_size=3),
+    ),
+    st.builds("{}{}".format, st.sampled_from(["", "!", "! "]), _NAMES),
+)
+_LABELS = st.dictionaries(_NAMES, _VALUES)
+
+
+@given(st.lists(_REQUIREMENTS, max_size=3).map(",".join), _LABELS)
+def test_the_same_is_meant_as_by_the_api_server(text: str, labels: dict[str, str]) -> None:
+    assert LabelSelector.parse(text).matches(labels) is parse_labels(text).matches(labels)

@@ -1,0 +1,286 @@
+"""The whole server on loopback: who connects, who is believed, and what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from multidict import CIMultiDict
+from tests.e2e.identities import make_client
+from tests.metrics.external.shelf import AUTHORITY, NOW, PROXY, Shelf, told_by
+
+from springtide.cluster.admission import ServiceTarget
+from springtide.cluster.certificates import Pair, make_authority
+from springtide.cluster.clock import WallClock
+from springtide.cluster.errors import Forbidden
+from springtide.cluster.resources import Key, Object
+from springtide.metrics.external import ExternalMetrics, api_service, external_metrics
+from springtide.metrics.external.registration import API_SERVICES
+from springtide.metrics.series import SeriesBook
+
+SERVICE = ServiceTarget("springtide-system", "springtide-external-metrics")
+METRIC = "karpenter_scheduled_capacity"
+VALUES = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/default/{METRIC}"
+ADMIN = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+STRANGER = make_client(make_authority("strangers", now=NOW, seconds=3600), "front-proxy-client")
+
+
+@dataclass
+class World:
+    """A server that is up, and a client that comes as the front proxy unless told otherwise."""
+
+    shelf: Shelf
+    book: SeriesBook
+    folder: Path
+    up: ExternalMetrics
+    leads: bool = True
+
+    async def ask(
+        self, path: str, headers: Mapping[str, str] | None = None, *, client: Pair | None = PROXY, method: str = "GET"
+    ) -> tuple[int, Any]:
+        """Ask for something; gives the status of the answer, and what it says."""
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        if client is not None:
+            file = self.folder / "client.pem"
+            file.write_bytes(client.key + client.certificate)
+            context.load_cert_chain(file)
+        given = ADMIN if headers is None else headers
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, self.up.serving.url + path, headers=given, ssl=context) as answer,
+        ):
+            readable = answer.content_type == "application/json"
+            return answer.status, await (answer.json() if readable else answer.text())
+
+    async def until(self, what: str, reached: Callable[[], bool]) -> None:
+        """Wait for something that happens soon."""
+        async with asyncio.timeout(10):
+            while not reached():
+                await asyncio.sleep(0.01)
+        assert reached(), what
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None]]], None]:
+    """Play a story in a world of its own."""
+
+    @asynccontextmanager
+    async def world() -> AsyncIterator[World]:
+        shelf, book = Shelf(), SeriesBook()
+        shelf.put(API_SERVICES, api_service(SERVICE))
+        shelf.tell(told_by())
+        book.put(Key("default", "shop"), {METRIC: 3}, good_until=None)
+        async with external_metrics(
+            shelf.transport,
+            book,
+            clock=WallClock(),
+            leading=lambda: made.leads,
+            service=SERVICE,
+            round_seconds=0.05,
+        ) as up:
+            made = World(shelf, book, tmp_path, up)
+            yield made
+
+    def played(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+        async def whole() -> None:
+            async with world() as made:
+                await made.until("ready", made.up.ready)
+                await story(made)
+
+        asyncio.run(whole())
+
+    return played
+
+
+Play = Callable[[Callable[[World], Coroutine[Any, Any, None]]], None]
+
+
+def test_the_front_proxy_is_told_everything(play: Play) -> None:
+    async def story(world: World) -> None:
+        for path, kind in (
+            ("/apis", "APIGroupList"),
+            ("/apis/external.metrics.k8s.io", "APIGroup"),
+            ("/apis/external.metrics.k8s.io/v1beta1", "APIResourceList"),
+            ("/apis/external.metrics.k8s.io/v1beta1/", "APIResourceList"),
+        ):
+            status, told = await world.ask(path)
+            assert (status, told["kind"]) == (200, kind)
+        status, told = await world.ask(f"{VALUES}?labelSelector=name%3Dshop")
+        assert status == 200
+        assert [item["value"] for item in told["items"]] == ["3"]
+        assert await world.ask(f"{VALUES}?labelSelector=name%3Dnone") == (200, {**told, "items": []})
+
+    play(story)
+
+
+def test_everybody_else_is_refused(play: Play) -> None:
+    async def story(world: World) -> None:
+        for client, headers in (
+            (None, ADMIN),
+            (PROXY, {}),
+            (make_client(AUTHORITY, "somebody"), ADMIN),
+        ):
+            status, told = await world.ask(VALUES, headers, client=client)
+            assert (status, told["reason"]) == (401, "Unauthorized")
+        with pytest.raises(aiohttp.ClientError):
+            await world.ask(VALUES, client=STRANGER)
+        assert world.shelf.reviews == []
+
+    play(story)
+
+
+def test_probes_need_no_name(play: Play) -> None:
+    async def story(world: World) -> None:
+        for path in ("/healthz", "/livez", "/readyz"):
+            assert await world.ask(path, {}, client=None) == (200, "ok")
+
+    play(story)
+
+
+def test_what_the_cluster_forbids_is_forbidden(play: Play) -> None:
+    async def story(world: World) -> None:
+        world.shelf.verdict = lambda spec: {"allowed": spec["user"] == "admin"}
+        status, told = await world.ask(VALUES, {"X-Remote-User": "somebody"})
+        assert (status, told["reason"]) == (403, "Forbidden")
+        assert 'User "somebody" cannot list resource' in told["message"]
+        assert (await world.ask(VALUES))[0] == 200
+
+    play(story)
+
+
+def test_the_cluster_is_asked_about_whom_the_headers_name(play: Play) -> None:
+    """To the letter, also where that is not ASCII."""
+
+    async def story(world: World) -> None:
+        headers = CIMultiDict([("X-Remote-User", "zoë"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b")])
+        assert (await world.ask(VALUES, headers))[0] == 200
+        (review,) = world.shelf.reviews
+        assert (review["user"], review["groups"]) == ("zoë", ["a", "b"])
+        assert review["resourceAttributes"]["resource"] == METRIC
+
+    play(story)
+
+
+def test_a_cluster_that_cannot_be_asked_lets_nobody_in(play: Play) -> None:
+    async def story(world: World) -> None:
+        world.shelf.failing = Forbidden("our own rights are gone")
+        status, told = await world.ask(VALUES)
+        assert (status, told["reason"]) == (503, "ServiceUnavailable")
+        assert "our own rights are gone" in told["message"]
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "expected"),
+    [
+        pytest.param(f"{VALUES}?labelSelector=%3D", "GET", (400, "BadRequest"), id="selector"),
+        pytest.param(VALUES.replace("capacity", "capacities"), "GET", (404, "NotFound"), id="metric"),
+        pytest.param("/openapi/v2", "GET", (404, "NotFound"), id="openapi"),
+        pytest.param("/", "GET", (404, "NotFound"), id="root"),
+        pytest.param(f"{VALUES}/one", "GET", (404, "NotFound"), id="no-single-values"),
+        pytest.param(VALUES, "POST", (405, "MethodNotAllowed"), id="write"),
+        pytest.param(f"{VALUES}?watch=true", "GET", (405, "MethodNotAllowed"), id="watch"),
+    ],
+)
+def test_what_makes_no_sense_is_told_as_kubernetes_does(
+    play: Play, path: str, method: str, expected: tuple[int, str]
+) -> None:
+    async def story(world: World) -> None:
+        status, told = await world.ask(path, method=method)
+        assert (status, told["reason"]) == expected
+        assert told["kind"] == "Status"
+
+    play(story)
+
+
+def test_who_does_not_lead_tells_no_values_and_is_found_all_the_same(play: Play) -> None:
+    async def story(world: World) -> None:
+        world.leads = False
+        status, told = await world.ask(VALUES)
+        assert (status, told["reason"]) == (503, "ServiceUnavailable")
+        assert "does not lead" in told["message"]
+        assert (await world.ask("/apis/external.metrics.k8s.io/v1beta1"))[0] == 200
+        assert (await world.ask("/readyz"))[0] == 200
+
+    play(story)
+
+
+def test_an_authority_that_the_cluster_replaces_is_trusted_no_more(play: Play) -> None:
+    async def story(world: World) -> None:
+        successor = make_authority("front-proxy-2", now=NOW, seconds=3600)
+        world.shelf.tell(told_by(successor))
+        await world.until(
+            "it is read",
+            lambda: (
+                world.up.believing.front_proxy is not None
+                and world.up.believing.front_proxy.authorities == successor.certificate.decode()
+            ),
+        )
+        assert (await world.ask(VALUES, client=make_client(successor, "front-proxy-client")))[0] == 200
+        with pytest.raises(aiohttp.ClientError):
+            await world.ask(VALUES)
+
+    play(story)
+
+
+def test_what_was_told_last_counts_while_the_cluster_tells_nonsense(play: Play) -> None:
+    async def story(world: World) -> None:
+        world.shelf.tell(told_by(requestheader_allowed_names="nonsense"))
+        await world.until("it is noticed", lambda: world.up.believing.problem != "")
+        assert (await world.ask(VALUES))[0] == 200
+        assert world.up.ready()
+
+    play(story)
+
+
+def test_the_certificate_that_is_shown_is_signed_by_what_is_published(play: Play) -> None:
+    async def story(world: World) -> None:
+        published: Object = await world.shelf.get(API_SERVICES, Key("", "v1beta1.external.metrics.k8s.io"))
+        bundle = base64.b64decode(published["spec"]["caBundle"]).decode()
+        context = ssl.create_default_context(cadata=bundle)
+        _, writer = await asyncio.open_connection(
+            world.up.serving.host, world.up.serving.port, ssl=context, server_hostname=SERVICE.names[0]
+        )
+        assert writer.get_extra_info("peercert")["issuer"] == ((("commonName", "springtide-webhooks"),),)
+        writer.close()
+        await writer.wait_closed()
+
+    play(story)
+
+
+def test_until_everything_is_in_place_it_says_what_is_missing() -> None:
+    async def story() -> None:
+        shelf = Shelf()
+        async with external_metrics(
+            shelf.transport,
+            SeriesBook(),
+            clock=WallClock(),
+            leading=lambda: True,
+            service=SERVICE,
+            round_seconds=0.05,
+        ) as up:
+            problems: list[str] = []
+            async with asyncio.timeout(10):
+                while not up.ready():
+                    if up.problem() not in problems:
+                        problems.append(up.problem())
+                    if "is not installed" in up.problem():
+                        shelf.put(API_SERVICES, api_service(SERVICE))
+                    if "not found" in up.problem():
+                        shelf.tell(told_by())
+                    await asyncio.sleep(0.01)
+            assert any("is not installed" in problem for problem in problems)
+            assert any("extension-apiserver-authentication" in problem for problem in problems)
+
+    asyncio.run(story())

@@ -1,0 +1,187 @@
+"""What `springtide explain` foretells comes true, and what it says of the present is so: with the real controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.controllers.horizontal_autoscaler.stage import Meter, autoscaler, deployment, metric, node
+
+from springtide.apis.explaining import Explanation, Facts, TargetState, explain
+from springtide.apis.fields import Context
+from springtide.apis.meta.instants import parse_instant
+from springtide.apis.objects import LoadedObject, load_tree
+from springtide.cluster.resources import Object
+from springtide.cluster.services import Services
+from springtide.controllers.cron import CronFederatedHPAController
+from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
+from springtide.controllers.metrics_producer import MetricsProducerController
+from springtide.controllers.trust import Trust
+from springtide.metrics.series import SeriesBook
+from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
+from springtide.simulator.processes import Incarnation
+from springtide.simulator.scenario import Scenario
+from springtide.simulator.scenario.actions import Action
+from springtide.simulator.scenario.outcome import Outcome
+from springtide.simulator.world import World
+
+START = "2026-10-24T15:00:00Z"  # 17:00 in Berlin; in the night the clocks go back
+PEAK: Object = {
+    "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+    "kind": "MetricsProducer",
+    "metadata": {"name": "peak", "namespace": "shop"},
+    "spec": {
+        "schedule": {
+            "timezone": "Europe/Berlin",
+            "defaultReplicas": 2,
+            "behaviors": [{"name": "day", "replicas": 6, "start": {"hours": 9}, "end": {"hours": 18}}],
+        }
+    },
+}
+NIGHTLY: Object = {
+    "apiVersion": "autoscaling.karmada.io/v1alpha1",
+    "kind": "CronFederatedHPA",
+    "metadata": {"name": "nightly", "namespace": "shop"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "batch"},
+        "rules": [
+            {"name": "up", "schedule": "30 2 * * *", "targetReplicas": 4, "timeZone": "Europe/Berlin"},
+            {"name": "down", "schedule": "0 5 * * *", "targetReplicas": 1, "timeZone": "Europe/Berlin"},
+        ],
+    },
+}
+AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+
+
+class Album:
+    """Explanations that were asked for while a story went on."""
+
+    def __init__(self) -> None:
+        self.taken: list[Explanation] = []
+
+    def taking(self, kind: str, name: str, target: str) -> Action:
+        """Explain an object, as it and all others are at that time."""
+
+        async def act(world: World) -> None:
+            scaled = world.object("Deployment", target, namespace="shop")
+            self.taken.append(explain(_facts(world, kind, name, scaled)))
+
+        return act
+
+
+def _facts(world: World, kind: str, name: str, target: Object) -> Facts:
+    now = world.clock.now()
+    item = world.object(kind, name, namespace="shop")
+    asked = target["spec"]["replicas"]
+    observed = target.get("status", {}).get("replicas")
+    return Facts(
+        object=_loaded(item, now),
+        status=item.get("status") or {},
+        at=now,
+        others=tuple(
+            _loaded(other, now)
+            for other_kind in ("MetricsProducer", "HorizontalAutoscaler", "CronFederatedHPA")
+            for other in world.objects(other_kind)
+            if other["metadata"]["uid"] != item["metadata"]["uid"]
+        ),
+        target=TargetState(f"Deployment `{target['metadata']['name']}`", {"replicas": asked}, observed),
+    )
+
+
+def _loaded(item: Object, now: int) -> LoadedObject:
+    written = {name: part for name, part in item.items() if name != "status"}
+    loaded = load_tree(written, Context(now=now, thorough=False))
+    assert isinstance(loaded, LoadedObject)
+    return loaded
+
+
+def _services(incarnation: Incarnation) -> Services:
+    book = SeriesBook()
+    return Services(book, Meter(book, {}), Trust(everything=True))
+
+
+def _play(objects: list[Object], duration: str, moments: dict[str, Action]) -> Outcome:
+    scenario = (
+        Scenario("a shop", start=START)
+        .given(node(), *objects)
+        .behaving(*NODES, *SCHEDULING, *WORKLOADS)
+        .running(
+            MetricsProducerController,
+            HorizontalAutoscalerController,
+            CronFederatedHPAController,
+            services=_services,
+        )
+    )
+    for when, action in moments.items():
+        scenario = scenario.at(when, action)
+    return scenario.run(duration)
+
+
+def _scaled(outcome: Outcome, name: str, since: int) -> list[tuple[int, Any]]:
+    return [
+        (entry.at, entry.change["spec.replicas"][1])
+        for entry in outcome.trace
+        if (entry.kind, entry.name) == ("Deployment", name) and "spec.replicas" in entry.change and entry.at > since
+    ]
+
+
+def _foretold(explanation: Explanation, value: Callable[[Any], Any] = lambda value: value) -> list[tuple[int, Any]]:
+    return [(one.at, value(one.value)) for one in explanation.next]
+
+
+def test_a_schedule_and_its_autoscaler_do_what_was_foretold_across_the_end_of_summer_time() -> None:
+    album = Album()
+    outcome = _play(
+        [PEAK, autoscaler(metric(), least=1, most=5, behavior=AT_ONCE), deployment(1)],
+        "18h",
+        {
+            "30m": album.taking("HorizontalAutoscaler", "web", "web"),
+            "2h": album.taking("HorizontalAutoscaler", "web", "web"),
+            "2h1s": album.taking("MetricsProducer", "peak", "web"),
+        },
+    )
+    day, night, schedule = album.taken
+    assert (day.wants["replicas"], night.wants["replicas"], schedule.wants["replicas"]) == (5, 2, 2)
+    assert _foretold(day)[:3] == [
+        (parse_instant("2026-10-24T16:00:00Z"), 2),
+        (parse_instant("2026-10-25T08:00:00Z"), 5),
+        (parse_instant("2026-10-25T17:00:00Z"), 2),
+    ]
+    assert _scaled(outcome, "web", day.at) == _foretold(day)[:2]
+    assert [at for at, _ in _foretold(night)] == [at for at, _ in _foretold(schedule)]
+    assert night.stopped == schedule.stopped == ()
+    assert [stop.what for stop in day.stopped] == ["ScalingUnbounded is False"]
+    assert "6 replicas" in day.because[0]
+
+
+def test_what_is_held_back_comes_when_it_was_said_to_come() -> None:
+    album = Album()
+    outcome = _play(
+        [PEAK, autoscaler(metric(), least=1, most=10), deployment(1)],
+        "2h",
+        {"61m": album.taking("HorizontalAutoscaler", "web", "web")},
+    )
+    (held,) = album.taken
+    (stop,) = held.stopped
+    assert stop.what == "AbleToScale is False"
+    assert _scaled(outcome, "web", held.at) == [(stop.until, 2)]
+
+
+def test_rules_do_what_was_foretold_and_their_past_is_told() -> None:
+    album = Album()
+    outcome = _play(
+        [NIGHTLY, deployment(1, "batch")],
+        "14h",
+        {
+            "1h": album.taking("CronFederatedHPA", "nightly", "batch"),
+            "10h": album.taking("CronFederatedHPA", "nightly", "batch"),
+        },
+    )
+    before, after = album.taken
+    assert before.headline == "nothing yet"
+    foretold = _foretold(before, lambda value: value["replicas"])
+    assert foretold == [(parse_instant("2026-10-25T00:30:00Z"), 4), (parse_instant("2026-10-25T04:00:00Z"), 1)]
+    assert _scaled(outcome, "batch", before.at) == foretold
+    assert dict(after.wants) == {"replicas": 4}
+    assert after.because[0] == "rule `up` set 4 replicas on Sun 2026-10-25 02:30 Europe/Berlin"
+    assert before.stopped == after.stopped == ()
