@@ -15,14 +15,15 @@ SPRINGTIDE = Path(sys.executable).with_name("springtide")
 NAMESPACE = "springtide-system"
 
 
-def springtide(name: str, folder: Path, *arguments: str | Path) -> Program:
-    """Prepare a process that runs `springtide` with these arguments; its log is in the folder."""
+def springtide(name: str, folder: Path, *arguments: str | Path, pod: str = "") -> Program:
+    """Prepare a process that runs `springtide` with these arguments, as if in a pod; its log is in the folder."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         # A cluster that somebody has on this machine is none of our business.
         "KUBECONFIG": str(folder / "none"),
         "PYTHONUNBUFFERED": "1",
+        **({"POD_NAME": pod} if pod else {}),
     }
     return Program(name, [SPRINGTIDE, *arguments], log=folder / f"{name}.log", environment=environment)
 

@@ -6,6 +6,7 @@ can be stopped, killed and started again under the same address with the same da
 
 from __future__ import annotations
 
+import json
 import ssl
 import subprocess
 import urllib.request
@@ -37,14 +38,20 @@ _OURS = ("node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-
 class ControlPlane:
     """A control plane that runs; `start` makes one."""
 
-    def __init__(self, assets: Assets, folder: Path, *, controllers: bool = True) -> None:
-        """Prepare the files of a control plane in a folder of its own; nothing runs yet."""
+    def __init__(self, assets: Assets, folder: Path, *, controllers: bool = True, audited: str = "") -> None:
+        """Prepare the files of a control plane in a folder of its own; nothing runs yet.
+
+        What the user `audited` asks for is written to `audit_log`.
+        """
         self.folder = folder
+        self.audit_log = folder / "audit.log"
         self.assets = assets
         self._identities = Identities(folder / "identities")
         self._ports = dict(zip(("etcd", "peers", "server", "scheduler", "manager"), free_ports(5), strict=True))
         self.port = self._ports["server"]
         self.url = f"https://{_HOST}:{self.port}"
+        self.authority = self._identities.authority.certificate
+        """Who has signed the certificate of kube-apiserver."""
         self.front_proxy_authority = self._identities.front_proxy_authority.certificate
         """Whom aggregated servers trust to tell them who asks."""
         self.admin = self.kubeconfig("admin", groups=ADMINS)
@@ -52,7 +59,7 @@ class ControlPlane:
         self.token = ADMIN_TOKEN
         """A token of the same user, for those who speak HTTP themselves."""
         self.etcd = self._etcd()
-        self.apiserver = self._apiserver()
+        self.apiserver = self._apiserver(*self._auditing(audited) if audited else ())
         self.programs = [self.etcd, self.apiserver]
         if controllers:
             self.scheduler = self._scheduler()
@@ -132,7 +139,18 @@ class ControlPlane:
             "--unsafe-no-fsync",
         )
 
-    def _apiserver(self) -> Program:
+    def _auditing(self, user: str) -> tuple[str, ...]:
+        policy = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [{"level": "Metadata", "users": [user]}, {"level": "None"}],
+        }
+        path = self.folder / "audit-policy.json"
+        path.write_text(json.dumps(policy), encoding="utf-8")
+        return f"--audit-policy-file={path}", f"--audit-log-path={self.audit_log}"
+
+    def _apiserver(self, *more: str) -> Program:
         who = self._identities
         tokens = self.folder / "tokens.csv"
         write_private(tokens, f"{ADMIN_TOKEN},admin,admin,system:masters\n".encode())
@@ -164,6 +182,7 @@ class ControlPlane:
             "--shutdown-send-retry-after=true",
             "--shutdown-watch-termination-grace-period=1s",
             "--profiling=false",
+            *more,
         )
 
     def _scheduler(self) -> Program:
@@ -180,6 +199,8 @@ class ControlPlane:
             f"--kubeconfig={self.kubeconfig('system:kube-controller-manager')}",
             f"--controllers=*,{left_out}",
             "--use-service-account-credentials=true",
+            # Autoscalers look at their metrics more often than every 15 seconds: tests wait for them.
+            "--horizontal-pod-autoscaler-sync-period=1s",
             f"--service-account-private-key-file={self._identities.service_accounts.key}",
             f"--root-ca-file={self._identities.authority.certificate}",
             *self._served("manager"),
@@ -199,9 +220,9 @@ class ControlPlane:
 
 
 @contextmanager
-def running(assets: Assets, folder: Path, *, controllers: bool = True) -> Iterator[ControlPlane]:
+def running(assets: Assets, folder: Path, *, controllers: bool = True, audited: str = "") -> Iterator[ControlPlane]:
     """Run a control plane for as long as a block of code lasts."""
-    plane = ControlPlane(assets, folder, controllers=controllers)
+    plane = ControlPlane(assets, folder, controllers=controllers, audited=audited)
     try:
         plane.start()
         yield plane

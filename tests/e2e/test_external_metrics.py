@@ -1,0 +1,263 @@
+"""The aggregated API of external metrics: a real API server before it, and a stock autoscaler that reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.e2e.beside import beside
+from tests.e2e.objects import conditions, read, read_all, remove, write
+from tests.e2e.ours import NAMESPACE
+from tests.e2e.plane import ControlPlane
+from tests.e2e.processes import free_ports
+from tests.e2e.waiting import eventually
+from tests.e2e.workloads import deployment, external_autoscaler, replicas_of
+
+from springtide.cluster.admission import ServiceTarget
+from springtide.cluster.certificates.rotation import Terms
+from springtide.cluster.clock import WallClock
+from springtide.cluster.http import HttpTransport, load_kubeconfig
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.roles import rules_of
+from springtide.metrics.external import LABEL, PERMISSIONS, ExternalMetrics, api_service, external_metrics
+from springtide.metrics.external.registration import NAME
+from springtide.metrics.series import SeriesBook
+
+PATH = "/apis/external.metrics.k8s.io/v1beta1"
+METRIC = "karpenter_scheduled_capacity"
+RBAC = "rbac.authorization.k8s.io/v1"
+RESTLESS = Terms(authority=60, serving=60, propagation=2)
+"""So short that an authority hands over to the next every two seconds: certificates are valid from an hour before."""
+
+
+@dataclass
+class Provider:
+    """A process that provides external metrics, as far as the tests look into it."""
+
+    book: SeriesBook = field(default_factory=SeriesBook)
+    leads: bool = True
+    problem: Callable[[], str] = str
+
+
+def service(name: str, port: int) -> Object:
+    """Write a Service that stands for this machine."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]},
+    }
+
+
+def pod(name: str) -> Object:
+    """Write a pod that stands for the one of a replica."""
+    container = {"name": "main", "image": "registry.invalid/none"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"serviceAccountName": name, "containers": [container]},
+    }
+
+
+def account(plane: ControlPlane, name: str) -> Path:
+    """Make a service account with exactly the rights that a provider declares, and give its kubeconfig."""
+    rules = rules_of(PERMISSIONS)
+    home = {"name": name, "namespace": NAMESPACE}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+
+    def bound(kind: str, role: str, namespace: str = "") -> Object:
+        return {
+            "apiVersion": RBAC,
+            "kind": f"{kind}Binding",
+            "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [subject],
+        }
+
+    write(
+        plane,
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": home},
+        {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules.cluster},
+        {
+            "apiVersion": RBAC,
+            "kind": "Role",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "rules": rules.namespace,
+        },
+        bound("ClusterRole", name),
+        bound("Role", name, NAMESPACE),
+        bound("Role", "extension-apiserver-authentication-reader", "kube-system"),
+    )
+    token = plane.kubectl("create", "token", name, "--namespace", NAMESPACE, "--duration=1h").stdout.strip()
+    return plane.kubeconfig_of_token(name, token, namespace=NAMESPACE)
+
+
+@asynccontextmanager
+async def serve(kubeconfig: Path, provider: Provider, target: ServiceTarget) -> AsyncIterator[ExternalMetrics]:
+    """Provide external metrics on loopback, with the rights of a kubeconfig."""
+    async with (
+        HttpTransport(load_kubeconfig(kubeconfig), random=Random(1)) as transport,
+        external_metrics(
+            transport,
+            provider.book,
+            clock=WallClock(),
+            leading=lambda: provider.leads,
+            service=target,
+            port=target.port,
+            pod=target.name,
+            terms=RESTLESS,
+            round_seconds=0.5,
+        ) as up,
+    ):
+        yield up
+
+
+@contextmanager
+def providing(plane: ControlPlane, name: str) -> Iterator[Provider]:
+    """Provide external metrics, through a Service of this name."""
+    plane.kubectl("create", "namespace", NAMESPACE, check=False)
+    target = ServiceTarget(NAMESPACE, name, free_ports(1)[0])
+    provider = Provider()
+    write(plane, service(name, target.port))
+    if read(plane, "apiservice", NAME) is None:
+        write(plane, api_service(target))
+    kubeconfig = account(plane, name)
+    write(plane, pod(name))
+    with beside(lambda: serve(kubeconfig, provider, target)) as up:
+        provider.problem = up.problem
+        yield provider
+    for kind in ("service", "pod", "serviceaccount", "role", "rolebinding"):
+        remove(plane, kind, [name, "--namespace", NAMESPACE])
+    remove(plane, "rolebinding", [name, "--namespace", "kube-system"])
+    for kind in ("clusterrole", "clusterrolebinding"):
+        remove(plane, kind, [name])
+
+
+@pytest.fixture(scope="module")
+def provided(plane: ControlPlane) -> Iterator[Provider]:
+    """Have external metrics, for all tests of this file."""
+    with providing(plane, "external-metrics") as provider:
+        eventually("the API is available", lambda: available(plane))
+        assert provider.problem() == ""
+        yield provider
+        remove(plane, "apiservice", [NAME])
+
+
+def available(plane: ControlPlane) -> bool:
+    """Tell whether the API server can reach the provider."""
+    return bool(conditions(read(plane, "apiservice", NAME)).get("Available", {}).get("status") == "True")
+
+
+def told(plane: ControlPlane, path: str) -> Object:
+    """Read something through the API server."""
+    answer: Object = json.loads(plane.kubectl("get", "--raw", PATH + path).stdout)
+    return answer
+
+
+def test_discovery_names_the_metrics(plane: ControlPlane, provided: Provider) -> None:
+    names = [resource["name"] for resource in told(plane, "")["resources"]]
+
+    assert METRIC in names
+
+
+def test_values_are_exact_and_of_one_namespace(plane: ControlPlane, provided: Provider) -> None:
+    provided.book.put(Key("default", "shop"), {METRIC: 3}, good_until=None)
+    provided.book.put(Key("default", "depot"), {METRIC: Fraction(1, 4)}, good_until=None)
+    provided.book.put(Key("elsewhere", "shop"), {METRIC: 9}, good_until=None)
+
+    def values(query: str) -> dict[str, str]:
+        items = told(plane, f"/namespaces/default/{METRIC}{query}")["items"]
+        return {item["metricLabels"]["name"]: item["value"] for item in items}
+
+    assert values("") == {"depot": "250m", "shop": "3"}
+    assert values("?labelSelector=name%3Dshop") == {"shop": "3"}
+    assert values("?labelSelector=name%20notin%20(shop)") == {"depot": "250m"}
+
+
+def test_a_stock_autoscaler_follows_a_series(plane: ControlPlane, provided: Provider) -> None:
+    """With no Prometheus, no adapter and nothing of ours but the API."""
+    provided.book.put(Key("default", "followed"), {METRIC: 4}, good_until=None)
+    provided.book.put(Key("default", "other"), {METRIC: 9}, good_until=None)
+    write(plane, deployment("followed"), external_autoscaler("followed", METRIC, {"matchLabels": {"name": "followed"}}))
+    try:
+        eventually("the schedule's replicas", lambda: replicas_of(plane, "followed") == 4)
+        provided.book.put(Key("default", "followed"), {METRIC: 2}, good_until=None)
+        eventually("fewer replicas", lambda: replicas_of(plane, "followed") == 2)
+    finally:
+        remove(plane, "hpa", ["followed"])
+        remove(plane, "deployment", ["followed"])
+
+
+def test_who_does_not_lead_tells_nothing_and_nothing_is_scaled(plane: ControlPlane, provided: Provider) -> None:
+    """Discovery goes on, so that the group stays available; the autoscaler says why it does nothing."""
+    provided.book.put(Key("default", "led"), {METRIC: 3}, good_until=None)
+    write(plane, deployment("led"), external_autoscaler("led", METRIC, {"matchLabels": {"name": "led"}}))
+    try:
+        eventually("three replicas", lambda: replicas_of(plane, "led") == 3)
+        provided.leads = False
+        eventually(
+            "the autoscaler complains",
+            lambda: (
+                "does not lead" in conditions(read(plane, "hpa", "led")).get("ScalingActive", {}).get("message", "")
+            ),
+        )
+        assert replicas_of(plane, "led") == 3
+        assert told(plane, "")["resources"]
+    finally:
+        provided.leads = True
+        remove(plane, "hpa", ["led"])
+        remove(plane, "deployment", ["led"])
+
+
+def test_the_pod_of_the_leader_bears_the_label_that_its_service_selects_by(
+    plane: ControlPlane, provided: Provider
+) -> None:
+    def marked() -> list[str]:
+        pods = read_all(plane, "pods", f"--namespace={NAMESPACE}", f"--selector={LABEL}=true")
+        return [item["metadata"]["name"] for item in pods]
+
+    eventually("it bears it", lambda: marked() == ["external-metrics"])
+    provided.leads = False
+    eventually("it bears it no more", lambda: marked() == [])
+    provided.leads = True
+    eventually("it bears it again", lambda: marked() == ["external-metrics"])
+
+
+def test_who_may_not_read_metrics_is_refused(plane: ControlPlane, provided: Provider) -> None:
+    somebody = plane.kubeconfig("somebody")
+    path = f"{PATH}/namespaces/default/{METRIC}"
+
+    refused = plane.kubectl("get", "--raw", path, kubeconfig=somebody, check=False)
+
+    assert "Forbidden" in refused.stderr
+    assert "somebody" in refused.stderr
+
+
+def test_trust_is_renewed_while_everybody_asks(plane: ControlPlane, provided: Provider) -> None:
+    """No request fails because one side already has, or still has, another authority than the other."""
+    bundles = set()
+
+    def handed_over() -> bool:
+        assert told(plane, f"/namespaces/default/{METRIC}")["kind"] == "ExternalMetricValueList"
+        registration = read(plane, "apiservice", NAME)
+        assert registration is not None
+        bundles.add(registration["spec"]["caBundle"])
+        return len(bundles) > 3
+
+    eventually("authorities hand over", handed_over)
+
+
+def test_a_second_provider_leaves_the_first_alone_and_says_so(plane: ControlPlane, provided: Provider) -> None:
+    with providing(plane, "second-provider") as second:
+        eventually("it says whose the API is", lambda: "has one provider" in second.problem())
+
+        assert f"{NAMESPACE}/external-metrics" in second.problem()
+        assert available(plane)
+        assert provided.problem() == ""
