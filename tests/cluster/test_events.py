@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.cluster.small_world import CONFIG_MAPS, EVENTS, START, USER, SmallWorld, leave_alone
 
-from springtide.cluster import event_correlation
+from springtide.cluster import event_correlation, events
 from springtide.cluster.errors import Conflict, Forbidden, NotLeader, RequestTimeout, ServerError, TooManyRequests
 from springtide.cluster.event_correlation import Correlator, Notice, Sighting, Subject
-from springtide.cluster.events import QUEUED, EventSink, Recorder, normal, warning
+from springtide.cluster.events import PACE, EventSink, Recorder, normal, warning
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.simulator.time import VirtualClock, run
 
@@ -338,15 +338,40 @@ def test_who_leads_no_more_sends_none() -> None:
     play(story)
 
 
-def test_only_so_many_wait() -> None:
-    """A server that does not answer must not fill our memory."""
+def about(number: int) -> Object:
+    return {"metadata": {"name": f"n{number}", "namespace": "work", "uid": "1"}}
+
+
+def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that does not answer must fill neither our memory nor our log."""
+    monkeypatch.setattr(events, "QUEUED", 50)
 
     async def story(desk: Desk) -> None:
-        for number in range(QUEUED + 5):
-            desk.record(normal("Made", "m"), {"metadata": {"name": f"n{number}", "namespace": "work", "uid": "1"}})
-        assert desk.sink.dropped == 5
+        for flood in (1, 2):
+            for number in range(55):
+                desk.record(normal("Made", f"m{flood}"), about(number))
+            assert desk.sink.dropped == 5 * flood
+            await desk.sink.flushed()
+            assert len(desk.world.events()) == 50 * flood
+
+    play(story)
+    assert [record.message.partition(",")[0] for record in caplog.records] == [
+        "events are dropped until fewer than 50 wait"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds"),
+    [pytest.param(PACE.burst, 0.0, id="a-burst"), pytest.param(PACE.burst + 75, 1.5, id="a-flood")],
+)
+def test_a_flood_of_events_is_sent_at_a_pace(count: int, seconds: float) -> None:
+    """Telling of changes must not take from the server the time that it needs to make them."""
+
+    async def story(desk: Desk) -> None:
+        for number in range(count):
+            desk.record(normal("Made", "m"), about(number))
         await desk.sink.flushed()
-        assert len(desk.world.events()) == QUEUED
+        assert (desk.sink.sent, round(desk.clock.monotonic(), 3)) == (count, seconds)
 
     play(story)
 

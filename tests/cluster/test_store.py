@@ -189,6 +189,24 @@ def test_a_listener_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) ->
     ] * 2
 
 
+def test_who_comes_late_is_told_of_all_that_is_there(caplog: pytest.LogCaptureFixture) -> None:
+    """Of every record, also where one of them is more than the listener can bear."""
+    store, _ = filled(a="n1", b="n2")
+    told: list[Delta[str]] = []
+
+    def fail_on_the_first(delta: Delta[str]) -> None:
+        told.append(delta)
+        if delta.key == key("a"):
+            raise ZeroDivisionError
+
+    with caplog.at_level(logging.ERROR):
+        store.listen(fail_on_the_first, replay=True)
+        store.apply(deleted("b", 30))
+
+    assert told == [Delta(key("a"), None, "n1"), Delta(key("b"), None, "n2"), Delta(key("b"), "n2", None)]
+    assert len(caplog.records) == 1
+
+
 def broken(name: str, version: int) -> Event:
     """Make an event of a pod that has no spec."""
     metadata = {"namespace": "default", "name": name, "resourceVersion": str(version)}

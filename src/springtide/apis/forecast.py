@@ -9,6 +9,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from springtide.almanac import Calendar
@@ -98,6 +99,7 @@ class Forecast:
     problems: tuple[Problem, ...] = field(default=())
 
 
+@lru_cache(maxsize=4096)
 def format_instant(at: int) -> str:
     """Write an instant for scripts: UTC, RFC 3339, whole seconds."""
     moment = datetime.datetime.fromtimestamp(at, tz=datetime.UTC) if at >= 0 else _before_epoch(at)

@@ -13,12 +13,15 @@ from typing import Any
 
 import click
 
+from springtide.cluster.collecting import search_rarely
+
 INSISTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_until_told(main: Callable[[asyncio.Event], Coroutine[Any, Any, int]]) -> int:
     """Run `main` with an event that is set when it shall end; gives its exit code, or 130 if it was torn away."""
+    search_rarely()
     return asyncio.run(_until_told(main))
 
 

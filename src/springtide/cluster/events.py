@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from springtide.apis.forecast import format_instant
+from springtide.cluster.backoff import Bucket, Rate
 from springtide.cluster.clock import Clock
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
@@ -36,8 +37,11 @@ __all__ = ["EVENTS", "PERMISSIONS", "EventSink", "EventType", "Notice", "Recorde
 
 EVENTS = Resource("", "v1", "events", "Event")
 PERMISSIONS = (Permission(EVENTS, ("get", "create", "patch")),)
-QUEUED = 1000
+QUEUED = 20_000
 """How many events may wait to be sent; more are dropped."""
+PACE = Rate(per_second=50.0, burst=100)
+"""How fast they are sent. When something happens to very many objects at once, telling people of it must not take the
+server's time from doing it."""
 TRIES = 12
 PAUSE = 10.0
 """Seconds after a try that failed, for all: most likely it is the server that has trouble, not the event."""
@@ -66,7 +70,7 @@ class _Pending:
 
 
 class EventSink:
-    """Sends events, one after the other."""
+    """Sends events, one after the other, and in floods not faster than `PACE`."""
 
     def __init__(self, transport: Transport, clock: Clock, *, permit: Callable[[], None]) -> None:
         self._transport = transport
@@ -76,6 +80,8 @@ class EventSink:
         self._sending = False
         self._changed: deque[asyncio.Future[None]] = deque()
         self._earlier: Memory[str, _Earlier] = Memory(_Earlier)
+        self._turns = Bucket(PACE)
+        self._overflowing = False
         self.sent = 0
         self.dropped = 0
 
@@ -83,8 +89,11 @@ class EventSink:
         """Send an event soon, unless too many wait already."""
         if len(self._waiting) >= QUEUED:
             self.dropped += 1
-            log.warning("dropped an event about %s %s: too many wait", sighting.subject.resource.kind, sighting.name)
+            if not self._overflowing:
+                self._overflowing = True
+                log.warning("events are dropped until fewer than %d wait, %s the first", QUEUED, sighting.name)
             return
+        self._overflowing = False
         self._waiting.append(_Pending(component, sighting))
         self._wake()
 
@@ -93,6 +102,8 @@ class EventSink:
         while True:
             while not self._waiting:
                 await self._change()
+            if pause := self._turns.reserve(self._clock.monotonic()):
+                await self._clock.sleep(pause)
             pending = self._waiting.popleft()
             self._sending = True
             try:

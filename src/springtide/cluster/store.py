@@ -108,8 +108,14 @@ class Store(Generic[R]):
         records = self._records
         return [records[key] for key in self._indexes[index].keys(value)]
 
-    def listen(self, listener: Callable[[Delta[R]], None]) -> Callable[[], None]:
-        """Tell somebody of every change from now on, when the contents and the version show it; gives what ends it."""
+    def listen(self, listener: Callable[[Delta[R]], None], *, replay: bool = False) -> Callable[[], None]:
+        """Tell somebody of every change from now on, when the contents and the version show it; gives what ends it.
+
+        With `replay` they are first told of every record that there is, in the order of the keys, as one that appears.
+        """
+        if replay:
+            for key in self._ordered():
+                _told(listener, Delta(key, None, self._records[key]))
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -236,10 +242,15 @@ class Store(Generic[R]):
     def _tell(self, deltas: Iterable[Delta[R]]) -> None:
         for delta in deltas:
             for listener in self._listeners:
-                try:
-                    listener(delta)
-                except Exception:
-                    log.exception("a listener failed on the change of %s; others go on", delta.key)
+                _told(listener, delta)
+
+
+def _told(listener: Callable[[Delta[R]], None], delta: Delta[R]) -> None:
+    """Tell somebody of a change; what goes wrong there is nobody else's trouble."""
+    try:
+        listener(delta)
+    except Exception:
+        log.exception("a listener failed on the change of %s; others go on", delta.key)
 
 
 def _release(waiting: list[asyncio.Future[None]]) -> None:

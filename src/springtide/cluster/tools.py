@@ -47,12 +47,11 @@ class Tools:
     def follow(self, cached: Cached, follower: Callable[[Delta[Any]], None]) -> None:
         """Tell of every record that there is, as one that appears, and then of every change, for as long as we lead.
 
-        For controllers that keep sums or indexes of their own instead of computing them anew each time.
+        For controllers that keep sums or indexes of their own instead of computing them anew each time. A follower that
+        fails on one record is told of all others: nobody who writes one object keeps a controller from its work.
         """
         store = self.stores[cached]
-        for key in store.keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
-            follower(Delta(key, None, store.get(key)))
-        self.when_released(store.listen(follower))
+        self.when_released(store.listen(follower, replay=True))
 
     def wake(self, key: Key) -> None:
         """Reconcile a key soon, because of something that is not in the cluster."""

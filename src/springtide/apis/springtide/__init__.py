@@ -10,6 +10,8 @@ from springtide.apis.springtide.types import Calendar, Grant, NodeClass
 
 _GROUP = "springtide.dev"
 _AGE = Column("Age", "date", ".metadata.creationTimestamp")
+_READY = Column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
+_ACTIVE = Column("Active", "string", ".status.conditions[?(@.type=='Active')].status")
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -26,6 +28,8 @@ KINDS: tuple[Kind, ...] = (
                 columns=(
                     Column("Zone", "string", ".spec.timeZone"),
                     Column("Next", "string", ".status.nextDates[0]"),
+                    _READY,
+                    _ACTIVE,
                     _AGE,
                 ),
                 forecaster=forecast_calendar,
@@ -43,7 +47,7 @@ KINDS: tuple[Kind, ...] = (
                 name="v1alpha1",
                 view=Grant,
                 storage=True,
-                columns=(Column("Namespaces", "string", ".spec.namespaces"), _AGE),
+                columns=(Column("Namespaces", "string", ".spec.namespaces"), _READY, _AGE),
             ),
         ),
     ),

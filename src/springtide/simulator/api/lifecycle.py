@@ -19,7 +19,7 @@ from springtide.simulator.api.answers import conflict, invalid
 from springtide.simulator.api.beginnings import carried_on, without_status
 from springtide.simulator.api.kinds import ServedKind
 from springtide.simulator.api.names import generated_name
-from springtide.simulator.api.values import copied, found, shared, with_metadata
+from springtide.simulator.api.values import copied, copied_beside, found, shared, with_metadata
 
 _NEVER_BLIND = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
@@ -117,8 +117,8 @@ def is_generated(item: Object, birth: Birth) -> bool:
 
 def changed(kind: ServedKind, body: Any, old: Object, part: Part, check: Check = check) -> Object:
     """Give an object after a write, as far as writer and kind determine it; the old one where nothing changes."""
-    item = _of_kind(kind, copied(body))
     before = old["metadata"]
+    item = _own(_divided(kind, _of_kind(kind, body), old, part), before)
     tidy = metadata.tidied(item.get("metadata"))
     if not kind.resource.namespaced:
         tidy.pop("namespace", None)
@@ -134,7 +134,7 @@ def changed(kind: ServedKind, body: Any, old: Object, part: Part, check: Check =
             raise BadRequest(f"the {field} of the object ({wanted}) does not match the {field} on the URL ({present})")
         if present:
             tidy[field] = present
-    item = carried_on(kind, _divided(kind, item, old, part), old)
+    item = carried_on(kind, item, old)
     kept = metadata.kept_by_status(kind) if part is Part.STATUS else ()
     item["metadata"] = metadata.of_changed(tidy, before, kept)
     item = kind.complete(item)
@@ -241,21 +241,26 @@ def _namespace(kind: ServedKind, own: str, asked: str) -> str:
 
 
 def _divided(kind: ServedKind, item: Object, old: Object, part: Part) -> Object:
-    """Keep from the old object what this write may not touch."""
+    """Keep from the old object what this write may not touch; the result shares its parts with both."""
     if part is Part.WHOLE:
         return item
     if part is Part.STATUS:
-        whole = {name: copied(value) for name, value in old.items() if name not in ("metadata", "status")}
-        return whole | ({"status": item["status"]} if "status" in item else {})
+        whole = {name: value for name, value in old.items() if name not in ("metadata", "status")}
+        return whole | {name: item[name] for name in ("status", "metadata") if name in item}
     if "status" in kind.subresources:
         item.pop("status", None)
         if "status" in old:
-            item["status"] = copied(old["status"])
+            item["status"] = old["status"]
     if "finalize" in kind.subresources:
         spec = item.get("spec")
         finalizers = (old.get("spec") or {}).get("finalizers")
         item["spec"] = (spec if isinstance(spec, dict) else {}) | ({"finalizers": finalizers} if finalizers else {})
     return item
+
+
+def _own(item: Object, before: Object) -> Object:
+    """Copy an object, but for metadata that are as before: who owns what is large, and nothing here changes it."""
+    return {name: copied_beside(value, before) if name == "metadata" else copied(value) for name, value in item.items()}
 
 
 def _counts(kind: ServedKind, item: Object, old: Object) -> bool:

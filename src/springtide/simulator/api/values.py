@@ -6,6 +6,7 @@ Objects are shared between the store, its history and everybody who reads, so wh
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from springtide.cluster.resources import Object
@@ -22,6 +23,17 @@ def copied(value: Any) -> Any:
 
 
 _TREES = frozenset((dict, list))
+
+
+def copied_beside(value: Any, held: Any) -> Any:
+    """Copy a tree of JSON values, but for what is the very same in another one, at the same place."""
+    if value is held or type(value) not in _TREES:
+        return value
+    if type(value) is not type(held):
+        return copied(value)
+    if type(value) is dict:
+        return {name: copied_beside(item, held.get(name)) for name, item in value.items()}
+    return [copied_beside(item, other) for item, other in zip_longest(value, held[: len(value)])]
 
 
 def shared(new: Any, old: Any) -> Any:

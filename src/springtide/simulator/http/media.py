@@ -7,6 +7,7 @@ them name JSON as well, and get that.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from springtide.cluster.errors import About, ApiError
 from springtide.simulator.http.answer import JSON, YAML
@@ -52,8 +53,9 @@ class Clause:
     quality: float
 
 
-def clauses(header: str) -> list[Clause]:
-    """Take an Accept header apart, what is preferred first."""
+@lru_cache(maxsize=64)
+def clauses(header: str) -> tuple[Clause, ...]:
+    """Take an Accept header apart, what is preferred first; clients send the same few ones over and over."""
     found = []
     for text in header.split(","):
         media, *rest = (part.strip() for part in text.split(";"))
@@ -65,7 +67,7 @@ def clauses(header: str) -> list[Clause]:
             quality = 1.0
         if media:
             found.append(Clause(media.lower(), parameters, quality))
-    return sorted(found, key=lambda clause: -clause.quality)
+    return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
 def accepted(header: str, *, watch: bool = False) -> Accepted:

@@ -19,21 +19,32 @@ class _Pairs(list[tuple[str, Any]]):
     """An object with all its fields, in the order in which they are written."""
 
 
+class _Repeated(Exception):
+    """A field stands twice somewhere."""
+
+
+def _look(fields: list[tuple[str, Any]]) -> None:
+    if len(dict(fields)) < len(fields):
+        raise _Repeated
+
+
+def _reader(pairs: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
+    # Numbers do not matter here, and reading a long one takes long.
+    return json.JSONDecoder(object_pairs_hook=pairs, parse_int=str, parse_float=str)
+
+
+_LOOKING = _reader(_look)
+_PLACING = _reader(_Pairs)
+
+
 def repeated_in_json(body: bytes) -> list[Path]:
     """Give the places of fields that stand more than once, in the order of the text; the text is known to be JSON."""
-    found = False
-
-    def pairs(given: list[tuple[str, Any]]) -> None:
-        nonlocal found
-        found = found or len({name for name, _ in given}) < len(given)
-
-    _read(body, pairs)
-    return list(_walk(_read(body, _Pairs), ())) if found else []
-
-
-def _read(body: bytes, pairs: Callable[[list[tuple[str, Any]]], Any]) -> Any:
-    # Numbers do not matter here, and reading a long one takes long.
-    return json.loads(body, object_pairs_hook=pairs, parse_int=str, parse_float=str)
+    text = body.decode()
+    try:
+        _LOOKING.decode(text)
+    except _Repeated:
+        return list(_walk(_PLACING.decode(text), ()))
+    return []
 
 
 def repeated_in_yaml(root: Node) -> list[str]:

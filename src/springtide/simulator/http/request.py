@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -34,17 +36,14 @@ class Request:
         self.path: str = scope["path"]
         self._scope = scope
         self._receive = receive
-        self._query: dict[str, list[str]] | None = None
+        self._query: Mapping[str, Sequence[str]] | None = None
 
     @property
-    def query(self) -> dict[str, list[str]]:
+    def query(self) -> Mapping[str, Sequence[str]]:
         """The parameters, each with all its values."""
         if self._query is None:
-            text: bytes = self._scope.get("query_string", b"")
             try:
-                self._query = parse_qs(
-                    text.decode("latin-1"), keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="replace"
-                )
+                self._query = _parameters(self._scope.get("query_string", b""))
             except ValueError as error:
                 raise BadRequest(f"the query of the request cannot be read: {error}") from error
         return self._query
@@ -79,3 +78,10 @@ class Request:
         """Wait until the client has gone away."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+@lru_cache(maxsize=64)
+def _parameters(query: bytes) -> Mapping[str, Sequence[str]]:
+    """Take a query apart; those of writes are the same for every object."""
+    text = query.decode("latin-1")
+    return parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="replace")

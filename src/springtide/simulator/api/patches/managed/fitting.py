@@ -16,10 +16,21 @@ from springtide.simulator.api.patches.managed.elements import Unidentifiable, sh
 from springtide.simulator.api.patches.managed.shape import element_of, is_list, item_node
 from springtide.simulator.api.structure import Node, Type
 
+_NUMBERS = frozenset((int, float))
+_TYPES = {
+    Type.STRING: frozenset((str,)),
+    Type.INTEGER: _NUMBERS,
+    Type.NUMBER: _NUMBERS,
+    Type.BOOLEAN: frozenset((bool,)),
+    Type.OBJECT: frozenset((dict,)),
+    Type.LIST: frozenset((list,)),
+}
+"""What values of a type nearly always are; whatever else one is gets a closer look."""
+
 
 def refuse_misfits(applied: Object, node: Node) -> None:
     """Raise what the API server answers to a configuration that does not fit."""
-    problems = _problems(node, applied, "")
+    problems = _problems(node, applied)
     if not problems:
         return
     text = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join("  " + problem for problem in problems)
@@ -28,7 +39,7 @@ def refuse_misfits(applied: Object, node: Node) -> None:
 
 def fits(item: Object, node: Node) -> bool:
     """Tell whether an object fits a structure."""
-    return not _problems(node, item, "")
+    return not _problems(node, item)
 
 
 def described(item: Object) -> str:
@@ -39,14 +50,18 @@ def described(item: Object) -> str:
     return f"{name}; {version if '/' in version else f'/{version}'}, Kind={item.get('kind', '')}"
 
 
-def _problems(node: Node, value: Any, path: str) -> list[str]:
+def _problems(node: Node, value: Any) -> list[str]:
+    """Find what is wrong with a value; each problem begins with the path to it from there, or with a colon.
+
+    Nearly all configurations fit, so paths are put together on the way back from a problem, not on the way to it.
+    """
     if value is None:
         return []
-    if problem := _wrong_type(node.type, value):
-        return [f"{path}: {problem}"]
+    if type(value) not in _TYPES.get(node.type, ()) and (problem := _wrong_type(node.type, value)):
+        return [f": {problem}"]
     if isinstance(value, dict):
-        return _in_map(node, value, path)
-    return _in_list(node, value, path) if isinstance(value, list) else []
+        return _in_map(node, value)
+    return _in_list(node, value) if isinstance(value, list) else []
 
 
 def _wrong_type(wanted: Type, value: Any) -> str:
@@ -64,34 +79,35 @@ def _wrong_type(wanted: Type, value: Any) -> str:
     return ""
 
 
-def _in_map(node: Node, value: Object, path: str) -> list[str]:
+def _in_map(node: Node, value: Object) -> list[str]:
     # An object of which nothing is declared is taken for a map of anything.
     closed = node.type is Type.OBJECT and bool(node.fields) and node.values is None and not node.open
     found: list[str] = []
     for name, part in value.items():
         if closed and name not in node.fields:
-            return [*found, f"{path}.{name}: field not declared in schema"]
-        found += _problems(node.child(name), part, f"{path}.{name}")
+            return [*found, f".{name}: field not declared in schema"]
+        if below := _problems(node.child(name), part):
+            found += [f".{name}{problem}" for problem in below]
     return found
 
 
-def _in_list(node: Node, value: list[Any], path: str) -> list[str]:
+def _in_list(node: Node, value: list[Any]) -> list[str]:
     found: list[str] = []
     if not is_list(node, value):
         for index, item in enumerate(value):
-            found += _problems(item_node(node), item, f"{path}[{index}]")
+            found += [f"[{index}]{problem}" for problem in _problems(item_node(node), item)]
         return found
     seen = set()
     for index, item in enumerate(value):
         try:
             element = element_of(node, item)
         except Unidentifiable as error:
-            found.append(f"{path}: element {index}: {error}")
+            found.append(f": element {index}: {error}")
             continue
         if element in seen:
-            found.append(f"{path}: duplicate entries for key {shown(element)}")
+            found.append(f": duplicate entries for key {shown(element)}")
         seen.add(element)
-        found += _problems(item_node(node), item, path + shown(element))
+        found += [f"{shown(element)}{problem}" for problem in _problems(item_node(node), item)]
     return found
 
 

@@ -14,6 +14,7 @@ from springtide.simulator.api.patches.values import equal
 from springtide.simulator.api.structure import Node
 
 _ABSENT: Any = object()
+_CONTAINERS = (dict, list)
 
 
 def merge(node: Node, live: Any, applied: Any) -> Any:
@@ -29,7 +30,12 @@ def _merge_maps(node: Node, live: dict[str, Any], applied: dict[str, Any]) -> di
     merged = live
     for name, value in applied.items():
         before = live.get(name, _ABSENT)
-        after = value if before is _ABSENT else merge(node.child(name), before, value)
+        if before is _ABSENT:
+            after = value
+        elif type(before) in _CONTAINERS:
+            after = merge(node.child(name), before, value)
+        else:
+            after = before if equal(before, value) else value
         if after is not before:
             merged = dict(live) if merged is live else merged
             merged[name] = after

@@ -46,6 +46,9 @@ def claimed(node: Node, value: Any) -> FieldSet:
     tree: FieldSet = {}
     if is_map(node, value):
         for name, part in value.items():
+            if type(part) not in _CONTAINERS:
+                tree["f:" + name] = LEAF
+                continue
             below = claimed(node.child(name), part)
             # A declared field is claimed through what it holds; whatever can hold nothing is claimed itself.
             if not _in_parts(node.child(name), part) or name not in node.fields or part == {}:
