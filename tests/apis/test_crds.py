@@ -111,3 +111,22 @@ def documents(folder: str) -> Iterator[Any]:
 @pytest.mark.parametrize("value", [*documents("examples")])
 def test_a_server_stores_every_example(value: dict[str, Any]) -> None:
     assert admit(value) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "most"),
+    [
+        ("MetricsProducer", ("spec", "schedule", "behaviors"), 512),
+        ("HorizontalAutoscaler", ("spec", "metrics"), 32),
+        ("HorizontalAutoscaler", ("spec", "behavior", "scaleUp", "policies"), 32),
+        ("CronFederatedHPA", ("spec", "rules"), 256),
+    ],
+)
+def test_lists_that_upstream_does_not_bound_are_bound_only_by_us(kind: str, path: tuple[str, ...], most: int) -> None:
+    """What one object costs those who judge it has an end; but upstream's schema is upstream's."""
+    for flavour, bound in ((Flavour.EXTENDED, most), (Flavour.STOCK, None)):
+        (crd,) = [one for one in all_crds(flavour) if one["spec"]["names"]["kind"] == kind]
+        schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        for step in path:
+            schema = schema["properties"][step]
+        assert schema.get("maxItems") == bound

@@ -48,6 +48,9 @@ def test_merging(spec: Any, text: str, expected: Any) -> None:
         pytest.param({"l": [{}, {}]}, "l: [{b: 1}]", "spec.l", "has 1 entries for a list of 2", id="lengths differ"),
         pytest.param({"l": [{"name": "x"}]}, "l: [{name: q}]", "spec.l", "does not exist: q", id="no such name"),
         pytest.param(
+            {"l": [{"name": "x"}]}, "l: [{name: [x]}]", "spec.l", "does not exist: ['x']", id="no name at all"
+        ),
+        pytest.param(
             {}, "a: [", "metadata.annotations[springtide.dev/extensions]", "of the annotation", id="unreadable"
         ),
         pytest.param({}, "- a", "metadata.annotations[springtide.dev/extensions]", "one YAML mapping", id="no mapping"),

@@ -37,6 +37,7 @@ def target(kind: str = "Deployment", api_version: str = "apps/v1", name: str = "
 
 
 HPA_TARGET = target("HorizontalPodAutoscaler", "autoscaling/v2", "hpa")
+KEDA_TARGET = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "keda"}
 
 
 def hpa(name: str = "hpa") -> dict[str, Any]:
@@ -123,9 +124,17 @@ CALENDARS = [{"name": "holidays"}]
             [cron("c", rule("a", "0 9 * * *", 3)), cron("d", rule("b", "0 9 * * 1", 5)), deployment()],
             [
                 "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
-                "at Mon 2026-06-01 09:00 UTC"
+                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, the name of its object coming last"
             ],
             id="rules of two objects at the same minute",
+        ),
+        pytest.param(
+            [cron("d", rule("b", "0 9 * * 1", 5)), cron("c", rule("a", "0 9 * * *", 3)), deployment()],
+            [
+                "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
+                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, the name of its object coming last"
+            ],
+            id="the same, whatever stands first",
         ),
         pytest.param(
             [deployment("pods", consumes="run")],
@@ -146,6 +155,18 @@ CALENDARS = [{"name": "holidays"}]
                 "HorizontalPodAutoscaler `hpa`, 5"
             ],
             id="a minimum above the target's maximum",
+        ),
+        pytest.param(
+            [
+                cron("c", {"name": "a", "schedule": "0 9 * * *", "targetMinReplicas": 101}, to=KEDA_TARGET),
+                scaled_object(),
+                deployment(),
+            ],
+            [
+                "c spec.rules[0].targetMinReplicas: targetMinReplicas 101 is greater than the maximum of "
+                "ScaledObject `keda`, 100"
+            ],
+            id="a minimum above the maximum that KEDA sets by itself",
         ),
         pytest.param(
             [

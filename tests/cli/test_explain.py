@@ -232,8 +232,9 @@ def test_yaml_says_the_same_as_json(explain: Run, told: Callable[[str], dict[str
 def test_text_for_people(explain: Run) -> None:
     result = explain("metricsproducer/peak", "--at", AT)
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[:5] == [
-        "MetricsProducer/peak in namespace shop, Mon 2026-11-16 12:30 Europe/Berlin (11:30 UTC)",
+    assert result.stdout.splitlines()[:6] == [
+        "MetricsProducer/peak in namespace shop",
+        "  Mon 2026-11-16 12:30 Europe/Berlin (11:30 UTC)",
         "",
         "wants       6 replicas",
         "because     behaviour `day` is active (12:30 Europe/Berlin)",

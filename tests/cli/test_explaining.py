@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 import pytest
 
@@ -60,11 +62,24 @@ def test_everything_has_its_place() -> None:
     assert click.unstyle(render(EXPLANATION, width=200, unicode=True)) == WIDE
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("width", [44, 60, 80, 100, 200])
 def test_nothing_runs_off_the_screen(width: int) -> None:
     lines = click.unstyle(render(EXPLANATION, width=width, unicode=True)).splitlines()
-    # Times are not broken: two columns of them need as much as they need.
-    assert [line for line in lines[2:] if len(line) > max(min(width, 100), 80)] == []
+    assert [line for line in lines if len(line) > min(width, 100)] == []
+
+
+def test_lines_are_broken_between_cells() -> None:
+    """A time that is longer than a line would be one for nobody."""
+    lines = click.unstyle(render(EXPLANATION, width=60, unicode=True)).splitlines()
+    begin = lines.index("            Tue 2026-11-17 18:30 Asia/Tokyo  09:30 UTC")
+    assert lines[begin + 1 : begin + 3] == ["              in 10h   min 5", "              rule `up` fires"]
+
+
+def test_a_column_of_nothing_takes_no_room() -> None:
+    """Where the times are in UTC, nothing stands beside them."""
+    in_utc = replace(EXPLANATION, zone="UTC", next=(Coming(AT + 300, {"min": 5}, "up", "rule `up` fires", "UTC"),))
+    text = click.unstyle(render(in_utc, width=80, unicode=True))
+    assert "next        Mon 2026-11-16 23:35  in 5min  min 5  rule `up` fires\n" in text
 
 
 def test_where_nothing_is_in_the_way_it_says_so() -> None:

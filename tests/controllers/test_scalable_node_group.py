@@ -17,6 +17,8 @@ from tests.controllers.node_groups import (
 )
 
 from springtide.cluster.modes import Mode
+from springtide.cluster.resources import Key
+from springtide.cluster.tools import Tools
 from springtide.controllers.scalable_node_group import ScalableNodeGroupController
 from springtide.controllers.trust import Trust
 from springtide.providers import ProviderError
@@ -286,6 +288,32 @@ def test_whoever_may_not_scale_a_group_does_not_rule_it() -> None:
     assert cloud.orders == [("pool", 2)]
     assert status_of(outcome, namespace="owner") == HAPPY | {"replicas": 2}
     assert status_of(outcome, namespace="thief")["AbleToScale"] == ("False", "NotGranted")
+
+
+def test_objects_of_strangers_for_a_group_wake_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they write, and whatever becomes of them: else they would keep the controller from its work."""
+    woken: list[Key] = []
+    wake = Tools.wake
+
+    def noted(tools: Tools, key: Key) -> None:
+        woken.append(key)
+        wake(tools, key)
+
+    monkeypatch.setattr(Tools, "wake", noted)
+    cloud = Cloud({"pool": Pool(1)})
+    strange = [node_group(f"stranger-{number}", number, namespace="thief") for number in range(10)]
+
+    outcome = (
+        story(cloud, node_group(replicas=2, namespace="owner"), grant("a", "owner", "pool"), trust=NO_TRUST)
+        .at("1m", create(*strange))
+        .at("2m", edit("ScalableNodeGroup", "stranger-3", {"spec": {"replicas": 50}}, namespace="thief"))
+        .at("3m", delete("ScalableNodeGroup", "stranger-4", namespace="thief"))
+        .run("4m")
+    )
+
+    assert woken == [Key("owner", "workers")]  # by the grant, in the beginning
+    assert cloud.orders == [("pool", 2)]
+    assert status_of(outcome, "stranger-9", "thief")["AbleToScale"] == ("False", "NotGranted")
 
 
 def test_nothing_is_ordered_in_observe_mode() -> None:

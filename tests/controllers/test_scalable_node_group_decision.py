@@ -12,7 +12,7 @@ from springtide.cluster.conditions import Condition, Truth
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Store
 from springtide.controllers.scalable_node_group.decision import Standing, failed, not_asked, observed, order
-from springtide.controllers.scalable_node_group.rivals import BY_PLACE, others, places, ruler
+from springtide.controllers.scalable_node_group.rivals import BY_PLACE, places, ruler, younger
 from springtide.providers import GroupState, ProviderError
 
 ARN = "arn:aws:autoscaling:{}:{}:autoScalingGroup:{}:autoScalingGroupName/pool"
@@ -139,8 +139,8 @@ def test_which_objects_are_for_one_group(one: Any, other: Any, same: bool) -> No
     """Then the older one rules, and the younger one knows."""
     store = stored(one, other)
 
-    assert others(one, store) == ([other] if same else [])
-    assert others(other, store) == ([one] if same else [])
+    assert list(younger(one, store)) == ([other] if same else [])
+    assert list(younger(other, store)) == []
     assert ruler(one, store, lambda item: True) is None
     oldest = Key(one["metadata"]["namespace"], "a")
     assert ruler(other, store, lambda item: True) == (oldest if same else None)
@@ -151,7 +151,7 @@ def test_what_extensions_say_counts() -> None:
     plain, extended = made("a", "01", "x", "Simulated"), made("b", "02")
     extended["metadata"]["annotations"] = {"springtide.dev/extensions": "{type: Simulated, id: x}"}
 
-    assert others(extended, stored(plain, extended)) == [plain]
+    assert list(younger(plain, stored(plain, extended))) == [extended]
 
 
 def test_of_objects_of_one_second_the_name_decides() -> None:
@@ -184,4 +184,4 @@ def test_those_who_may_not_scale_do_not_rule() -> None:
 def test_an_object_that_names_no_group_has_no_rivals(item: Any) -> None:
     """Whatever stands in it."""
     assert list(places(item)) == []
-    assert others(item, stored()) == []
+    assert list(younger(item, stored())) == []

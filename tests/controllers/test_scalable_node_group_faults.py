@@ -18,7 +18,7 @@ from springtide.providers.simulated import SimulatedGroup
 from springtide.simulator.scenario import Broken, play
 
 _BLOCK = 10
-_ENOUGH = 10
+_ENOUGH = 20
 
 
 def _play(seeds: range) -> None:

@@ -11,7 +11,7 @@ from tests.providers.bench import run
 
 from springtide.providers import ProviderError
 from springtide.providers.aws.answers import not_answered, refused
-from springtide.providers.aws.connections import Connections, connect
+from springtide.providers.aws.connections import MOST_CLIENTS, Connections, connect
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
@@ -157,3 +157,25 @@ def test_a_client_is_made_once_for_a_service_and_a_region() -> None:
         run(connections.ask("eks", region, "look"))
 
     assert made == [("eks", "a"), ("eks", "b")]
+
+
+def test_clients_of_regions_that_nobody_asks_any_more_are_forgotten() -> None:
+    """Whoever may name any region must not fill the memory; those in use stay."""
+    made: list[str] = []
+
+    class Client:
+        def look(self) -> dict[str, Any]:
+            return {}
+
+    def making(service: str, region: str) -> Any:
+        made.append(region)
+        return Client()
+
+    connections = Connections(making)
+    for number in range(MOST_CLIENTS + 10):
+        run(connections.ask("eks", "home", "look"))
+        run(connections.ask("eks", f"r-{number}", "look"))
+    run(connections.ask("eks", "r-0", "look"))
+
+    assert made.count("home") == 1
+    assert made.count("r-0") == 2

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from springtide.scaling import Changes, Policy, Select, farthest
+from springtide.scaling.policies import SummedChanges
 
 TWO = Policy(2, 60)
 TENTH = Policy(10, 60, percent=True)
@@ -52,3 +55,14 @@ def test_changes_are_forgotten_when_no_period_looks_back_to_them() -> None:
 def test_what_lies_in_the_future_has_just_happened() -> None:
     """The clock was set back: a change must not count for longer than its period."""
     assert Changes(((500, 2),)).as_of(60, keep=60).made == ((60, 2),)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-20, 20), st.integers(-5, 5)), max_size=8),
+    st.integers(1, 25),
+    st.integers(-25, 25),
+)
+def test_summed_up_they_are_the_same(made: list[tuple[int, int]], period: int, now: int) -> None:
+    changes = Changes(tuple(made))
+
+    assert SummedChanges(changes).start(10, period, now) == changes.start(10, period, now)

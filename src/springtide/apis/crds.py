@@ -183,6 +183,8 @@ def _property(field: Field, flavour: Flavour) -> dict[str, Any]:
 def _list(schema: Schema, flavour: Flavour) -> dict[str, Any]:
     assert schema.items is not None  # noqa: S101 - every list has a type of entries
     made = {"type": "array", "items": openapi(schema.items, flavour)} | _lengths(schema, "minItems", "maxItems")
+    if flavour is Flavour.STOCK and schema.own_bound:
+        del made["maxItems"]
     if schema.map_keys:
         made |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(schema.map_keys)}
     elif schema.unique:

@@ -60,10 +60,11 @@ def _merge_lists(base: list[Any], added: list[Any], path: Path, problems: list[P
         positions = {entry["name"]: position for position, entry in enumerate(base)}
         merged = list(base)
         for entry in added:
-            position = positions.get(entry.get("name"))
+            name = entry.get("name")
+            position = positions.get(name) if isinstance(name, str) else None
             if position is None:
                 names = ", ".join(positions)
-                message = f"the annotation {ANNOTATION} extends an entry that does not exist: {entry.get('name')}"
+                message = f"the annotation {ANNOTATION} extends an entry that does not exist: {name}"
                 problems.append(error(path, message, f"the entries here are {names}"))
             else:
                 merged[position] = _merge(base[position], entry, (*path, position), problems)

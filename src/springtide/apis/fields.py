@@ -121,6 +121,11 @@ def stock(**keywords: Any) -> Meta:
     return Meta(extra={"stock": {key.replace("_", "-"): value for key, value in keywords.items()}})
 
 
+def at_most(entries: int) -> Meta:
+    """Bound a list that upstream does not bound: what one object costs those who judge it must have an end."""
+    return Meta(max_length=entries, extra={"own_bound": True})
+
+
 def by_key(*keys: str) -> Meta:
     """Make a list one whose entries are told apart by these keys; two entries with the same keys are an error."""
     return Meta(extra={"list_map_keys": keys})

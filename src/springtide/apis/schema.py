@@ -54,6 +54,8 @@ class Schema:
     extension: bool = False
     stock: tuple[tuple[str, Any], ...] = ()
     stock_required: bool = False
+    own_bound: bool = False
+    """Whether the greatest length is ours, and upstream has none."""
     keywords: tuple[tuple[str, Any], ...] = ()
 
     def field(self, name: str) -> Field | None:
@@ -178,6 +180,7 @@ def _annotated(schema: Schema, info: inspect.Metadata) -> Schema:
         rules=(*schema.rules, *extra.get("rules", ())),
         stock=tuple(extra.get("stock", dict(schema.stock)).items()),
         stock_required=extra.get("stock_required", schema.stock_required),
+        own_bound=extra.get("own_bound", schema.own_bound),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -85,6 +85,10 @@ class _Walk:
     foreign: bool
     problems: list[Problem]
     renames: dict[Path, dict[str, str]]
+    known: set[Problem] = field(default_factory=set)
+    """The problems that have been compared with others."""
+    looked_at: int = 0
+    """How many of the problems are known."""
 
     def visit(self, value: Any, schema: Schema, path: Path) -> Part | None:
         """Check one place; nothing is returned where neither the value nor a stand-in could be part of a view."""
@@ -186,8 +190,14 @@ class _Walk:
     def _add(self, part: Part, found: list[Problem], path: Path) -> None:
         for problem in found:
             placed = msgspec.structs.replace(problem, path=(*path, *part.written(problem.path)))
-            if placed not in self.problems:
+            if not self._is_known(placed):
                 self.problems.append(placed)
+
+    def _is_known(self, problem: Problem) -> bool:
+        """Tell whether a problem has been found before; of an object that is all wrong there are very many."""
+        self.known.update(self.problems[self.looked_at :])
+        self.looked_at = len(self.problems)
+        return problem in self.known
 
     def _unknown(self, value: dict[str, Any], schema: Schema, path: Path) -> tuple[dict[str, str], set[str]]:
         """Report fields that do not exist.
@@ -254,7 +264,8 @@ class _Walk:
         assert items is not None  # noqa: S101 - every list has a type of entries
         left = [
             (position, part)
-            for position, given in enumerate(value)
+            # Not beyond what may stand there: how long it takes to judge an object has an end.
+            for position, given in enumerate(value[: schema.longest])
             if (part := self.visit(given, items, (*path, position))) is not None
         ]
         self.problems += _repeated(value, schema, path)

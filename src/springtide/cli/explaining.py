@@ -20,8 +20,6 @@ _COLOURS = {"True": "green", "False": "red"}
 def render(explanation: Explanation, *, width: int, unicode: bool) -> str:
     """Write an explanation; nothing is wider than the screen, except a word that is."""
     page = _Page(min(width, _WIDEST), unicode=unicode)
-    where = f" in namespace {explanation.namespace}" if explanation.namespace is not None else ""
-    title = click.style(plain(f"{explanation.kind}/{explanation.name}"), bold=True) + where
     sections = [
         page.section("wants", [click.style(plain(explanation.headline), bold=True)]),
         page.section("because", [page.wrapped(text) for text in explanation.because]),
@@ -31,14 +29,23 @@ def render(explanation: Explanation, *, width: int, unicode: bool) -> str:
         page.section("happened", page.happenings(explanation)),
         page.section("notes", [page.wrapped(text) for text in explanation.notes]),
     ]
-    when = _moment(explanation.at, explanation.zone)
-    return "\n".join([f"{title}, {when}", "", *(line for section in sections for line in section)]) + "\n"
+    return "\n".join([*page.title(explanation), "", *(line for section in sections for line in section)]) + "\n"
 
 
 class _Page:
     def __init__(self, width: int, *, unicode: bool) -> None:
         self._width = width
         self._unicode = unicode
+
+    def title(self, explanation: Explanation) -> list[str]:
+        """Name the object and the time, below each other where one line is too short for both."""
+        name = plain(f"{explanation.kind}/{explanation.name}")
+        where = f" in namespace {explanation.namespace}" if explanation.namespace is not None else ""
+        when = _moment(explanation.at, explanation.zone)
+        whole = f"{name}{where}, {when}"
+        texts = [whole] if len(whole) <= self._width else [f"{name}{where}", f"  {when}"]
+        lines = [line for text in texts for line in self._broken(text, self._width, "  ")]
+        return [click.style(name, bold=True) + lines[0].removeprefix(name), *lines[1:]]
 
     def section(self, label: str, entries: Sequence[str], *, colour: str = "cyan") -> Iterator[str]:
         """Put a label before the first line of the first entry, and all others below each other."""
@@ -50,22 +57,18 @@ class _Page:
 
     def wrapped(self, text: str, hang: str = "  ") -> str:
         """Break a text into lines, of which all but the first are indented."""
-        return "\n".join(
-            textwrap.wrap(
-                plain(text),
-                self._width - _LABEL,
-                subsequent_indent=hang,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
+        return "\n".join(self._broken(plain(text), self._width - _LABEL, hang))
+
+    @staticmethod
+    def _broken(text: str, width: int, hang: str) -> list[str]:
+        return textwrap.wrap(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
 
     def table(self, explanation: Explanation) -> list[str]:
         """List what lies ahead: when, there and in UTC, how long until then, what, and why."""
         rows = [self._row(coming, explanation) for coming in explanation.next]
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
         return [
-            self._beside("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4])
+            self._beside([cell.ljust(width) for cell, width in zip(row, widths, strict=False) if width], row[4])
             for row in rows
         ]
 
@@ -78,12 +81,20 @@ class _Page:
         because = coming.because.replace(f" ({clock_time(coming.at, load_zone(coming.zone))})", "")
         return local, _in_utc(coming.at, coming.zone), format_relative(coming.at, explanation.at), value, because
 
-    def _beside(self, cells: str, text: str) -> str:
-        """Put a reason behind the cells if it fits there, else below them."""
+    def _beside(self, cells: Sequence[str], text: str) -> str:
+        """Put a reason behind the cells if it fits there, else below them; a line is broken between cells only."""
         text = plain(text)
-        if len(cells) + 2 + len(text) <= self._width - _LABEL:
-            return f"{cells}  {click.style(text, dim=True)}"
-        return f"{cells.rstrip()}\n{click.style(self.wrapped('  ' + text, '    '), dim=True)}"
+        row = "  ".join(cells)
+        if len(row) + 2 + len(text) <= self._width - _LABEL:
+            return f"{row}  {click.style(text, dim=True)}"
+        lines = [cells[0]]
+        for cell in cells[1:]:
+            if len(f"{lines[-1]}  {cell}".rstrip()) <= self._width - _LABEL:
+                lines[-1] += f"  {cell}"
+            else:
+                lines.append(f"  {cell}")
+        whole = "\n".join(line.rstrip() for line in lines)
+        return f"{whole}\n{click.style(self.wrapped('  ' + text, '    '), dim=True)}"
 
     def stops(self, explanation: Explanation) -> list[str]:
         """Write what is in the way, and until when."""

@@ -71,6 +71,11 @@ class SeriesBook:
         """The series of a metric in a namespace."""
         self._listeners: list[Listener] = []
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of any object."""
+        return not self._readings
+
     def put(self, key: Key, values: Mapping[str, Value], *, good_until: int | None) -> None:
         """Say what holds for an object from now on, in place of what did before."""
         before = self._readings.get(key)

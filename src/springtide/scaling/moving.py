@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from springtide.scaling.choice import Select
-from springtide.scaling.policies import Changes, Policy, farthest
+from springtide.scaling.policies import Changes, Policy, SummedChanges, farthest
 from springtide.scaling.windows import Recommendations, stabilised
 
 UP_WINDOW = 0
@@ -128,6 +128,10 @@ def move(current: int, wanted: int, behaviour: Behaviour, bounds: Bounds, histor
 
 def _further(rules: Rules, changes: Changes, current: int, now: int, *, up: bool) -> int:
     """Find when policies that allow no more now allow more; each lets go of a change when its period is over."""
-    ends = sorted(at + policy.period for at, _ in changes.made for policy in rules.policies if at + policy.period > now)
-    free = (end for end in ends if farthest(rules.policies, rules.select, changes, current, end, up=up) != current)
+    periods = dict.fromkeys(policy.period for policy in rules.policies)
+    instants = dict.fromkeys(at for at, _ in changes.made)
+    # Each once: many changes and many policies meet at few instants.
+    ends = sorted({at + period: None for at in instants for period in periods if at + period > now})
+    past = SummedChanges(changes)
+    free = (end for end in ends if farthest(rules.policies, rules.select, past, current, end, up=up) != current)
     return next(free, ends[-1])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from springtide.scaling.choice import Select
 
@@ -43,8 +45,21 @@ class Changes:
         return current - sum(change for at, change in self.made if at > now - period)
 
 
+class SummedChanges:
+    """The same changes, summed up: for those who ask about very many periods."""
+
+    def __init__(self, changes: Changes) -> None:
+        made = sorted(changes.made)
+        self._times = [at for at, _ in made]
+        self._until = list(accumulate((change for _, change in made), initial=0))
+
+    def start(self, current: int, period: int, now: int) -> int:
+        """Tell how many replicas there would be without the changes of a period that ends now."""
+        return current - (self._until[-1] - self._until[bisect_right(self._times, now - period)])
+
+
 def farthest(
-    policies: Sequence[Policy], select: Select, changes: Changes, current: int, now: int, *, up: bool
+    policies: Sequence[Policy], select: Select, changes: Changes | SummedChanges, current: int, now: int, *, up: bool
 ) -> int | None:
     """Tell how far policies let a number move now; None where there are none."""
     if select is Select.DISABLED:

@@ -56,8 +56,8 @@ def test_the_next_firing_of_each_rule_in_order() -> None:
     ("created", "wants"),
     [
         pytest.param("2026-11-01T00:00:00Z", {"replicas": 10}, id="the latest firing counts"),
-        pytest.param("2026-11-16T07:30:00Z", {"replicas": 10}, id="also of the second in which it was made"),
-        pytest.param("2026-11-16T07:30:01Z", {}, id="nothing from before it was there"),
+        pytest.param("2026-11-16T07:29:59Z", {"replicas": 10}, id="from when it was made on"),
+        pytest.param("2026-11-16T07:30:00Z", {}, id="nothing of the second in which it was made"),
     ],
 )
 def test_without_a_status_what_was_due_is_computed(created: str, wants: dict[str, int]) -> None:
@@ -95,6 +95,25 @@ def test_a_suspended_rule_is_told_and_has_no_next() -> None:
     explanation = explained(NIGHTLY.replace("name: up,", "name: up, suspend: true,"), status=history(DOWN))
     assert stops(explanation) == ["rule `up` does not fire"]
     assert [one.lane for one in explanation.next] == ["down"]
+
+
+@pytest.mark.parametrize(
+    ("announced", "others", "expected"),
+    [
+        pytest.param("2026-11-16T19:00:00Z", {}, [], id="it lies ahead"),
+        pytest.param("2026-11-16T11:59:30Z", {}, [], id="just now"),
+        pytest.param(
+            "2026-11-13T07:30:00Z", {}, ["nothing has been done since Fri 2026-11-13 08:30 Europe/Berlin"], id="overdue"
+        ),
+        pytest.param("2026-11-13T07:30:00Z", {"present": False}, [], id="another time is asked for"),
+        pytest.param("2026-11-13T07:30:00Z", {"paused": "somebody"}, ["no controller touches it"], id="paused"),
+        pytest.param(None, {}, [], id="nothing announced"),
+    ],
+)
+def test_a_controller_that_is_gone_is_told(announced: str | None, others: dict[str, Any], expected: list[str]) -> None:
+    """What it announced last has not come."""
+    up = UP | {"nextExecutionTime": announced}
+    assert stops(explained(NIGHTLY, at="2026-11-16T12:00:00Z", status=history(up), **others)) == expected
 
 
 def test_a_bad_rule_hides_nothing_of_its_siblings() -> None:

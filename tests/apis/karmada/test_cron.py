@@ -58,6 +58,11 @@ def test_targets(target: dict[str, Any], expected: list[str]) -> None:
     assert expected == shown(judge(cron(rule(**replicas), target=target)))
 
 
+def test_nothing_is_said_about_rules_of_an_impossible_target() -> None:
+    """M03: what a rule may set depends on the target, so whoever mends that is told the rest."""
+    assert only(cron(rule(targetReplicas=1), target={**FEDERATED, "kind": "Test"})).path[-1] == "kind"
+
+
 def test_wrong_version_names_the_right_one() -> None:
     """X4: `app/v1` is an error that gives the fix."""
     assert "apps/v1" in only(cron(rule(targetReplicas=1), target={**DEPLOYMENT, "apiVersion": "app/v1"})).hint

@@ -36,6 +36,14 @@ def rules(**fields: Any) -> dict[str, Any]:
         pytest.param({"minReplicas": 11}, ["error spec.maxReplicas"], id="minimum-above-maximum"),
         pytest.param({"minReplicas": -1}, ["error spec.minReplicas"], id="negative"),
         pytest.param({"metrics": []}, ["warning spec.metrics"], id="H15-no-metrics"),
+        pytest.param({"metrics": [metric()] * 32}, [], id="many-metrics"),
+        pytest.param({"metrics": [metric()] * 33}, ["error spec.metrics"], id="too-many-metrics"),
+        pytest.param({"metrics": [metric()] * 33 + [{}]}, ["error spec.metrics"], id="nobody-looks-beyond-the-most"),
+        pytest.param(
+            rules(policies=[{"type": "Count", "value": 1, "periodSeconds": 60}] * 33),
+            ["error spec.behavior.scaleUp.policies"],
+            id="too-many-policies",
+        ),
         pytest.param({"metrics": None}, ["warning spec.metrics"], id="metrics-not-set"),
         pytest.param({"metrics": [{}]}, ["error spec.metrics[0].prometheus"], id="metric-without-source"),
         pytest.param(

@@ -20,6 +20,10 @@ from springtide.apis.scheduled.promql import misaggregations, query_problems
         pytest.param("sum by (job) (a, b)", "sum by (job) (a or b)", id="grouped"),
         pytest.param("1 + avg(rate(a[5m]), b)", "avg(rate(a[5m]) or b)", id="inside"),
         pytest.param("max(a, 3)", "max(a or vector(3))", id="number"),
+        pytest.param("a) + max(b, c)", "max(b or c)", id="a-bracket-too-many-before"),
+        pytest.param("(a] + max(b, c)", "max(b or c)", id="brackets-of-two-kinds-before"),
+        pytest.param('max(a, b) + c{l="max(d, e)', "max(a or b)", id="a-quote-that-is-not-closed"),
+        pytest.param('max(a{l="\\",)"}, b)', 'max(a{l="\\",)"} or b)', id="escaped-quotes"),
         pytest.param('max(a{l="x,y)"}, b)', 'max(a{l="x,y)"} or b)', id="strings-are-skipped"),
     ],
 )

@@ -105,6 +105,9 @@ API = "https://prom.example.com/api/"
         pytest.param(API, "https://evil.org@prom.example.com/api/", False, id="user"),
         pytest.param(API, "https://@prom.example.com/api/", False, id="empty-user"),
         pytest.param(API, "https://u:p@prom.example.com/api/", False, id="user-and-password"),
+        pytest.param(API, "https://prom.example.com:x@evil.org/api/", False, id="granted-host-as-user-with-password"),
+        pytest.param(API, "https://prom.example.com:443@evil.org/api/", False, id="granted-host-and-port-as-user"),
+        pytest.param("https://[::1]/", "https://[::1]:443@evil.org/", False, id="granted-ipv6-host-as-user"),
         pytest.param(API, "https://evil.org#@prom.example.com/api/", False, id="fragment-before-the-host"),
         pytest.param(API, "https://evil.org?@prom.example.com/api/", False, id="query-before-the-host"),
         pytest.param(API, "https://prom.example.com/api/#x", False, id="fragment"),
@@ -212,3 +215,17 @@ def test_globs_agree_with_the_standard_library(pattern: str, text: str) -> None:
 def test_a_hostile_glob_takes_no_longer_than_others() -> None:
     """A pattern of many stars is no reason to search for ever."""
     assert not matches("*a" * 100 + "b", "a" * 2000)
+
+
+_PIECES = st.sampled_from(("prom.example.com", "evil.org", "[::1]", "127.1", *"@:/?#", "443", "..", "%40", "%2f", "x"))
+
+
+@given(st.sampled_from(["https://", "https:", "http://"]), st.lists(_PIECES, max_size=7).map("".join))
+@example("https://", "prom.example.com:x@evil.org/")
+def test_whatever_is_put_together_leads_to_the_granted_server_or_nowhere(scheme: str, rest: str) -> None:
+    """Also where names of granted servers stand in places that are none of a server."""
+    url = scheme + rest
+    for granted in ("https://prom.example.com/", "https://[::1]/"):
+        if within(url, granted):
+            fetched = URL(url)
+            assert (fetched.origin(), fetched.user, fetched.password) == (URL(granted).origin(), None, None)

@@ -35,6 +35,8 @@ def test_the_annotation_reads_back() -> None:
         pytest.param('{"up": {}}', id="nothing-in-it"),
         pytest.param('{"up": {"handled": "today", "timing": "x"}}', id="no-time"),
         pytest.param('{"up": {"handled": null, "timing": "x"}}', id="null"),
+        pytest.param('{"up": {"handled": "2026-06-05T08:30:00+99:99", "timing": "x"}}', id="a-time-of-no-day"),
+        pytest.param('{"up": {"handled": ' + "[" * 100_000 + "]" * 100_000 + "}}", id="endlessly-deep"),
     ],
 )
 def test_what_cannot_be_read_counts_as_absent(text: str) -> None:
@@ -64,6 +66,7 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
         pytest.param(None, {"recorded": 8_000}, Standing(8_000), id="taken-over-with-a-history"),
         pytest.param(None, {"in_force": False}, Standing(EDITED, EDITED), id="new-and-suspended"),
         pytest.param({}, {}, Standing(EDITED), id="new-rule"),
+        pytest.param({}, {"recorded": 8_000}, Standing(8_000), id="mark-removed-by-hand"),
         pytest.param({}, {"life": Life(CREATED, None)}, Standing(NOW), id="new-rule-without-managed-fields"),
         pytest.param({"up": Mark(HANDLED, SAME, True)}, {}, Standing(HANDLED), id="as-before"),
         pytest.param({"up": Mark(HANDLED, SAME, True)}, {"recorded": 8_000}, Standing(8_000), id="cursor-behind"),
@@ -89,7 +92,17 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
         pytest.param(
             {"up": Mark(HANDLED, SAME, False)}, {"in_force": False}, Standing(HANDLED, HANDLED), id="still-suspended"
         ),
-        pytest.param({"up": Mark(HANDLED, OTHER, True)}, {"life": Life(CREATED, 99_000)}, Standing(NOW), id="clock"),
+        pytest.param({"up": Mark(HANDLED, OTHER, True)}, {"life": Life(CREATED, 9_900)}, Standing(NOW), id="clock"),
+        pytest.param({"up": Mark(500, SAME, True)}, {}, Standing(CREATED), id="copied-with-the-cursor-of-another"),
+        pytest.param({"up": Mark(500, SAME, False)}, {"in_force": False}, Standing(CREATED, CREATED), id="copied-idle"),
+        pytest.param({"up": Mark(9_900, SAME, True)}, {}, Standing(9_900), id="clock-set-back-a-little"),
+        pytest.param({"up": Mark(999_000, SAME, True)}, {}, Standing(NOW), id="clock-set-back-by-days"),
+        pytest.param({"up": Mark(HANDLED, SAME, True)}, {"recorded": 9_900}, Standing(9_900), id="recorded-just-ahead"),
+        pytest.param({"up": Mark(HANDLED, SAME, True)}, {"recorded": 999_000}, Standing(HANDLED), id="recorded-ahead"),
+        pytest.param(None, {"recorded": 999_000}, Standing(EDITED), id="taken-over-with-a-history-of-the-future"),
+        pytest.param(
+            {"up": Mark(HANDLED, SAME, True)}, {"life": Life(999_000, EDITED)}, Standing(HANDLED), id="created-ahead"
+        ),
     ],
 )
 def test_from_when_on_firings_count(before: dict[str, Mark] | None, asked: dict[str, Any], expected: Standing) -> None:

@@ -6,7 +6,16 @@ import pytest
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
-from springtide.controllers.cron.history import Failure, Limits, News, Success, listed, newest_in, written_history
+from springtide.controllers.cron.history import (
+    Failure,
+    Limits,
+    News,
+    Success,
+    histories_in,
+    listed,
+    newest_in,
+    written_history,
+)
 
 
 def failure(at: int, earlier: int = 0) -> Failure:
@@ -62,3 +71,15 @@ def test_a_rule_of_which_nothing_is_known() -> None:
         "ruleName": "r",
         "nextExecutionTime": format_instant(60),
     }
+
+
+@pytest.mark.parametrize("time", ["2026-06-05t08:30:00z", "2026-06-05T08:30:00+99:99", "0001-01-01T00:00:00+10:00"])
+def test_an_entry_of_no_certain_time_is_dropped(time: str) -> None:
+    """The server takes it from whoever writes it; the rest of the history counts."""
+    bad = {"scheduleTime": time, "executionTime": time}
+    status = {"executionHistories": [{"ruleName": "r", "successfulExecutions": [bad, entry(40)]}]}
+
+    found = histories_in(status)["r"]
+
+    assert found == {"ruleName": "r", "successfulExecutions": [entry(40)]}
+    assert newest_in(found) == 40

@@ -22,6 +22,7 @@ from tests.controllers.cron.stories import (
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.modes import Mode
+from springtide.cluster.pausing import ANNOTATION as PAUSED
 from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object
 from springtide.controllers.cron import CronFederatedHPAController
@@ -116,6 +117,15 @@ def test_other_times_begin_when_they_are_written(downtime: int) -> None:
         "2026-06-05T10:10:00Z",
         "2026-06-05T10:05:00Z",
     ]
+
+
+def test_a_firing_that_was_being_tried_under_other_times_has_failed() -> None:
+    """Its target is not there, and then its rule has another schedule: it is recorded all the same, once."""
+    outcome = story(cron(EIGHT)).at("30m20s", rules(rule("r", "0 10 * * *", 7))).run("1h")
+
+    message = "there is no Deployment `shop` (tried 5 times), and then the times of the rule were changed"
+    assert failures(outcome, "r") == [("2026-06-05T08:30:00Z", message)]
+    assert len(events(outcome, "ScaleFailed")) == 1
 
 
 def test_other_values_are_no_other_times() -> None:
@@ -267,6 +277,17 @@ def test_objects_with_one_target_know_of_each_other() -> None:
     ((at, message),) = failures(outcome, "up", "mornings")
     assert at == "2026-06-05T08:30:00Z"
     assert message.startswith("missed: rule `down` of CronFederatedHPA `afternoons` fired at 2026-06-05T11:00:00Z")
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_an_object_that_is_paused_takes_nothing_from_others(paused: bool) -> None:
+    """Two fire together, and the later name wins: but not while somebody has paused it."""
+    annotations = {PAUSED: "true"} if paused else {}
+    other = cron(rule("other", "30 8 * * *", 3), name="weekly", annotations=annotations)
+    outcome = story(deployment(), cron(EIGHT), other).run("1h")
+
+    assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:30:00Z", 7 if paused else 3)]
+    assert len(failures(outcome, "r")) == (not paused)
 
 
 def test_an_unset_zone_is_that_of_the_process() -> None:

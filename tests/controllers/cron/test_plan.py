@@ -188,6 +188,15 @@ def test_why_firings_are_missed(candidates: list[Candidate], now: int, words: li
     assert [one.because for one in plan(candidates, now).missed] == words
 
 
+def test_the_next_firing_is_one_that_comes() -> None:
+    """A clock was set back from noon to nine: what fired in between does not fire again, so nobody waits for it."""
+    decided = plan([candidate("r", "0 * * * *", instant("12:00"))], instant("09:00"))
+
+    assert decided.next == {"r": instant("13:00")}
+    assert decided.wake == instant("13:00")
+    assert decided.settled == {"r": instant("12:00")}
+
+
 def test_a_year_of_minutes_is_no_work() -> None:
     """Half a million firings are counted, and only as many listed as are kept."""
     (kept,) = plan([candidate("m", "* * * * *", instant("09:00") - 365 * DAY, kept=1)], instant("09:00")).missed
@@ -338,5 +347,5 @@ def test_the_plan_is_what_walking_the_minutes_gives(walk: tuple[Walked, ...], af
         assert [each.at for each in listed] == missed[: it.kept]
         assert sum(each.earlier for each in listed) == len(missed) - len(listed)
         assert decided.settled[it.name] == max(due[it.name], default=it.since)
-        coming = next(t for t in range(now + 1, now + 2 * DAY) if one.fires(t))
+        coming = next(t for t in range(max(now, it.since) + 1, now + 2 * DAY) if one.fires(t))
         assert decided.next.get(it.name) == (coming if it.ended is None else None)

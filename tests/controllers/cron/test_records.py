@@ -9,7 +9,8 @@ from springtide.apis.extensions import ANNOTATION as EXTENSIONS
 from springtide.apis.meta.instants import parse_instant
 from springtide.cluster.resources import Object
 from springtide.controllers.cron.meaning import meaning_of
-from springtide.controllers.cron.records import ALL_CRONS, BY_CALENDAR, BY_TARGET, TargetName, record_of
+from springtide.controllers.cron.records import ALL_CRONS, BY_CALENDAR, record_of
+from springtide.controllers.scalers import BY_TARGET, TargetName
 
 
 def stored(**metadata: object) -> Object:
@@ -38,6 +39,16 @@ def managed(time: str, **more: object) -> Object:
         ),
         pytest.param([managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {}})], None, id="no-matter-of-the-spec"),
         pytest.param([managed("2026-06-02T00:00:00Z", subresource="status")], None, id="the-status"),
+        pytest.param(
+            [managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {"f:annotations": {f"f:{EXTENSIONS}": {}}}})],
+            "2026-06-02T00:00:00Z",
+            id="the-extensions",
+        ),
+        pytest.param(
+            [managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {"f:annotations": {".": {}, "f:note": {}}}})],
+            None,
+            id="another-annotation",
+        ),
     ],
 )
 def test_when_the_spec_was_last_changed(fields: list[Object], edited: str | None) -> None:
@@ -61,6 +72,24 @@ def test_extensions_of_stock_clusters_count() -> None:
     (sound,) = meaning_of(record, "UTC").rules
     assert sound.view.max_delay_seconds == 60
     assert list(ALL_CRONS.indexes[BY_CALENDAR](record)) == ["holidays"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("rules: [{name: r, calendars: 5}]", id="calendars-of-a-number"),
+        pytest.param("rules: [{name: r, calendars: [holidays]}]", id="calendars-of-texts"),
+        pytest.param("rules: [{name: [r]}]", id="a-name-that-is-a-list"),
+        pytest.param("rules: 5", id="rules-of-a-number"),
+        pytest.param("scaleTargetRef: {kind: [Deployment], name: {}}", id="a-target-of-lists"),
+        pytest.param("::: {", id="no-yaml"),
+    ],
+)
+def test_extensions_that_are_wrong_are_told(text: str) -> None:
+    """The server looks into no annotation; an object with a bad one is not lost, but complained of."""
+    meaning = meaning_of(record_of(stored(annotations={EXTENSIONS: text})), "UTC")
+
+    assert meaning.wrong
 
 
 @pytest.mark.parametrize(

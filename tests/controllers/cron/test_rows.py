@@ -126,7 +126,7 @@ def test_m15_a_minimum_above_the_maximum_is_refused() -> None:
     )
     assert failures(outcome, "r") == [("2026-06-05T08:30:00Z", words)]
     assert changes(outcome, "FederatedHPA", "minReplicas") == []
-    assert events(outcome, "ScaleFailed") == [f"rule `r` of 2026-06-05T08:30:00Z: {words}"]
+    assert events(outcome, "ScaleFailed") == [f"rule `r` could not do its firing of 2026-06-05T08:30:00Z: {words}"]
 
 
 def test_m16_a_suspended_rule_does_nothing() -> None:
@@ -169,9 +169,10 @@ def test_m22_only_the_latest_firing_is_made_up_for() -> None:
 
     assert changes(outcome, "Deployment", "replicas") == []
     assert successes(outcome, "down") == [("2026-06-05T11:00:00Z", "2026-06-05T11:30:00Z")]
-    message = "missed: rule `down` fired at 2026-06-05T11:00:00Z before this could be applied"
-    assert failures(outcome, "up") == [("2026-06-05T08:30:00Z", message)]
-    assert events(outcome, "Missed") == [f"rule `up` of 2026-06-05T08:30:00Z: {message}"]
+    words = "rule `down` fired at 2026-06-05T11:00:00Z before this could be applied"
+    assert failures(outcome, "up") == [("2026-06-05T08:30:00Z", f"missed: {words}")]
+    assert events(outcome, "Missed") == [f"rule `up` has missed its firing of 2026-06-05T08:30:00Z: {words}"]
+    assert events(outcome, "Scaled") == ["rule `down` has given Deployment `shop` 1 replica, 1800 s late"]
 
 
 def test_m24_what_is_too_late_is_missed() -> None:

@@ -15,6 +15,8 @@ from springtide.metrics.series import SeriesBook
 
 KEY = Key("shop", "web")
 SCHEDULE, QUEUE = (Key("shop", query.split('"')[1]) for query in (SCHEDULED, QUEUED))
+EMPTY: Object = {"metadata": {"name": "web", "namespace": "shop"}}
+"""As a schema stores it that does not require a spec."""
 FIRST, SECOND = autoscaler(metric(SCHEDULED)), autoscaler(metric(QUEUED), metric(LOAD))
 
 
@@ -28,6 +30,9 @@ FIRST, SECOND = autoscaler(metric(SCHEDULED)), autoscaler(metric(QUEUED), metric
         pytest.param([None, SECOND, None], [], [], [], id="goes"),
         pytest.param([None, SECOND, None, FIRST], [KEY], [], [], id="comes-back"),
         pytest.param([None, autoscaler()], [], [], [], id="reads-nothing"),
+        pytest.param([None, autoscaler(*[metric(SCHEDULED)] * 33)], [], [], [], id="more-than-anybody-may-read"),
+        pytest.param([None, EMPTY, FIRST], [KEY], [], [], id="says-nothing-at-first"),
+        pytest.param([None, FIRST, EMPTY], [], [], [], id="says-nothing-any-more"),
     ],
 )
 def test_the_audience_follows_the_autoscalers(

@@ -23,6 +23,7 @@ from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from springtide.cluster.modes import Mode
 from springtide.cluster.resources import Object
 from springtide.controllers.horizontal_autoscaler import HORIZONTAL_AUTOSCALERS, HorizontalAutoscalerController
+from springtide.controllers.scalers import FEDERATED_HPAS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS
 from springtide.controllers.trust import GRANTS
 from springtide.simulator.scenario import crash, create, delete, edit, scale
 from springtide.simulator.scenario.actions import Action
@@ -52,6 +53,14 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(60, 8), (75, 12), (90, 17), (105, 23)],
             {"ScalingUnbounded": "TooManyReplicas"},
             id="in-proportion-once-a-period",
+        ),
+        pytest.param(
+            autoscaler(metric(BUSY, "Utilization", 60), most=100),
+            5,
+            [(0, BUSY, "0.6"), *((60 + turn, BUSY, f"0.85{turn}") for turn in range(9)), (70, BUSY, "0.6")],
+            [(60, 8)],
+            {},
+            id="in-proportion-however-often-the-value-changes",
         ),
         pytest.param(autoscaler(metric(QUEUED, value=4)), 1, [(0, QUEUED, 41)], [(0, 11)], {}, id="H06"),
         pytest.param(
@@ -180,6 +189,12 @@ def test_the_whole_status() -> None:
                 "message": f"{bounds} maxReplicas 10",
                 **happy,
             },
+            {
+                "type": "Unopposed",
+                "reason": "NoOtherAutoscaler",
+                "message": "nobody else is known to scale Deployment web",
+                **happy,
+            },
         ],
     }
     (event,) = [one for one in outcome.objects("Event") if one["involvedObject"]["kind"] == "HorizontalAutoscaler"]
@@ -222,7 +237,7 @@ def test_what_somebody_else_sets_is_set_right() -> None:
 
     # Everything that was recommended for long is five, so that nothing holds it back either way; a series of ours tells
     # of its changes, so that the target is looked at once a minute only.
-    assert scaled(outcome) == [(135, 5), (1050, 5)]
+    assert scaled(outcome) == [(120, 5), (1035, 5)]
 
 
 def test_after_a_restart_a_whole_window_is_seen_first() -> None:
@@ -276,6 +291,9 @@ def test_a_missing_metric_takes_nothing_away() -> None:
         ),
         pytest.param({"apiVersion": "apps/v1", "kind": "DaemonSet"}, "NotScalable", "no scale", id="not-scalable"),
         pytest.param({"apiVersion": "apps/v1", "kind": "StatefulSet"}, "NotFound", "not found", id="not-there"),
+        pytest.param(
+            {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"}, "NotScalable", "no namespace", id="no-one's"
+        ),
     ],
 )
 def test_a_target_that_cannot_be_scaled(reference: Object, reason: str, words: str) -> None:
@@ -456,7 +474,8 @@ def test_the_permissions_are_those_that_are_used() -> None:
         for verb in permission.verbs
     }
 
-    watched = (HORIZONTAL_AUTOSCALERS, CUSTOM_RESOURCE_DEFINITIONS, GRANTS)
+    rivals = (HORIZONTAL_POD_AUTOSCALERS, FEDERATED_HPAS, SCALED_OBJECTS)
+    watched = (HORIZONTAL_AUTOSCALERS, CUSTOM_RESOURCE_DEFINITIONS, GRANTS, *rivals)
     assert needed == {(resource, verb, "") for resource in watched for verb in ("get", "list", "watch")} | {
         (HORIZONTAL_AUTOSCALERS, "patch", "status")
     }

@@ -399,3 +399,20 @@ def test_what_always_holds(
         if decision.replicas != current:
             history = history.changed(now, current, decision.replicas)
         current = decision.replicas
+
+
+@pytest.mark.parametrize(
+    ("value", "target", "words"),
+    [
+        ("5/8", {"type": "Utilization", "value": 60}, "is 62.5 % with 4 replicas, and shall be 60 %"),
+        ("2/3", {"type": "Value", "value": "500m"}, "is 0.667 with 4 replicas, and shall be 0.5"),
+        ("12000", {"type": "AverageValue", "value": "3k"}, "is 12000, at 3000 for each replica"),
+        ("-1/1000", {"type": "AverageValue", "value": 1}, "is -0.001, at 1 for each replica"),
+        ("-1/100000", {"type": "AverageValue", "value": 1}, "is 0, at 1 for each replica"),
+    ],
+    ids=["a-percentage", "a-part", "thousands", "negative", "next-to-nothing"],
+)
+def test_numbers_are_written_as_people_say_them(value: str, target: Object, words: str) -> None:
+    source = {"prometheus": {"query": SCHEDULED, "target": target}}
+    decision = decide(spec_of(autoscaler(source)), Scale(4, 4), [Fraction(value)], History(), 1000)
+    assert words in decision.conditions[0].message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from tests.controllers.metrics_producer.stage import (
 from springtide.apis.scheduled.queue import QueueSpec
 from springtide.apis.springtide.grants import Reach
 from springtide.cluster.resources import Object
+from springtide.controllers.metrics_producer.queue_lengths import AT_ONCE, OF_ONE_NAMESPACE
 from springtide.controllers.metrics_producer.queue_outcomes import pause_after
 from springtide.controllers.trust import Trust
 from springtide.metrics.queues import QueueError, QueueLength, QueueReader, Target
@@ -191,7 +193,7 @@ def test_a_slow_queue_keeps_no_schedule_waiting() -> None:
     )
 
     assert writes_of(outcome)[-1] == "2026-06-01T09:00:00Z"
-    assert len(queues.asked) == 32
+    assert len(queues.asked) == OF_ONE_NAMESPACE
 
 
 def test_an_answer_that_does_not_come_lets_the_last_one_grow_old() -> None:
@@ -318,3 +320,25 @@ class TestGrants:
         stage.playing(START, QUEUE, elsewhere, another).run("2m")
 
         assert queues.asked == []
+
+
+def test_a_namespace_whose_queues_never_answer_keeps_no_other_waiting() -> None:
+    """However many it has: there are places left for others."""
+
+    class Deaf(Waiting):
+        async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
+            self.asked.append(namespace)
+            if namespace == "deaf":
+                await asyncio.Event().wait()
+            return QueueLength(3)
+
+    queues = Deaf()
+    stage = _stage(queues)
+    deaf = [producer(f"deaf-{number:02}", queue=QUEUE["spec"]["queue"]) for number in range(2 * AT_ONCE)]
+    for one in deaf:
+        one["metadata"]["namespace"] = "deaf"
+
+    stage.playing(START, *deaf).at("10s", create(QUEUE)).at("30s", stage.note(metric=LENGTH)).run("40s")
+
+    assert stage.seen == [3]
+    assert queues.asked.count("deaf") == OF_ONE_NAMESPACE

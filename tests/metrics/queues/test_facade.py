@@ -104,3 +104,10 @@ def test_what_is_no_length(reader: MetricReader | None, reason: str, retryable: 
         _read(Queues(reader), QUERY)
 
     assert (caught.value.reason, caught.value.retryable) == (reason, retryable)
+
+
+def test_a_negative_number_of_any_length_is_no_length() -> None:
+    """It is not repeated: exact numbers may be longer than what can be written."""
+    with pytest.raises(QueueError, match="the query gives a number below 0") as failed:
+        _read(Queues(Metrics(Fraction(-1, 7**6000))), QUERY)
+    assert failed.value.reason == "NotACount"

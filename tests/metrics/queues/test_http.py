@@ -85,7 +85,7 @@ def test_answers(body: str, pointer: str | None, length: int) -> None:
 @pytest.mark.parametrize(
     ("handler", "pointer", "reason", "retryable", "words"),
     [
-        pytest.param(_answering("-1"), None, "NotACount", False, "gives -1 messages", id="less-than-none"),
+        pytest.param(_answering("-1"), None, "NotACount", False, "gives a number below 0", id="less-than-none"),
         pytest.param(_answering("9223372036854775808"), None, "NotACount", False, "more messages than", id="too-many"),
         pytest.param(_answering("1e300"), None, "NotACount", False, "more messages than", id="far-too-many"),
         pytest.param(_answering("NaN"), None, "UnexpectedAnswer", False, "is not JSON", id="no-number-of-json"),

@@ -64,6 +64,13 @@ def test_where_it_ends(pointer: str, words: str) -> None:
         resolve(RFC, pointer)
 
 
+@pytest.mark.parametrize("index", ["9" * 30, "9" * 5000], ids=["long", "longer-than-numbers-may-be"])
+def test_a_place_that_no_list_has(index: str) -> None:
+    """Whatever is written, it is a pointer that names nothing."""
+    with pytest.raises(PointsNowhere, match="there is no entry"):
+        resolve([1], f"/{index}")
+
+
 documents = st.recursive(
     st.integers(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("a/~01", max_size=3), inner, max_size=3),

@@ -145,6 +145,8 @@ def test_answer(query: str, number: str) -> None:
             f"{QUEUE} / ignoring (name) {SCHEDULED}", "AmbiguousMatch", "on the left side", id="many-on-the-left"
         ),
         pytest.param("((10 ^ 64) ^ 64) ^ 64", "TooLarge", "too many digits", id="astronomical"),
+        pytest.param("1.2345e300 ^ 4", "NoValue", "Prometheus would call it infinite", id="larger-than-a-float"),
+        pytest.param("-(1.2345e300 ^ 4)", "NoValue", "Prometheus would call it infinite", id="smaller-than-a-float"),
         pytest.param(f"max({QUEUE}, {SCHEDULED})", "NotPromQL", f"write `max({QUEUE} or {SCHEDULED})`", id="X9"),
         pytest.param("1 +", "NotPromQL", "`1 +` is not PromQL", id="syntax"),
         pytest.param("", "NotPromQL", "the query is empty", id="empty"),
@@ -216,3 +218,10 @@ def test_a_sum_of_a_thousand_unlike_fractions_is_exact() -> None:
     values = {f"shop/q{number}": {UTILIZATION: Fraction(1, 2 * number + 1)} for number in range(1000)}
     expected = sum(Fraction(1, 2 * number + 1) for number in range(1000))
     assert _answer(f"sum({UTILIZATION})", book_of(values)) == expected
+
+
+def test_a_process_that_makes_no_series_says_where_they_may_be() -> None:
+    """Autoscalers may run in another process than producers: then only Prometheus knows."""
+    with pytest.raises(Unreadable, match="let Prometheus answer with --metrics-source prometheus") as told:
+        answer(compiled(QUEUE), SeriesBook(), namespace="shop")
+    assert told.value.reason == "NoSample"

@@ -27,6 +27,9 @@ _OPPOSED = "Unopposed"
 _RECORDED = ("Scaled: ", "ScaleFailed: ", "Missed: ")
 """Events that tell of executions, which the history has already."""
 _REMEMBERED = 5
+_CONTROLLER = "cron-federated-hpa"
+_USUAL_DELAY = 60
+"""Seconds by which a record may be late without anybody saying so; the clocks of two machines may differ as well."""
 _BOUNDED = ("FederatedHPA", "HorizontalPodAutoscaler", "ScaledObject")
 """Autoscalers whose bounds rules can set."""
 
@@ -78,7 +81,8 @@ def explain_cron(facts: Facts) -> Explanation:
         because=tuple(_because(facts, claims, zone)),
         next=tuple(_next(facts, rules)),
         stopped=(
-            *common_stops(facts, "cron-federated-hpa"),
+            *common_stops(facts, _CONTROLLER),
+            *_overdue(facts, rules),
             *_suspended(cron),
             *_failures(executions, zone),
             *target_stops(facts),
@@ -143,7 +147,7 @@ def _due(facts: Facts, rules: tuple[_Rule, ...]) -> Iterator[_Execution]:
     """Give the latest firing of each rule since the object is there."""
     for one in rules:
         due = None if one.rule.suspend else one.firings.at_or_before(facts.at)
-        if due is not None and facts.created is not None and due >= facts.created:
+        if due is not None and facts.created is not None and due > facts.created:
             yield _Execution(one.rule.name, due, due, one.action)
 
 
@@ -171,6 +175,27 @@ def _next(facts: Facts, rules: tuple[_Rule, ...]) -> list[Coming]:
             because = f"rule `{one.rule.name}` fires ({clock_time(at, load_zone(one.zone))})"
             found.append(Coming(at, dict(one.action), one.rule.name, because, one.zone))
     return sorted(found, key=lambda coming: coming.at)
+
+
+def _overdue(facts: Facts, rules: tuple[_Rule, ...]) -> Iterator[Stop]:
+    """Find a controller that has not come to what it announced; one that tries again has announced the next firing."""
+    if not facts.present or facts.paused:
+        return
+    in_force = {one.rule.name: one for one in rules if not one.rule.suspend}
+    announced = (
+        (due, in_force[name])
+        for history in mappings(facts.status.get("executionHistories"))
+        if (due := instant_of(history.get("nextExecutionTime"))) is not None
+        and (name := str(history.get("ruleName"))) in in_force
+    )
+    due, late = min(announced, key=lambda one: one[0], default=(facts.at, None))
+    if late is not None and facts.at - due > _USUAL_DELAY:
+        when = date_and_time(due, load_zone(late.zone))
+        yield Stop(
+            f"nothing has been done since {when}",
+            f"rule `{late.rule.name}` was to fire then, and no controller has recorded what became of it: see that"
+            f" `springtide controller` runs and leads, with {_CONTROLLER}",
+        )
 
 
 def _suspended(cron: CronFederatedHPA | None) -> Iterator[Stop]:

@@ -50,9 +50,14 @@ class CronTarget(ScaleTarget, kw_only=True):
             return TargetKind.SCALED_OBJECT
         return TargetKind.WORKLOAD
 
+    @property
+    def impossible(self) -> bool:
+        """Whether there can be no such target: of this group only FederatedHPAs can be scaled."""
+        return self.api_version == API_VERSION and self.kind != "FederatedHPA"
+
     def problems(self, context: Context) -> Iterator[Problem]:
         """Find references that lead nowhere."""
-        if self.api_version == API_VERSION and self.kind != "FederatedHPA":
+        if self.impossible:
             yield error(
                 ("kind",),
                 f"{self.kind} of {API_VERSION} cannot be scaled",

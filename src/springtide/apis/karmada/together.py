@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from springtide.almanac import Rule, load_zone, same_minute
-from springtide.apis.core.autoscalers import HorizontalPodAutoscaler
+from springtide.apis.core.autoscalers import HorizontalPodAutoscaler, ScaledObject
 from springtide.apis.fields import Context
 from springtide.apis.karmada.actions import action_of
 from springtide.apis.karmada.federated import FederatedHPA
@@ -38,7 +38,11 @@ def cron_problems(objects: Sequence[LoadedObject], context: Context) -> Iterator
 def _contradictions(
     objects: Sequence[LoadedObject], positions: Sequence[int], context: Context
 ) -> Iterator[tuple[int, Problem]]:
-    """Compare the rules of different objects; within one object its own check does."""
+    """Compare the rules of different objects; within one object its own check does.
+
+    Of two that fire together the one wins whose object has the name that comes last.
+    """
+    positions = sorted(positions, key=lambda position: objects[position].name)
     named = {position: list(_named_rules(objects[position], context)) for position in positions}
     pairs = [
         (one, other, position)
@@ -50,8 +54,11 @@ def _contradictions(
         for found in same_minute([first, second], context.now, context.now + _HORIZON, first=1):
             at = date_and_time(found.instants[0], load_zone(context.default_zone))
             rivals = f"rules `{found.loser}` and `{found.winner}`"
-            message = f"{rivals} set {found.field} of one target to different values at {at}"
-            yield position, warning(path, message, "which of them wins is not certain; move one by a minute")
+            message = (
+                f"{rivals} set {found.field} of one target to different values at {at}:"
+                f" `{found.winner}` wins, the name of its object coming last"
+            )
+            yield position, warning(path, message, "move one of them by a minute, or remove it")
 
 
 def _named_rules(loaded: LoadedObject, context: Context) -> Iterator[tuple[Rule[int], Path]]:
@@ -76,6 +83,8 @@ def _bounds_of(
                 return view.spec.min_replicas, view.spec.max_replicas
             case HorizontalPodAutoscaler() as view:
                 return view.spec.min_replicas, view.spec.max_replicas
+            case ScaledObject() as view:
+                return view.spec.min_replica_count, view.spec.max_replica_count
     return None, None
 
 

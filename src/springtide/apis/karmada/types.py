@@ -15,6 +15,7 @@ from springtide.apis.fields import (
     Time,
     View,
     Zone,
+    at_most,
     by_key,
     doc,
     extension,
@@ -106,14 +107,15 @@ class CronFederatedHPASpec(View, kw_only=True):
 
     scale_target_ref: Annotated[CronTarget, doc("What is scaled.")]
     rules: Annotated[
-        Annotated[tuple[CronFederatedHPARule, ...], by_key("name")], doc("When, and to what; each under its own name.")
+        Annotated[tuple[CronFederatedHPARule, ...], at_most(256), by_key("name")],
+        doc("When, and to what; each under its own name."),
     ]
 
     def problems(self, context: Context) -> Iterator[Problem]:
         """Find rules that do not fit the target, and rules that contradict each other."""
         if not self.rules:
             yield warning(("rules",), "there are no rules: nothing is ever scaled", "add a rule")
-        if "scaleTargetRef" in context.replaced:
+        if "scaleTargetRef" in context.replaced or self.scale_target_ref.impossible:
             return  # what rules may set depends on the target
         kind = self.scale_target_ref.target_kind
         for position, rule in enumerate(self.rules):

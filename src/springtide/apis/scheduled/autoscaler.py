@@ -15,6 +15,7 @@ from springtide.apis.fields import (
     Rule,
     Time,
     View,
+    at_most,
     doc,
 )
 from springtide.apis.meta.scale_targets import ScaleTarget
@@ -25,6 +26,9 @@ from springtide.apis.scheduled.conditions import LivingConditions
 from springtide.apis.scheduled.promql import query_problems
 from springtide.quantity import Quantity as Amount
 
+MOST_METRICS = 32
+_MOST_POLICIES = 32
+"""Every query is parsed and asked, and every policy weighed, again and again: the work of one object has an end."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
 
 
@@ -112,7 +116,9 @@ class ScalingPolicy(SpeedLimit, kw_only=True):
 class ScalingRules(DirectionRules, kw_only=True):
     """How replicas may change in one direction."""
 
-    policies: Annotated[tuple[ScalingPolicy, ...] | None, doc("Limits of the speed.")] = None
+    policies: Annotated[
+        Annotated[tuple[ScalingPolicy, ...], at_most(_MOST_POLICIES)] | None, doc("Limits of the speed.")
+    ] = None
 
 
 class Behavior(View, kw_only=True):
@@ -139,7 +145,8 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
     min_replicas: Annotated[Count, doc("Never fewer replicas than this; 0 is allowed.")]
     max_replicas: Annotated[Count, doc("Never more replicas than this.")]
     metrics: Annotated[
-        tuple[Metric, ...] | None, doc("Where recommendations come from; the highest counts, if not said otherwise.")
+        Annotated[tuple[Metric, ...], at_most(MOST_METRICS)] | None,
+        doc("Where recommendations come from; the highest counts, if not said otherwise."),
     ] = None
     behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
 

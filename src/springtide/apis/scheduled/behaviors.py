@@ -13,6 +13,7 @@ from springtide.apis.fields import (
     Rule,
     View,
     Zone,
+    at_most,
     by_key,
     doc,
     extension,
@@ -62,7 +63,10 @@ class ScheduleSpec(View, kw_only=True):
 
     __mistaken__ = {"timeZone": "write `timezone`", "behaviours": "write `behaviors`", "rules": "write `behaviors`"}
 
-    behaviors: Annotated[tuple[ScheduledBehavior, ...], doc("The behaviours; of equal ones the first listed wins.")]
+    behaviors: Annotated[
+        Annotated[tuple[ScheduledBehavior, ...], at_most(512)],
+        doc("The behaviours; of equal ones the first listed wins."),
+    ]
     timezone: Annotated[
         Zone | None, doc("IANA name of the zone that all patterns are read in, such as Europe/Berlin; UTC if not set.")
     ] = None

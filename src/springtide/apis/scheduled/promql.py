@@ -29,7 +29,7 @@ _MARKS = re.compile(r"[-+*/%^<>=!~(\[@]|\b(?:and|or|unless|atan2)\b", re.IGNOREC
 _MOST_MARKS = 500
 """Operators and brackets beyond which a query is not parsed, wherever they stand: the parser's time grows with the
 square of how deep a query is, and some thousand levels exhaust the stack of the process."""
-_REGEX_MARKS = 20
+_REGEX_MARKS = 50
 """What a `~` counts as: the parser compiles the pattern that follows."""
 
 _MOST_SHOWN = 200
@@ -122,10 +122,11 @@ def not_a_number(expression: Expr) -> str | None:
 def misaggregations(query: str) -> Iterator[Misaggregation]:
     """Find aggregations that are written as functions of several arguments."""
     masked = _without_strings(query)
-    for call in _CALL.finditer(masked):
-        if masked[: call.start()].endswith(":"):
-            continue  # the end of a recording rule's name
-        split = _arguments(masked, call.end())
+    calls = [call for call in _CALL.finditer(masked) if masked[call.start() - 1 : call.start()] != ":"]
+    # What follows a colon is the end of a recording rule's name.
+    arguments = _arguments(masked) if calls else {}
+    for call in calls:
+        split = arguments.get(call.end() - 1)
         if split is None or len(split) < 3:
             continue
         pieces = [_as_vector(query[a + 1 : b].strip()) for a, b in pairwise(split)]
@@ -155,27 +156,34 @@ def _as_vector(argument: str) -> str:
 
 
 def _without_strings(query: str) -> str:
-    """Blank out what stands in quotes, so that commas and brackets there are not taken for syntax."""
+    """Blank out what stands in quotes, so that commas and brackets there are not taken for syntax.
+
+    A quote that is not closed reaches to the end: else every quote after it would be tried as the first.
+    """
     return re.sub(
-        r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`",
+        r"\"(?:\\.?|[^\"\\])*(?:\"|\Z)|'(?:\\.?|[^'\\])*(?:'|\Z)|`[^`]*(?:`|\Z)",
         lambda quoted: "_" * len(quoted.group()),
         query,
+        flags=re.DOTALL,
     )
 
 
-def _arguments(text: str, start: int) -> list[int] | None:
-    """Give the positions of the opening bracket, the commas of the call itself, and the closing bracket."""
-    marks = [start - 1]
-    expected = [")"]
-    for position in range(start, len(text)):
-        character = text[position]
+def _arguments(text: str) -> dict[int, list[int]]:
+    """Give, by where brackets open, the positions of the opening one, of the commas directly within, and of its end.
+
+    Brackets that are not closed, or by another kind, are left out.
+    """
+    found: dict[int, list[int]] = {}
+    marks: list[list[int]] = []
+    for position, character in enumerate(text):
         if character in _CLOSING:
-            expected.append(_CLOSING[character])
+            marks.append([position])
         elif character in ")]}":
-            if character != expected.pop():
-                return None
-            if not expected:
-                return [*marks, position]
-        elif character == "," and len(expected) == 1:
-            marks.append(position)
-    return None
+            if marks and character == _CLOSING[text[marks[-1][0]]]:
+                closed = marks.pop()
+                found[closed[0]] = [*closed, position]
+            else:
+                marks.clear()
+        elif character == "," and marks:
+            marks[-1].append(position)
+    return found

@@ -65,6 +65,8 @@ def read_address(url: str) -> Address | None:
 
 def _host(netloc: str) -> str | None:
     """Read the host, which is all that may stand before the port."""
+    if "@" in netloc:
+        return None  # who is asked stands behind it, however much what stands before it looks like a host
     if netloc.startswith("["):
         inner, _, rest = netloc[1:].partition("]")
         if rest and not rest.startswith(":"):

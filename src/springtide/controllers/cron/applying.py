@@ -44,6 +44,10 @@ class Applier:
             tries = self.attempts.of(key, missed.rule, missed.at)
             words = f"{MISSED}{missed.because}" if tries is None else f"{tries.message}, and then {missed.because}"
             news.failed(missed.rule, Failure(missed.at, now, words, missed.earlier))
+        for rule, tries in self.attempts.under_way(key).items():
+            if judgement.is_lost(rule, tries.at):
+                words = f"{tries.message}, and then the times of the rule were changed"
+                news.failed(rule, Failure(tries.at, now, words))
         return news
 
     async def _apply(

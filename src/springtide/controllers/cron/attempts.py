@@ -7,6 +7,7 @@ comes. The count is kept in memory, so a restart begins it anew; what was not re
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from springtide.cluster.resources import Key
@@ -45,6 +46,10 @@ class Attempts:
         """Tell what became of a firing so far; None where it was not tried yet."""
         tries = self._tries.get(key, {}).get(rule)
         return tries if tries is not None and tries.at == at else None
+
+    def under_way(self, key: Key) -> Mapping[str, Tries]:
+        """Give the firings of an object that are being tried, by rule."""
+        return self._tries.get(key, {})
 
     def is_due(self, key: Key, execution: Execution, now: int) -> bool:
         """Tell whether it is time for the first or the next try of a firing."""

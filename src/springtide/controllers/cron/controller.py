@@ -21,6 +21,7 @@ from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
+from springtide.controllers import scalers
 from springtide.controllers.calendars import ALL_CALENDARS, NO_CALENDARS, CompiledCalendar, calendars_in
 from springtide.controllers.calendars import PERMISSIONS as READING_CALENDARS
 from springtide.controllers.cron import opposition as rivalry
@@ -32,9 +33,10 @@ from springtide.controllers.cron.meaning import meaning_of
 from springtide.controllers.cron.metrics import CronMetrics
 from springtide.controllers.cron.notices import Notices
 from springtide.controllers.cron.plan import Rival
-from springtide.controllers.cron.records import ALL_CRONS, BY_CALENDAR, BY_TARGET, CRON_FEDERATED_HPAS, CronRecord
+from springtide.controllers.cron.records import ALL_CRONS, BY_CALENDAR, CRON_FEDERATED_HPAS, CronRecord
 from springtide.controllers.cron.targets import Target
 from springtide.controllers.cron.words import in_force
+from springtide.controllers.scalers import BY_TARGET, scalers_of
 
 PATIENCE = 10
 """Seconds after which an object is looked at again when the cluster could not be read or written."""
@@ -50,10 +52,10 @@ class CronFederatedHPAController(Controller):
         Watch(ALL_CRONS),
         Watch(DEFINITIONS, to_nobody),
         Watch(ALL_CALENDARS, to_nobody, optional=True),
-        Watch(rivalry.ALL_HPAS, to_nobody),
-        Watch(rivalry.ALL_FEDERATED_HPAS, to_nobody, optional=True),
-        Watch(rivalry.ALL_HORIZONTAL_AUTOSCALERS, to_nobody, optional=True),
-        Watch(rivalry.ALL_SCALED_OBJECTS, to_nobody, optional=True),
+        Watch(scalers.ALL_HPAS, to_nobody),
+        Watch(scalers.ALL_FEDERATED_HPAS, to_nobody, optional=True),
+        Watch(scalers.ALL_HORIZONTAL_AUTOSCALERS, to_nobody, optional=True),
+        Watch(scalers.ALL_SCALED_OBJECTS, to_nobody, optional=True),
     )
     permissions = (
         Permission(CRON_FEDERATED_HPAS, ("get", "list", "watch", "patch")),
@@ -69,6 +71,8 @@ class CronFederatedHPAController(Controller):
         self._metrics = _measured_by(tools)
         self._applier = Applier(tools, self._kinds, self._metrics)
         self._notices = Notices(tools.events)
+        self._judged: tuple[int, dict[Key, tuple[CronRecord, Judgement]]] = (0, {})
+        """What was found of rivals, as of an instant."""
         rivalry.wake_the_opposed(tools)
         tools.follow(ALL_CALENDARS, self._wake_those_with)
 
@@ -115,15 +119,24 @@ class CronFederatedHPAController(Controller):
         )
 
     def _rivals(self, record: CronRecord, now: int) -> Sequence[Rival]:
-        """Find the rules of other objects that have the same target."""
+        """Find the rules of other objects that have the same target; one that is paused does not act on it."""
         found: list[Rival] = []
-        zone = self.tools.default_zone
         for other in self.tools.store(ALL_CRONS).by(BY_TARGET, record.target):
-            if other.origin.uid != record.origin.uid:
-                meaning = meaning_of(other, zone)
-                theirs = judgement_of(other, meaning, self._calendars(other), default_zone=zone, now=now)
-                found += theirs.as_rivals(precedes=other.origin.key < record.origin.key)
+            if other.origin.uid != record.origin.uid and not other.paused:
+                found += self._alone(other, now).as_rivals(precedes=other.origin.key < record.origin.key)
         return found
+
+    def _alone(self, record: CronRecord, now: int) -> Judgement:
+        """Judge an object as if it had no rivals, once in a second: all of its rivals ask for it when they fire."""
+        if self._judged[0] != now:
+            self._judged = (now, {})
+        known = self._judged[1].get(record.origin.key)
+        if known is None or known[0] is not record:
+            zone = self.tools.default_zone
+            meaning = meaning_of(record, zone)
+            known = record, judgement_of(record, meaning, self._calendars(record), default_zone=zone, now=now)
+            self._judged[1][record.origin.key] = known
+        return known[1]
 
     async def _record(self, key: Key, record: CronRecord, judgement: Judgement, news: News, now: int) -> None:
         """Write what happened and what comes next, all in one, and tell people."""
@@ -146,7 +159,7 @@ class CronFederatedHPAController(Controller):
         ready = in_force(meaning, meaning.missing_calendars(judgement.calendars))
         if meaning.target is None:
             return (ready,)
-        return ready, rivalry.unopposed(meaning.target, rivalry.opposition(self.tools, record.target))
+        return ready, rivalry.unopposed(meaning.target, scalers_of(self.tools, record.target))
 
     async def _write_cursor(self, key: Key, record: CronRecord, marks: Mapping[str, Mark]) -> None:
         """Write how far the rules have come, where that is not what stands there."""

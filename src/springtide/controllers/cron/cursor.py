@@ -7,6 +7,10 @@ or the rule was there, while the rule was not in force, or under another schedul
 What changed while no controller ran shows only as a difference between cursor and rule. It is taken to have happened
 when the spec was last changed, which the managed fields tell. Of several changes during one outage only the last is
 seen: a rule that was suspended and resumed meanwhile looks as if it had been in force throughout.
+
+Whoever copies an object, or restores it from a backup, copies its cursor too; so nothing before its own creation counts
+either. And a cursor far in the future was written under a wrong clock, or by hand: the rule begins anew at the present,
+as it would be dead otherwise. Where a clock was only set back a little, what was handled stays so.
 """
 
 from __future__ import annotations
@@ -18,12 +22,15 @@ from typing import Any
 
 import msgspec
 
+from springtide.almanac.civil import DAY
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.instants import parse_instant
 
 ANNOTATION = "springtide.dev/cron-cursor"
 
 _DIGITS = 8
+_FAR = DAY
+"""From how many seconds on a time that lies ahead is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ def read_cursor(text: str) -> dict[str, Mark] | None:
             name: Mark(parse_instant(entry["handled"]), entry["timing"], not entry.get("idle"))
             for name, entry in found.items()
         }
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
         return None
 
 
@@ -101,15 +108,17 @@ def standing_of(
     `before` are the marks of the object, None where it has none yet; `recorded` is the newest firing in the history of
     the rule, which counts as handled even where the cursor could not be written any more.
     """
+    created, done = (0 if one is None or one > now + _FAR else one for one in (life.created, recorded))
     if before is None:
         # Nobody has looked after the object yet, or somebody else did, whose records are in the history.
-        begun = max(life.created, min(life.edited or 0, now), recorded or 0)
+        begun = max(created, min(life.edited or 0, now), done)
         return Standing(begun, None if in_force else begun)
     changed = now if life.edited is None else min(life.edited, now)
     mark = before.get(name)
     if mark is None:
-        return Standing(changed, None if in_force else changed)
-    since = max(mark.handled, recorded or 0)
+        begun = max(changed, done)
+        return Standing(begun, None if in_force else begun)
+    since = max(mark.handled if mark.handled <= now + _FAR else now, created, done)
     if not in_force:
         return Standing(since, max(since, changed) if mark.in_force and mark.timing == timing else since)
     if mark.in_force and mark.timing == timing:

@@ -15,6 +15,10 @@ from springtide.apis.meta.instants import parse_instant
 from springtide.cluster.resources import Object
 from springtide.controllers.cron.plan import Action
 
+MISSED = "missed: "
+"""How the message of a firing begins that was not even tried."""
+
+_KEPT = ("successfulExecutions", "failedExecutions")
 _APPLIED = {"replicas": "appliedReplicas", "min": "appliedMinReplicas", "max": "appliedMaxReplicas"}
 
 
@@ -43,6 +47,11 @@ class Failure:
     """How many more of the rule were missed before it, and are not listed."""
 
     @property
+    def missed(self) -> bool:
+        """Whether it was not even tried."""
+        return self.words.startswith(MISSED)
+
+    @property
     def message(self) -> str:
         """Say why, and how many more there were."""
         more = {0: "", 1: ", and 1 earlier one was missed"}
@@ -65,9 +74,6 @@ class Limits:
     failures: int
 
 
-MISSED = "missed: "
-
-
 @dataclass(slots=True)
 class News:
     """What happened in one pass, by rule."""
@@ -85,13 +91,19 @@ class News:
 
 
 def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
-    """Find the history of each rule."""
-    return {entry["ruleName"]: entry for entry in status.get("executionHistories") or ()}
+    """Find the history of each rule, without entries of which nobody can tell what firing they speak of.
+
+    The server takes times that no clock shows, such as the offset +99:99; who may write a status may leave one there.
+    """
+    return {
+        history["ruleName"]: history | {kept: [*filter(_dated, history[kept])] for kept in _KEPT if history.get(kept)}
+        for history in status.get("executionHistories") or ()
+    }
 
 
 def newest_in(history: Mapping[str, Any]) -> int | None:
     """Give the time of the newest firing that a history speaks of: it has been handled."""
-    entries = (*(history.get("successfulExecutions") or ()), *(history.get("failedExecutions") or ()))
+    entries = (entry for kept in _KEPT for entry in history.get(kept) or ())
     return max((parse_instant(entry["scheduleTime"]) for entry in entries), default=None)
 
 
@@ -127,6 +139,14 @@ def listed(failures: Iterable[Failure], kept: int) -> list[Failure]:
 def stopped_history(before: Mapping[str, Any]) -> Object:
     """Write the history of a rule that cannot be judged: what it did stays, and nothing lies ahead."""
     return {name: value for name, value in before.items() if name != "nextExecutionTime"}
+
+
+def _dated(entry: Mapping[str, Any]) -> bool:
+    try:
+        parse_instant(entry["scheduleTime"])
+    except ValueError:
+        return False
+    return True
 
 
 def _newest_first(new: Iterable[Object], old: Sequence[Object], kept: int) -> list[Object]:

@@ -73,6 +73,14 @@ class Judgement:
                 marks[name] = replace(before[name], in_force=False)
         return marks
 
+    def is_lost(self, rule: str, at: int) -> bool:
+        """Tell whether a firing that once was due is neither settled nor due any more: its rule has other times now."""
+        due = [(one.rule, one.at) for one in self.plan.executions] + [(one.rule, one.at) for one in self.plan.missed]
+        if rule not in self.plan.settled or (rule, at) in due:
+            return False
+        mark = (self.before or {}).get(rule)
+        return mark is not None and max(mark.handled, newest_in(self.past.get(rule, {})) or 0) < at
+
     def as_rivals(self, *, precedes: bool) -> list[Rival]:
         """Give the rules that are in force, as they appear to other objects with the same target."""
         return [

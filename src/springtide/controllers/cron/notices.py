@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from springtide.apis.forecast import format_instant
 from springtide.cluster.conditions import Condition, Truth
 from springtide.cluster.events import Recorder, normal, warning
 from springtide.cluster.resources import Key
-from springtide.controllers.cron.history import MISSED, News
+from springtide.controllers.cron.history import News
 from springtide.controllers.cron.records import CRON_FEDERATED_HPAS, CronRecord
-from springtide.controllers.cron.words import scaled_in_words
+from springtide.controllers.cron.words import failed_in_words, scaled_in_words
 
 
 class Notices:
@@ -37,9 +36,8 @@ class Notices:
                 self._events.record(CRON_FEDERATED_HPAS, record.origin, normal("Scaled", words))
         for rule, failures in news.failures.items():
             for failure in failures:
-                words = f"rule `{rule}` of {format_instant(failure.at)}: {failure.message}"
-                reason = "Missed" if failure.words.startswith(MISSED) else "ScaleFailed"
-                self._events.record(CRON_FEDERATED_HPAS, record.origin, warning(reason, words))
+                told = warning("Missed" if failure.missed else "ScaleFailed", failed_in_words(rule, failure))
+                self._events.record(CRON_FEDERATED_HPAS, record.origin, told)
         known = {entry.get("type"): entry.get("message") for entry in before}
         for condition in conditions:
             self._tell_once(record, known.get(condition.type), condition)

@@ -1,70 +1,27 @@
-"""Who else scales the target of a CronFederatedHPA: an autoscaler that would undo what rules set, and the other way.
-
-Four kinds of autoscalers are looked at, with as little of each in memory as the question needs.
-"""
+"""Who else scales the target of a CronFederatedHPA: an autoscaler that would undo what rules set, and the other way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from springtide.apis.karmada.targets import CronTarget, TargetKind
 from springtide.cluster.conditions import Condition, Truth
-from springtide.cluster.controller import Cached, Permission
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.controller import Permission
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
-from springtide.controllers.cron.records import ALL_CRONS, BY_TARGET, TargetName
-
-HORIZONTAL_POD_AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
-FEDERATED_HPAS = Resource("autoscaling.karmada.io", "v1alpha1", "federatedhpas", "FederatedHPA")
-HORIZONTAL_AUTOSCALERS = Resource(
-    "autoscaling.karpenter.sh", "v1alpha1", "horizontalautoscalers", "HorizontalAutoscaler"
+from springtide.controllers.cron.records import ALL_CRONS
+from springtide.controllers.scalers import (
+    AUTOSCALERS,
+    BY_TARGET,
+    FEDERATED_HPAS,
+    HORIZONTAL_AUTOSCALERS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    SCALED_OBJECTS,
+    Autoscaler,
+    TargetName,
 )
-SCALED_OBJECTS = Resource("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject")
 
-_KEDA_DEFAULTS = {"apiVersion": "apps/v1", "kind": "Deployment"}
 _WITH_BOUNDS = (FEDERATED_HPAS.kind, HORIZONTAL_POD_AUTOSCALERS.kind, SCALED_OBJECTS.kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Autoscaler:
-    """An autoscaler, and what it scales."""
-
-    kind: str
-    name: str
-    target: TargetName | None
-    made_by: str = ""
-    """The ScaledObject that this is made for, and brought back to by KEDA."""
-
-
-def _reader(resource: Resource, defaults: Mapping[str, str]) -> Callable[[Object], Autoscaler]:
-    def read(item: Object) -> Autoscaler:
-        metadata = item["metadata"]
-        spec: Any = item.get("spec") or {}
-        reference = {**defaults, **(spec.get("scaleTargetRef") or {})}
-        owners = metadata.get("ownerReferences") or ()
-        made_by = next((one["name"] for one in owners if one.get("kind") == SCALED_OBJECTS.kind), "")
-        target = TargetName.of(metadata.get("namespace", ""), reference)
-        return Autoscaler(resource.kind, metadata["name"], target, made_by)
-
-    return read
-
-
-def _cached(resource: Resource, defaults: Mapping[str, str] | None = None) -> Cached:
-    return Cached(
-        Selection(resource),
-        record=_reader(resource, defaults or {}),
-        indexes={BY_TARGET: lambda one: () if one.target is None else (one.target,)},
-    )
-
-
-ALL_HPAS = _cached(HORIZONTAL_POD_AUTOSCALERS)
-ALL_FEDERATED_HPAS = _cached(FEDERATED_HPAS)
-ALL_HORIZONTAL_AUTOSCALERS = _cached(HORIZONTAL_AUTOSCALERS)
-ALL_SCALED_OBJECTS = _cached(SCALED_OBJECTS, _KEDA_DEFAULTS)
-AUTOSCALERS = (ALL_HPAS, ALL_FEDERATED_HPAS, ALL_HORIZONTAL_AUTOSCALERS, ALL_SCALED_OBJECTS)
 
 PERMISSIONS = (
     Permission(HORIZONTAL_POD_AUTOSCALERS, ("get", "list", "watch", "patch")),
@@ -75,9 +32,10 @@ PERMISSIONS = (
 
 
 def wake_the_opposed(tools: Tools) -> None:
-    """Wake objects whose target an autoscaler begins or ceases to scale."""
+    """Wake objects whose target an autoscaler begins or ceases to scale, or is; not at each of its writes."""
 
     def told(delta: Delta[Autoscaler]) -> None:
+        # Equal records bring no delta, so that every one of these is news.
         for one in (delta.old, delta.new):
             if one is None:
                 continue
@@ -91,20 +49,6 @@ def wake_the_opposed(tools: Tools) -> None:
 
 
 _GROUPS = {cached.selection.resource.kind: cached.selection.resource.group for cached in AUTOSCALERS}
-
-
-def opposition(tools: Tools, target: TargetName | None) -> list[Autoscaler]:
-    """Find the autoscalers that scale what rules scale; those that KEDA makes stand behind their ScaledObject."""
-    if target is None:
-        return []
-    found: list[Autoscaler] = []
-    for cached in AUTOSCALERS:
-        found += tools.store(cached).by(BY_TARGET, target)
-    if target.kind == HORIZONTAL_POD_AUTOSCALERS.kind:
-        itself = tools.store(ALL_HPAS).get(Key(target.namespace, target.name))
-        found += [itself] if itself is not None and itself.made_by else []
-    named = {(one.kind, one.name) for one in found}
-    return [one for one in found if (SCALED_OBJECTS.kind, one.made_by) not in named]
 
 
 def unopposed(reference: CronTarget, others: Sequence[Autoscaler]) -> Condition:

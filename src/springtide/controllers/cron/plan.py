@@ -106,7 +106,7 @@ class _Claim:
 
 def plan(candidates: Sequence[Candidate], now: int, rivals: Sequence[Rival] = ()) -> Plan:
     """Decide about all rules of one object, in the order of the object."""
-    following = {one.name: one.firings.after(now) for one in candidates if one.ended is None}
+    following = {one.name: one.firings.after(max(now, one.since)) for one in candidates if one.ended is None}
     claims = {
         one.name: _Claim(latest, rank, f"rule `{one.name}`", "being listed last")
         for rank, one in enumerate(candidates)

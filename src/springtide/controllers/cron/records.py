@@ -15,35 +15,16 @@ import msgspec
 from springtide.apis.extensions import ANNOTATION as EXTENSIONS
 from springtide.apis.extensions import merge_extensions
 from springtide.apis.meta.instants import parse_instant
-from springtide.apis.meta.scale_targets import intended_version
 from springtide.cluster.controller import Cached
 from springtide.cluster.origins import Origin
+from springtide.cluster.pausing import ANNOTATION as PAUSED
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.controllers.cron.cursor import ANNOTATION as CURSOR
+from springtide.controllers.scalers import BY_TARGET, TargetName
 
 CRON_FEDERATED_HPAS = Resource("autoscaling.karmada.io", "v1alpha1", "cronfederatedhpas", "CronFederatedHPA")
 
-BY_TARGET = "target"
 BY_CALENDAR = "calendar"
-
-
-@dataclass(frozen=True, slots=True)
-class TargetName:
-    """An object that is scaled, whatever version of its kind a reference names."""
-
-    namespace: str
-    group: str
-    kind: str
-    name: str
-
-    @classmethod
-    def of(cls, namespace: str, reference: Any) -> TargetName | None:
-        """Read a reference as it stands in an object; None where it is none."""
-        if not isinstance(reference, dict) or not reference.get("kind") or not reference.get("name"):
-            return None
-        kind = str(reference["kind"])
-        version = reference.get("apiVersion") or intended_version(kind, None) or ""
-        return cls(namespace, str(version).rpartition("/")[0], kind, str(reference["name"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +37,8 @@ class CronRecord:
     edited: int | None
     """When somebody last changed the spec, if the managed fields tell."""
     cursor: str
+    paused: bool
+    """Whether somebody keeps us from acting on it."""
     written: bytes
     """What it says, without who it is: objects that say the same are judged once."""
     status: bytes
@@ -96,6 +79,7 @@ def record_of(item: Object) -> CronRecord:
         created=parse_instant(metadata["creationTimestamp"]),
         edited=_last_edit(metadata.get("managedFields") or ()),
         cursor=annotations.get(CURSOR, ""),
+        paused=annotations.get(PAUSED) == "true",
         written=msgspec.json.encode(written),
         status=msgspec.json.encode(item.get("status") or {}),
         target=TargetName.of(metadata.get("namespace", ""), reference),
@@ -104,25 +88,33 @@ def record_of(item: Object) -> CronRecord:
 
 
 def _last_edit(managed: Iterable[Any]) -> int | None:
-    """Find when the spec was written last; entries of a subresource are about something else."""
+    """Find when the spec, or what the annotation adds to it, was written last."""
     times = [
         parse_instant(entry["time"])
         for entry in managed
-        if entry.get("time") and not entry.get("subresource") and "f:spec" in (entry.get("fieldsV1") or {})
+        # Entries of a subresource are about something else.
+        if entry.get("time") and not entry.get("subresource") and _has_spec(entry.get("fieldsV1") or {})
     ]
     return max(times, default=None)
 
 
+def _has_spec(fields: Any) -> bool:
+    annotations = fields.get("f:metadata", {}).get("f:annotations", {})
+    return "f:spec" in fields or f"f:{EXTENSIONS}" in annotations
+
+
 def _calendars(spec: Any) -> list[str]:
-    rules = spec.get("rules") if isinstance(spec, dict) else None
     names = [
         reference.get("name")
-        for rule in (rules if isinstance(rules, list) else ())
-        if isinstance(rule, dict)
-        for reference in (rule.get("calendars") or ())
-        if isinstance(reference, dict)
+        for rule in _mappings(spec.get("rules") if isinstance(spec, dict) else None)
+        for reference in _mappings(rule.get("calendars"))
     ]
     return list(dict.fromkeys(str(name) for name in names if name))
+
+
+def _mappings(value: Any) -> list[Any]:
+    """Give the entries of a list, as far as they are what they should be; what is not is told elsewhere."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _targets(record: CronRecord) -> tuple[TargetName, ...]:

@@ -61,7 +61,8 @@ async def apply(
     served = kinds.find(target.reference.api_version or "v1", target.reference.kind)
     if served is None:
         name = f"{target.reference.kind} in {target.reference.api_version or 'v1'}"
-        return _all(executions, Trouble(f"the cluster has no kind {name}; install it, or mend `scaleTargetRef`", False))
+        words = f"the cluster has no kind {name} that can be scaled; install it, or mend `scaleTargetRef`"
+        return _all(executions, Trouble(words, passing=False))
     if not served.resource.namespaced:
         words = f"{served.resource.kind} objects are in no namespace, and an object of one cannot scale them"
         return _all(executions, Trouble(words, passing=False))

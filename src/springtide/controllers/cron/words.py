@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from springtide.almanac import Zone
+from springtide.apis.forecast import format_instant
 from springtide.apis.meta.clock_times import clock_time
 from springtide.cluster.conditions import Condition, Truth
+from springtide.controllers.cron.history import MISSED, Failure
 from springtide.controllers.cron.meaning import Meaning
 from springtide.controllers.cron.plan import Action, Execution
 
 _WORTH_TELLING = 10
 """Seconds from which on a firing is called late."""
-_FIELDS = {"replicas": "{} replicas", "min": "a minimum of {}", "max": "a maximum of {}"}
+_FIELDS = {"replicas": "{} replica{}", "min": "a minimum of {}", "max": "a maximum of {}"}
 
 
 def in_force(meaning: Meaning, missing_calendars: Sequence[str]) -> Condition:
@@ -41,5 +43,11 @@ def firing_in_words(execution: Execution, zone: Zone) -> str:
 
 def scaled_in_words(target: str, rule: str, values: Action, late: int) -> str:
     """Say what a firing has set."""
-    what = " and ".join(_FIELDS[field].format(value) for field, value in values.items())
+    what = " and ".join(_FIELDS[field].format(value, "" if value == 1 else "s") for field, value in values.items())
     return f"rule `{rule}` has given {target} {what}{f', {late} s late' if late >= _WORTH_TELLING else ''}"
+
+
+def failed_in_words(rule: str, failure: Failure) -> str:
+    """Say which firing was not applied, and why."""
+    verb = "has missed" if failure.missed else "could not do"
+    return f"rule `{rule}` {verb} its firing of {format_instant(failure.at)}: {failure.message.removeprefix(MISSED)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from springtide.apis.scheduled.autoscaler import MOST_METRICS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.metrics.reading.port import MetricReader, OwnSeries
@@ -20,7 +21,7 @@ class Audience:
 
     def follow(self, delta: Delta[Object]) -> None:
         """Take down what an autoscaler reads now, in place of what it read before."""
-        if delta.old is not None and delta.new is not None and delta.old["spec"] == delta.new["spec"]:
+        if delta.old is not None and delta.new is not None and delta.old.get("spec") == delta.new.get("spec"):
             return
         if delta.old is not None:
             for series in self._read_by(delta.old):
@@ -53,7 +54,10 @@ class Audience:
 
 
 def _queries(autoscaler: Object) -> Iterator[str]:
-    for metric in autoscaler["spec"].get("metrics") or ():
+    metrics = (autoscaler.get("spec") or {}).get("metrics") or ()
+    if len(metrics) > MOST_METRICS:
+        return  # it is not sound, and reads nothing
+    for metric in metrics:
         query = (metric.get("prometheus") or {}).get("query")
         if query:
             yield query

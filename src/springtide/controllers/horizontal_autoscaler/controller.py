@@ -2,34 +2,39 @@
 
 It looks every few seconds, since both may change without anybody telling; at once when a series of ours changes that
 it reads; and exactly when something ends that holds a change back. In between it does not: a metric that is kept in
-proportion was measured before the last change, and would ask for the same change again.
+proportion was measured before the last change, and would ask for the same change again. So would one of ours that
+changes meanwhile, which is why after a change of the scale nobody looks sooner than usual.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.instants import parse_instant
-from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, PrometheusMetricSource
 from springtide.cluster import kinds
 from springtide.cluster.conditions import Condition, Truth
 from springtide.cluster.controller import Again, Controller, Permission, Watch, to_nobody
 from springtide.cluster.errors import ApiError, Conflict, Forbidden
-from springtide.cluster.events import normal, warning
+from springtide.cluster.events import Notice, normal, warning
 from springtide.cluster.kinds import DEFINITIONS, Kinds
 from springtide.cluster.modes import Mode
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.tools import Tools
 from springtide.controllers import trust
+from springtide.controllers.horizontal_autoscaler import rivals as rivalry
 from springtide.controllers.horizontal_autoscaler import wording
 from springtide.controllers.horizontal_autoscaler.audience import Audience
 from springtide.controllers.horizontal_autoscaler.decision import EXACT, Decision, decide, sources_of
 from springtide.controllers.horizontal_autoscaler.memory import Look, Memory, Rescale
 from springtide.controllers.horizontal_autoscaler.readings import read_all
+from springtide.controllers.horizontal_autoscaler.recommending import Missing, kept_in_proportion
 from springtide.controllers.horizontal_autoscaler.resources import ALL_AUTOSCALERS, HORIZONTAL_AUTOSCALERS
 from springtide.controllers.horizontal_autoscaler.specs import Specs
+from springtide.controllers.horizontal_autoscaler.statuses import has_told, says
 from springtide.controllers.horizontal_autoscaler.targets import Target, Unscalable, find_target, refused
 from springtide.controllers.living import with_ready
 from springtide.controllers.trust import ALL_GRANTS
@@ -46,12 +51,14 @@ class HorizontalAutoscalerController(Controller):
         Watch(ALL_AUTOSCALERS),
         Watch(DEFINITIONS, to_nobody),
         Watch(ALL_GRANTS, to_nobody, optional=True),
+        *rivalry.WATCHES,
     )
     permissions = (
         Permission(HORIZONTAL_AUTOSCALERS, ("get", "list", "watch")),
         Permission(HORIZONTAL_AUTOSCALERS, ("patch",), subresource="status"),
         *kinds.PERMISSIONS,
         *trust.PERMISSIONS,
+        *rivalry.PERMISSIONS,
     )
     workers = 16
     scales = True
@@ -59,6 +66,8 @@ class HorizontalAutoscalerController(Controller):
     """Seconds between two looks."""
     quiet_period: ClassVar[int] = 60
     """The same where nothing is under way and all that is read tells of its changes: only hands can move the target."""
+    patience: ClassVar[int] = 30
+    """Seconds from the beginning of our leading in which series of ours may still be on their way."""
     tolerance: ClassVar[Tolerance] = EXACT
     """How far a metric may be from its target before anything is done about it."""
 
@@ -70,8 +79,10 @@ class HorizontalAutoscalerController(Controller):
         self._looks: dict[Key, Look] = {}
         self._woken: set[Key] = set()
         self._audience = Audience(self._reader)
+        self._began = tools.clock.monotonic()
         tools.follow(ALL_AUTOSCALERS, self._audience.follow)
         tools.follow(ALL_GRANTS, lambda _: self._wake(self._audience.of_grants()))
+        rivalry.wake_rivals(tools, self._wake)
         tools.when_released(tools.services.get(SeriesBook).listen(self._changed))
 
     async def reconcile(self, key: Key, now: int) -> Again | None:
@@ -81,50 +92,63 @@ class HorizontalAutoscalerController(Controller):
             self._forget(key)
             return None
         last = self._looks.get(key)
-        if last is not None and key not in self._woken and last.suffices(autoscaler, now):
-            return Again(at=last.due)
+        if last is not None and last.suffices(autoscaler, now, woken=key in self._woken):
+            return _after(last.due, now)
         # A look that fails is made again, and what changes from here on is looked at again.
         self._looks.pop(key, None)
         self._woken.discard(key)
         verdict = self._specs.read(key, autoscaler, now)
         if verdict.sound is None:
             conditions = wording.invalid(verdict.words)
-            await self._write(autoscaler, {}, conditions, now, trouble=conditions[0])
+            await self._write(autoscaler, {}, conditions, now, trouble=_warning(conditions[0]))
             return None
         try:
-            due = await self._look(key, autoscaler, verdict.sound.spec, now)
+            look = await self._look(key, autoscaler, verdict.sound.spec, now)
         except Unscalable as problem:
             conditions = wording.unscalable(problem.reason, str(problem))
-            await self._write(autoscaler, {}, conditions, now, trouble=conditions[1])
-            due = now + self.period
-        look = self._looks[key] = Look.at(autoscaler, now, due)
-        return Again(at=look.due)
+            alone = self._unopposed(key, verdict.sound.spec)
+            await self._write(autoscaler, {}, conditions, now, trouble=_warning(conditions[1]), remarks=(alone,))
+            look = Look.at(autoscaler, now, now + self.period)
+        self._looks[key] = look
+        return _after(look.due, now)
 
-    async def _look(self, key: Key, autoscaler: Object, spec: HorizontalAutoscalerSpec, now: int) -> int:
-        """Do all that is to be done now; gives when to look again."""
+    async def _look(self, key: Key, autoscaler: Object, spec: HorizontalAutoscalerSpec, now: int) -> Look:
+        """Do all that is to be done now."""
         target = await find_target(self.tools, spec.scale_target_ref, key.namespace)
         memory = self._remember(key, autoscaler, target)
         settled = memory.settle(target.scale.asked)
         if settled is not None:
             self._tell(autoscaler, target, settled)
-        readings = await read_all(self.tools, self._reader, sources_of(spec), key.namespace)
+        sources = sources_of(spec)
+        readings = await read_all(self.tools, self._reader, sources, key.namespace)
         decision = decide(spec, target.scale, readings, memory.history, now, tolerance=self.tolerance)
         memory.history = decision.history
         conditions = decision.conditions
-        trouble = conditions[0] if conditions[0].status is Truth.FALSE else None
+        trouble = decision.trouble
         if decision.replicas != target.scale.asked:
             refusal = await self._rescale(autoscaler, target, decision, memory, now)
             if refusal is not None:
-                conditions, trouble = (conditions[0], refusal, conditions[2]), refusal
+                conditions, trouble = (conditions[0], refusal, conditions[2]), _warning(refusal)
+        elif self._is_early(autoscaler, sources, readings):
+            return Look.at(autoscaler, now, now + self.period)
         fields = {
             "currentReplicas": target.scale.present,
             "desiredReplicas": decision.replicas,
             "currentMetrics": list(decision.metrics) or None,
         }
-        await self._write(autoscaler, fields, conditions, now, last_scale=memory.last_scale, trouble=trouble)
+        remarks = (self._unopposed(key, spec),)
+        await self._write(
+            autoscaler, fields, conditions, now, last_scale=memory.last_scale, trouble=trouble, remarks=remarks
+        )
         quiet = target.scale.present == decision.replicas and self._is_told_of_all(spec)
         due = now + (self.quiet_period if quiet else self.period)
-        return due if decision.wake_at is None else min(due, decision.wake_at)
+        due = due if decision.wake_at is None else min(due, decision.wake_at)
+        settling = decision.replicas != target.scale.asked and any(kept_in_proportion(source) for source in sources)
+        return Look.at(autoscaler, now, due, settling=settling)
+
+    def _unopposed(self, key: Key, spec: HorizontalAutoscalerSpec) -> Condition:
+        reference = spec.scale_target_ref
+        return rivalry.unopposed(reference, rivalry.rivals(self.tools, key, reference))
 
     def _is_told_of_all(self, spec: HorizontalAutoscalerSpec) -> bool:
         """Tell whether nothing can change what is asked for without our being told.
@@ -132,8 +156,27 @@ class HorizontalAutoscalerController(Controller):
         What is kept in proportion depends on the replicas that are there as well, and of those nobody tells.
         """
         return all(
-            source.target.type == "AverageValue" and self._reader.sources(source.query) is not None
+            not kept_in_proportion(source) and self._reader.sources(source.query) is not None
             for source in sources_of(spec)
+        )
+
+    def _is_early(
+        self,
+        autoscaler: Object,
+        sources: Sequence[PrometheusMetricSource],
+        readings: Sequence[Fraction | Missing],
+    ) -> bool:
+        """Tell whether only such metrics are missing that were there before we began to lead, and may come yet.
+
+        Producers tell their values one after the other. To call them missing meanwhile would be a false alarm at
+        every restart; whoever is concerned is woken when they come.
+        """
+        missing = [source for source, reading in zip(sources, readings, strict=True) if isinstance(reading, Missing)]
+        return (
+            bool(missing)
+            and all(self._reader.sources(source.query) is not None for source in missing)
+            and self.tools.clock.monotonic() - self._began < self.patience
+            and says(autoscaler, "Active", Truth.TRUE)
         )
 
     async def _rescale(
@@ -169,15 +212,16 @@ class HorizontalAutoscalerController(Controller):
         now: int,
         *,
         last_scale: int | None = None,
-        trouble: Condition | None,
+        trouble: Notice | None,
+        remarks: Sequence[Condition] = (),
     ) -> None:
-        """Write the status, and tell people of the trouble it shows."""
+        """Write the status, and tell people of the trouble it shows; remarks are conditions that leave it Ready."""
         before = (autoscaler.get("status") or {}).get("lastScaleTime")
         if last_scale is None and before is not None:
             last_scale = parse_instant(before)
         empty = {"currentReplicas": None, "desiredReplicas": None, "currentMetrics": None}
         status = {**empty, **fields, "lastScaleTime": None if last_scale is None else format_instant(last_scale)}
-        listed = with_ready(*conditions)
+        listed = (*with_ready(*conditions), *remarks)
         changed = await self.tools.client.apply_status(
             HORIZONTAL_AUTOSCALERS,
             Kinds(self.tools.store(DEFINITIONS)).declared(HORIZONTAL_AUTOSCALERS, status),
@@ -187,8 +231,10 @@ class HorizontalAutoscalerController(Controller):
             because=listed[0].message,
             observes_generation=False,
         )
-        if changed and trouble is not None:
-            self.tools.events.record(HORIZONTAL_AUTOSCALERS, autoscaler, warning(trouble.reason, trouble.message))
+        warnings = [trouble, *(_warning(one) for one in remarks if one.status is Truth.FALSE)]
+        for notice in warnings if changed else ():
+            if notice is not None and not has_told(autoscaler, notice):
+                self.tools.events.record(HORIZONTAL_AUTOSCALERS, autoscaler, notice)
 
     def _remember(self, key: Key, autoscaler: Object, target: Target) -> Memory:
         """Give the past of an autoscaler and its target, which is empty if either is new."""
@@ -211,3 +257,12 @@ class HorizontalAutoscalerController(Controller):
         for key in keys:
             self._woken.add(key)
             self.tools.wake(key)
+
+
+def _warning(condition: Condition) -> Notice:
+    return warning(condition.reason, condition.message)
+
+
+def _after(due: int, now: int) -> Again:
+    """Come again when so much time has passed, and not at an instant: the clock may be set back meanwhile."""
+    return Again(after=due - now)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, PrometheusMetricSource, ScalingRules
 from springtide.cluster.conditions import Condition, Truth
+from springtide.cluster.events import Notice, warning
 from springtide.cluster.resources import Object
 from springtide.controllers.horizontal_autoscaler import wording
 from springtide.controllers.horizontal_autoscaler.recommending import (
@@ -51,6 +52,8 @@ class Decision:
     """The entries of `currentMetrics`."""
     history: History
     """The past with this decision in it; a change of the scale must be added when it is made."""
+    trouble: Notice | None = None
+    """What people should be warned of, in words that stay the same as long as it does."""
     wake_at: int | None = None
     """The instant at which what is held back now may be done, if nothing else changes."""
 
@@ -69,7 +72,8 @@ def decide(
     metrics = tuple(status_of(source, reading, scale) for source, reading in zip(sources, readings, strict=True))
     if not sources:
         conditions = (wording.no_metrics(), wording.able(), wording.unbounded(spec))
-        return Decision(scale.asked, "there are no metrics", conditions, metrics, history)
+        advice = warning(conditions[0].reason, conditions[0].message)
+        return Decision(scale.asked, "there are no metrics", conditions, metrics, history, advice)
     known = [
         recommend(source, reading, scale, tolerance)
         for source, reading in zip(sources, readings, strict=True)
@@ -90,7 +94,8 @@ def decide(
     active = wording.active(known) if not missing else wording.inactive(missing, known)
     conditions = (active, wording.able(moved, behaviour), wording.unbounded(spec, wanted, moved))
     because = _because(known, missing, wanted, conditions)
-    return Decision(moved.replicas, because, conditions, metrics, moved.history, moved.again)
+    trouble = warning(active.reason, wording.lacking(missing)) if missing else None
+    return Decision(moved.replicas, because, conditions, metrics, moved.history, trouble, moved.again)
 
 
 def sources_of(spec: HorizontalAutoscalerSpec) -> tuple[PrometheusMetricSource, ...]:

@@ -20,15 +20,21 @@ class Look:
     of: tuple[Any, ...]
     made: int
     due: int
+    settling: bool = False
+    """Whether the metrics do not show yet what was done: until the next look is due, their changes mean nothing."""
 
     @classmethod
-    def at(cls, autoscaler: Object, now: int, due: int) -> Look:
+    def at(cls, autoscaler: Object, now: int, due: int, *, settling: bool = False) -> Look:
         """Take down a look."""
-        return cls(written(autoscaler), now, due)
+        return cls(written(autoscaler), now, due, settling)
 
-    def suffices(self, autoscaler: Object, now: int) -> bool:
-        """Tell whether it need not be looked again: not yet, and nobody but us has written; and the clock goes on."""
-        return self.made <= now < self.due and written(autoscaler) == self.of
+    def suffices(self, autoscaler: Object, now: int, *, woken: bool) -> bool:
+        """Tell whether it need not be looked again: not yet, and nobody but us has written; and the clock goes on.
+
+        Somebody who is woken looks at once, unless what was done must show first.
+        """
+        early = self.made <= now < self.due and (self.settling or not woken)
+        return early and written(autoscaler) == self.of
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,16 +46,21 @@ def recommend(source: PrometheusMetricSource, value: Fraction, scale: Scale, tol
     match source.target.type:
         case "AverageValue":
             replicas = per_replica(value / target, present=scale.present, tolerance=tolerance)
-            words = f"is {_shown(value)}, at {_shown(target)} for each replica"
+            words = f"is {_spoken(value)}, at {_spoken(target)} for each replica"
         case "Utilization":
             ratio = value * 100 / target
             replicas = in_proportion(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
-            words = f"is {_shown(value * 100)} % with {_count(scale.present)}, and shall be {_shown(target)} %"
+            words = f"is {_spoken(value * 100)} % with {_count(scale.present)}, and shall be {_spoken(target)} %"
         case _:
             ratio = value / target
             replicas = in_proportion(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
-            words = f"is {_shown(value)} with {_count(scale.present)}, and shall be {_shown(target)}"
+            words = f"is {_spoken(value)} with {_count(scale.present)}, and shall be {_spoken(target)}"
     return Recommendation(replicas, f"`{source.query}` {words}: {_count(replicas)}")
+
+
+def kept_in_proportion(source: PrometheusMetricSource) -> bool:
+    """Tell whether what a metric asks for depends on the replicas that are there."""
+    return source.target.type != "AverageValue"
 
 
 def target_of(target: MetricTarget) -> Fraction:
@@ -81,6 +86,13 @@ def status_of(source: PrometheusMetricSource, reading: Fraction | Missing, scale
 def _shown(value: Fraction) -> str:
     """Write a value as a quantity, to the nearest thousandth: finer changes are no news."""
     return str(Quantity(round(value * 1000) * 10**6))
+
+
+def _spoken(value: Fraction) -> str:
+    """Write a value as people say it, to the nearest thousandth."""
+    whole, rest = divmod(round(abs(value) * 1000), 1000)
+    sign = "-" if value < 0 and (whole or rest) else ""
+    return f"{sign}{whole}.{rest:03d}".rstrip("0").rstrip(".") if rest else f"{sign}{whole}"
 
 
 def _count(replicas: int) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from springtide.cluster.controller import Cached
-from springtide.cluster.resources import Resource, Selection
+from springtide.cluster.resources import Selection
+from springtide.controllers.scalers import HORIZONTAL_AUTOSCALERS
 
-HORIZONTAL_AUTOSCALERS = Resource(
-    "autoscaling.karpenter.sh", "v1alpha1", "horizontalautoscalers", "HorizontalAutoscaler"
-)
 ALL_AUTOSCALERS = Cached(Selection(HORIZONTAL_AUTOSCALERS))
+
+__all__ = ["ALL_AUTOSCALERS", "HORIZONTAL_AUTOSCALERS"]

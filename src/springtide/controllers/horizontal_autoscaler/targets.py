@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from springtide.apis.meta.types import ScaleTargetReference
@@ -10,6 +11,9 @@ from springtide.cluster.kinds import DEFINITIONS, Kinds
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.tools import Tools
 from springtide.controllers.horizontal_autoscaler.recommending import Scale
+
+_NO_NUMBER = re.compile("replicas field .* does not exist")
+"""How servers say that a custom object has no number of replicas; live ones call it a failure of their own."""
 
 
 class Unscalable(Exception):
@@ -48,20 +52,37 @@ async def find_target(tools: Tools, reference: ScaleTargetReference, namespace: 
     if kind is None:
         message = f"the cluster has no kind {reference.kind} in {version}: see `kubectl api-resources`"
         raise Unscalable("UnknownKind", message)
+    if not kind.resource.namespaced:
+        # Nobody who may write in one namespace may thereby change what belongs to all.
+        message = f"{reference.kind} objects are in no namespace, and an object of one cannot scale them"
+        raise Unscalable("NotScalable", message)
     if not kind.scalable:
         raise Unscalable("NotScalable", f"a {reference.kind} of {version} has no scale subresource")
     what = f"{reference.kind} {reference.name}"
     try:
         read = await tools.client.get(kind.resource, Key(namespace, reference.name), subresource="scale")
-    except Forbidden as failure:
-        raise Unscalable("Forbidden", refused(kind.resource, failure)) from failure
-    except (NotFound, MethodNotAllowed) as failure:
-        message = f"the scale of {what} cannot be read: {failure.message}"
-        raise Unscalable("NotFound", message) from failure
+    except ApiError as failure:
+        problem = _understood(kind.resource, what, failure)
+        if problem is None:
+            raise
+        raise problem from failure
     # What is zero is left out.
     asked = (read.get("spec") or {}).get("replicas") or 0
     present = (read.get("status") or {}).get("replicas") or 0
     return Target(kind.resource, read, Scale(int(asked), int(present)))
+
+
+def _understood(resource: Resource, what: str, failure: ApiError) -> Unscalable | None:
+    """Say why a scale cannot be read; None where that may pass by itself."""
+    if _NO_NUMBER.search(failure.message):
+        words = f"{what} does not say how many replicas it shall have ({failure.message})"
+        advice = "set that once, and leave it out of manifests that are applied again"
+        return Unscalable("NoReplicas", f"{words}: {advice}")
+    if isinstance(failure, Forbidden):
+        return Unscalable("Forbidden", refused(resource, failure))
+    if isinstance(failure, NotFound | MethodNotAllowed):
+        return Unscalable("NotFound", f"the scale of {what} cannot be read: {failure.message}")
+    return None
 
 
 def refused(resource: Resource, failure: ApiError) -> str:

@@ -23,8 +23,14 @@ def active(known: Sequence[Recommendation]) -> Condition:
 
 def inactive(missing: Sequence[Missing], known: Sequence[Recommendation]) -> Condition:
     """Say which metrics are missing, what that means, and what the others ask for."""
-    words = [*(one.message for one in missing), "nothing is taken away meanwhile", *(one.words for one in known)]
-    return Condition("Active", Truth.FALSE, missing[0].reason, "; ".join(words))
+    return Condition(
+        "Active", Truth.FALSE, missing[0].reason, "; ".join([lacking(missing), *(one.words for one in known)])
+    )
+
+
+def lacking(missing: Sequence[Missing]) -> str:
+    """Say which metrics are missing, and what that means; what the others ask for changes all the time."""
+    return "; ".join([*(one.message for one in missing), "nothing is taken away meanwhile"])
 
 
 def no_metrics() -> Condition:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from springtide.apis.scheduled.queue import QueueSpec
 from springtide.cluster.controller import Again
@@ -23,6 +24,8 @@ from springtide.metrics.series import Reading
 
 AT_ONCE = 32
 """How many queues are asked side by side."""
+OF_ONE_NAMESPACE = 8
+"""How many of them are of one namespace: servers that never answer keep those of others waiting no longer."""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,8 @@ class QueueLengths:
         self._tools = tools
         self._watched: dict[Key, _Watched] = {}
         self._asking = asyncio.Semaphore(AT_ONCE)
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        """By namespace, as long as somebody there asks or waits."""
         tools.follow(ALL_GRANTS, self._grant_changed)
         tools.when_released(self._stop)
 
@@ -92,7 +97,8 @@ class QueueLengths:
         return None if target is None else forbidden(self._tools, key.namespace, target.reach, target.name)
 
     async def _ask(self, key: Key, queue: QueueSpec, watched: _Watched) -> None:
-        async with self._asking:
+        turn = self._turns.setdefault(key.namespace, asyncio.Semaphore(OF_ONE_NAMESPACE))
+        async with turn, self._asking:
             answer = await self._answer(key, queue)
         failure = answer if isinstance(answer, QueueError) else None
         watched.failures = watched.failures + 1 if failure is not None else 0

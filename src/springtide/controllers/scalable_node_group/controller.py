@@ -17,13 +17,13 @@ from springtide.cluster.controller import Again, Cached, Controller, Permission,
 from springtide.cluster.events import normal, warning
 from springtide.cluster.kinds import DEFINITIONS, Kinds
 from springtide.cluster.modes import Mode
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import Key, Object, Resource, Selection, key_of
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
 from springtide.controllers import trust
 from springtide.controllers.judged import Judged, judged
 from springtide.controllers.scalable_node_group.decision import Report, Standing, failed, not_asked, observed, order
-from springtide.controllers.scalable_node_group.rivals import BY_PLACE, others, places, ruler
+from springtide.controllers.scalable_node_group.rivals import BY_PLACE, id_of, places, ruler, younger
 from springtide.controllers.trust import ALL_GRANTS, forbidden
 from springtide.providers import GroupState, NodeGroup, ProviderError, Providers, cluster_api
 from springtide.providers.aws import eks
@@ -64,7 +64,8 @@ class ScalableNodeGroupController(Controller):
         super().__init__(tools)
         self._providers = tools.services.get(Providers)
         self._visits: dict[Key, _Visit] = {}
-        tools.follow(_GROUPS, self._wake_rivals)
+        # Not told of those that are there already: in the beginning all are looked at.
+        tools.when_released(tools.store(_GROUPS).listen(self._wake_rivals))
         tools.follow(ALL_GRANTS, self._wake_everybody)
 
     async def reconcile(self, key: Key, now: int) -> Again | None:
@@ -90,7 +91,7 @@ class ScalableNodeGroupController(Controller):
 
     def _standing(self, item: Object, now: int) -> Standing:
         verdict = self._judged(item, now)
-        refusal = self._refusal(item, verdict.sound) if verdict.sound is not None else ""
+        refusal = self._refusal(item, verdict.sound.spec.id) if verdict.sound is not None else ""
         may = verdict.sound is not None and not refusal
         return Standing(
             uid=item["metadata"]["uid"],
@@ -101,15 +102,19 @@ class ScalableNodeGroupController(Controller):
         )
 
     def _may_scale(self, item: Object, now: int) -> bool:
-        sound = self._judged(item, now).sound
+        # Grants come first: of objects that none covers there may be any number, and to judge one takes long.
         going = bool(item["metadata"].get("deletionTimestamp"))
-        return sound is not None and not going and not self._refusal(item, sound)
+        return self._is_granted(item) and not going and self._judged(item, now).sound is not None
+
+    def _is_granted(self, item: Object) -> bool:
+        id_ = id_of(item)
+        return id_ is not None and not self._refusal(item, id_)
 
     def _judged(self, item: Object, now: int) -> Judged[ScalableNodeGroup]:
         return judged(item, ScalableNodeGroup, now=now, default_zone=self.tools.default_zone)
 
-    def _refusal(self, item: Object, group: ScalableNodeGroup) -> str:
-        return forbidden(self.tools, item["metadata"]["namespace"], Reach.NODE_GROUP, group.spec.id) or ""
+    def _refusal(self, item: Object, id_: str) -> str:
+        return forbidden(self.tools, item["metadata"]["namespace"], Reach.NODE_GROUP, id_) or ""
 
     async def _visit(self, item: Object, standing: Standing, failures: int) -> tuple[Report, str | None, int]:
         """Ask the provider what there is, and for what there should be; count the failures in a row."""
@@ -162,14 +167,22 @@ class ScalableNodeGroupController(Controller):
             self.tools.events.record(SCALABLE_NODE_GROUPS, item, warning(report.able.reason, report.able.message))
 
     def _wake_rivals(self, delta: Delta[Object]) -> None:
-        """Let those look again whose group was, or is now, also that of a changed object."""
+        """Let those look again who make way, or made way, for an object that comes, goes or wants something else."""
+        if delta.old is not None and delta.new is not None and _claim(delta.old) == _claim(delta.new):
+            return
         store = self.tools.store(_GROUPS)
         for item in (delta.old, delta.new):
-            if item is not None:
-                for other in others(item, store):
-                    metadata = other["metadata"]
-                    self.tools.wake(Key(metadata["namespace"], metadata["name"]))
+            # Who has no grant stands in nobody's way; of a change of grants all are told.
+            if item is not None and self._is_granted(item):
+                for other in younger(item, store):
+                    self.tools.wake(key_of(other))
 
     def _wake_everybody(self, delta: Delta[object]) -> None:  # noqa: ARG002 - any change of a grant may concern anybody
         for key in self.tools.store(_GROUPS).keys():  # noqa: SIM118 - a store is no dictionary
             self.tools.wake(key)
+
+
+def _claim(item: Object) -> tuple[object, ...]:
+    """Give what decides whether an object stands in the way of others: not what it shows."""
+    metadata = item["metadata"]
+    return metadata.get("uid"), metadata.get("deletionTimestamp"), metadata.get("annotations"), item.get("spec")

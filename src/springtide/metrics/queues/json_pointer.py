@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
+"""A place in a list; what has more digits is in no list that anybody has."""
 
 
 class PointsNowhere(LookupError):

@@ -61,7 +61,7 @@ class QueueReader(ABC):
 def whole_messages(number: int | Fraction, source: str) -> int:
     """Take a number for a count of messages: a part of one counts as one. `source` is who has given it, in words."""
     if number < 0:
-        msg = f"{source} gives {number} messages, expected no less than 0"
+        msg = f"{source} gives a number below 0, expected how many messages wait"
         raise QueueError("NotACount", msg, retryable=False)
     if number > LONGEST:
         msg = f"{source} gives more messages than can be counted, expected at most {LONGEST}"

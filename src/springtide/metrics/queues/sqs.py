@@ -18,6 +18,8 @@ from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader,
 CONNECT_TIMEOUT = 3
 READ_TIMEOUT = 5
 TRIES = 2
+MOST_REGIONS = 64
+"""How many regions are remembered how to ask; AWS has fewer, but whoever may name any writes what he likes."""
 
 _LENGTH = "ApproximateNumberOfMessages"
 _ARN = "QueueArn"
@@ -106,8 +108,13 @@ class SqsQueues(QueueReader):
                     read_timeout=READ_TIMEOUT,
                     retries={"mode": "standard", "total_max_attempts": TRIES},
                 )
-                self._clients[region] = boto3.client("sqs", region_name=region, config=config)
-            return self._clients[region]
+                made = boto3.client("sqs", region_name=region, config=config)
+                if len(self._clients) >= MOST_REGIONS:
+                    del self._clients[next(iter(self._clients))]
+                self._clients[region] = made
+            # The one that was not asked for in the longest time stands first, and goes first.
+            client = self._clients[region] = self._clients.pop(region)
+            return client
 
 
 def _refused(arn: str, response: Any) -> QueueError:

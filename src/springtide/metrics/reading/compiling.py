@@ -77,12 +77,18 @@ def _formula(expression: promql.Expr, depth: int) -> Formula:
         case promql.Call() if expression.func.name == "vector":
             return Lifted(_formula(expression.args[0], depth + 1))
         case _:
-            raise _elsewhere(f"{shown(expression.prettify())} is")
+            raise _elsewhere(f"{_written(expression)} is")
+
+
+def _written(expression: promql.Expr) -> str:
+    """Quote an expression; its own `prettify` takes as long as the cube of its depth."""
+    return shown(str(expression).replace("{}", ""))
 
 
 def _arithmetic(binary: promql.BinaryExpr, depth: int) -> Arithmetic:
-    operator, written = str(binary.op), shown(binary.prettify())
     left, right = _formula(binary.lhs, depth + 1), _formula(binary.rhs, depth + 1)
+    # Only now that it is known not to be too deep.
+    operator, written = str(binary.op), _written(binary)
     if operator == "^" and not (isinstance(right, Number) and right.value in _EXPONENTS):
         raise _elsewhere(f"{written}, whose exponent is not a whole number up to {_EXPONENTS[-1]}, is")
     return Arithmetic(operator, left, right, _matching(binary), written)
@@ -142,7 +148,7 @@ def _matching(binary: promql.BinaryExpr) -> Keeping:
     cards = (promql.VectorMatchCardinality.ManyToOne, promql.VectorMatchCardinality.OneToMany)
     fill = modifier.fill_values
     if modifier.card in cards or modifier.return_bool or fill.lhs is not None or fill.rhs is not None:
-        raise _elsewhere(f"{shown(binary.prettify())} is")
+        raise _elsewhere(f"{_written(binary)} is")
     if modifier.matching is None:
         return Keeping((), only=False)
     return _keeping(modifier.matching.labels, only=modifier.matching.type == promql.LabelModifierType.Include)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import trunc
 from typing import TypeAlias, cast
 
+from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Key
 from springtide.metrics.reading.formulas import (
     Aggregation,
@@ -29,8 +30,10 @@ Value: TypeAlias = Fraction | None
 Vector: TypeAlias = dict[Labels, Value]
 """Samples by their labels, in the order of their objects. Names of metrics are left out: they never tell two apart."""
 
-_MOST_BITS = 1 << 17
-"""Of a numerator or denominator: thousands of unlike fractions may be summed, but nothing grows without end."""
+_MOST_BITS = 1 << 15
+"""Of a numerator or denominator: hundreds of unlike fractions may be summed, but nothing grows without end."""
+_INFINITE = 2**1024
+"""What no float can be; numbers beyond it are too long to be written down, and nobody means them."""
 _MOST_LISTED = 5
 
 
@@ -49,6 +52,8 @@ def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | Non
         result = next(iter(result.values()))
     if result is None:
         raise Unreadable("NoValue", "the result is NaN: there is no value yet, or nothing to divide by")
+    if abs(result) >= _INFINITE:
+        raise Unreadable("NoValue", "the result is so large that Prometheus would call it infinite")
     return result
 
 
@@ -99,7 +104,15 @@ class _Evaluation:
 
     def _missing(self, selector: Selector) -> str:
         others = [key.name for key, _ in self.book.of(selector.metric, self.namespace)]
-        found = f"MetricsProducers that have one: {listed(others)}" if others else "no MetricsProducer has one"
+        if others:
+            found = f"MetricsProducers that have one: {listed(others)}"
+        elif self.book.is_empty:
+            found = (
+                "this process makes no series at all: make a MetricsProducer or, where another process runs the"
+                " metrics-producer controller, let Prometheus answer with --metrics-source prometheus"
+            )
+        else:
+            found = "no MetricsProducer has one"
         return f"there is no series {selector.written} in namespace {self.namespace} ({found})"
 
     def _selected(self, selector: Selector) -> Vector:
@@ -125,12 +138,15 @@ class _Evaluation:
         }
 
     def _refuse_if_outdated(self, selector: Selector, key: Key) -> None:
-        age = self.book.age(key, self.now) if self.now is not None else 0
-        if age > OLDEST:
-            raise Unreadable(
-                "Outdated",
-                f"{selector.written} of MetricsProducer {key.name} has been old for {age} s: its conditions say why",
-            )
+        reading = self.book.get(key)
+        if self.now is None or reading is None or reading.good_until is None or reading.age(self.now) <= OLDEST:
+            return
+        # Since when, and not for how long: what people are told must not be news at every look.
+        since = format_instant(reading.good_until)
+        raise Unreadable(
+            "Outdated",
+            f"{selector.written} of MetricsProducer {key.name} has been old since {since}: its conditions say why",
+        )
 
     def _computed(self, formula: Arithmetic) -> Value | Vector:
         left, right = self.of(formula.left), self.of(formula.right)

@@ -11,9 +11,9 @@ come; each character of the text leads from one set to the next (Glushkov's cons
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from string import ascii_letters, digits
 from typing import NoReturn, TypeAlias
@@ -22,6 +22,8 @@ _MOST_POSITIONS = 500
 _MOST_STEPS = 10 * _MOST_POSITIONS
 """How often parts are put together at most: repetitions of what is empty have no positions to count."""
 _DEEPEST = 50
+_MOST_KEPT = 256
+"""How many characters, and sets of positions, a pattern remembers the consequences of: names are much alike."""
 _SPACES = "\t\n\f\r "
 _CLASSES = {"d": digits, "w": f"{ascii_letters}{digits}_", "s": _SPACES}
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -71,7 +73,8 @@ class _Positions:
     """The positions of a pattern, and which can follow which."""
 
     characters: list[_Characters] = field(default_factory=list)
-    follows: list[int] = field(default_factory=list)
+    leads: list[tuple[int, int]] = field(default_factory=list)
+    """After any of the first ones, any of the others can follow."""
     steps: int = 0
 
     def one(self, characters: _Characters) -> _Part:
@@ -80,7 +83,6 @@ class _Positions:
             raise UnknownPattern(f"it has more than {_MOST_POSITIONS} characters, repetitions counted")
         bit = 1 << len(self.characters)
         self.characters.append(characters)
-        self.follows.append(0)
         return _Part(bit, bit, empty=False)
 
     def then(self, before: _Part, after: _Part) -> _Part:
@@ -101,8 +103,8 @@ class _Positions:
         return _Part(part.firsts, part.lasts, empty=True)
 
     def _lead(self, lasts: int, firsts: int) -> None:
-        for position in _bits(lasts):
-            self.follows[position] |= firsts
+        if lasts and firsts:
+            self.leads.append((lasts, firsts))
 
 
 class Pattern:
@@ -111,20 +113,30 @@ class Pattern:
     def __init__(self, text: str) -> None:
         self._positions = _Positions()
         self._whole = _Reader(text, self._positions).read()
+        self._taking = lru_cache(_MOST_KEPT)(self._taking_now)
+        self._after = lru_cache(_MOST_KEPT)(self._after_now)
 
     def matches(self, text: str) -> bool:
         """Tell whether the pattern matches the whole of a text."""
         if not text:
             return self._whole.empty
-        characters, follows = self._positions.characters, self._positions.follows
         reachable = self._whole.firsts
         reached = 0
         for character in text:
-            reached = reduce(or_, (1 << at for at in _bits(reachable) if character in characters[at]), 0)
+            reached = reachable & self._taking(character)
             if not reached:
                 return False
-            reachable = reduce(or_, (follows[at] for at in _bits(reached)), 0)
+            reachable = self._after(reached)
         return bool(reached & self._whole.lasts)
+
+    def _taking_now(self, character: str) -> int:
+        """Find the positions that a character matches."""
+        characters = self._positions.characters
+        return reduce(or_, (1 << at for at, each in enumerate(characters) if character in each), 0)
+
+    def _after_now(self, reached: int) -> int:
+        """Find the positions that can follow a set of them."""
+        return reduce(or_, (firsts for lasts, firsts in self._positions.leads if lasts & reached), 0)
 
 
 class _Reader:
@@ -302,11 +314,3 @@ class _Reader:
 
 def _just(character: str) -> _Characters:
     return _Characters((_Span(character, character),))
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """Give the places of the bits that are set, from the lowest on."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest

@@ -18,6 +18,8 @@ from springtide.providers.port import ProviderError
 CONNECT_SECONDS = 3
 """Less than the margin of a lease: what has not left by then does not leave."""
 READ_SECONDS = 10
+MOST_CLIENTS = 64
+"""How many clients are kept; AWS has fewer regions, but whoever may name any writes what he likes."""
 
 
 def connect(service: str, region: str) -> Any:
@@ -86,9 +88,14 @@ class Connections:
         with self._lock:
             if (service, region) not in self._clients:
                 try:
-                    self._clients[service, region] = self._connect(service, region)
+                    made = self._connect(service, region)
                 except ProviderError:
                     raise
                 except Exception as failure:
                     raise not_answered(service, failure) from None
-            return self._clients[service, region]
+                if len(self._clients) >= MOST_CLIENTS:
+                    del self._clients[next(iter(self._clients))]
+                self._clients[service, region] = made
+            # The one that was not asked for in the longest time stands first, and goes first.
+            client = self._clients[service, region] = self._clients.pop((service, region))
+            return client

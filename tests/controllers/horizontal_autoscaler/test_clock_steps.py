@@ -1,0 +1,52 @@
+"""Clocks that are set back while the controller runs: it goes on looking, and does not wait for the old time."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cluster.managed import Process
+from tests.cluster.small_world import CRDS, USER, SmallWorld
+from tests.controllers.horizontal_autoscaler.stage import LOAD, SCHEDULED, Stage, autoscaler, deployment, metric
+from tests.controllers.metrics_producer.test_clock_steps import SetClock
+
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.meta.instants import parse_instant
+from springtide.cluster.port import Patch
+from springtide.cluster.resources import Key, Resource
+from springtide.controllers.horizontal_autoscaler import HORIZONTAL_AUTOSCALERS, HorizontalAutoscalerController
+from springtide.simulator.time import VirtualClock, run
+
+START = parse_instant("2026-06-01T08:00:00Z")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+HOUR = 3600
+
+
+@pytest.mark.parametrize("step", [-HOUR, -24 * HOUR, HOUR], ids=["an-hour-back", "a-day-back", "an-hour-forward"])
+@pytest.mark.parametrize("query", [LOAD, SCHEDULED], ids=["of-a-server", "of-ours"])
+def test_a_clock_that_is_set(query: str, step: int) -> None:
+    """What somebody else has set is set right as soon as ever."""
+
+    async def main(virtual: VirtualClock) -> None:
+        clock = SetClock(virtual)
+        world = SmallWorld(clock)
+        for definition in all_crds(Flavour.EXTENDED):
+            world.server.create(CRDS, definition, USER)
+        stage = Stage()
+        stage.tell(query, 4, namespace="work")
+        for resource, written in ((DEPLOYMENTS, deployment(4)), (HORIZONTAL_AUTOSCALERS, autoscaler(metric(query)))):
+            written["metadata"]["namespace"] = "work"
+            world.server.create(resource, written, USER, namespace="work")
+        process = Process(world, clock, HorizontalAutoscalerController, services=stage.services(None))  # type: ignore[arg-type]
+
+        def replicas() -> int:
+            return int(world.server.get(DEPLOYMENTS, Key("work", "web"))["spec"]["replicas"])
+
+        await virtual.sleep(100)
+        clock.ahead = step
+        await virtual.sleep(1)
+        patch = Patch.merge({"spec": {"replicas": 2}})
+        world.server.patch(DEPLOYMENTS, Key("work", "web"), patch, USER)
+        await virtual.sleep(2 * HorizontalAutoscalerController.quiet_period)
+        assert replicas() == 4
+        await process.manager.stop()
+
+    run(main, start=START)
