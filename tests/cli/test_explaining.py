@@ -34,8 +34,8 @@ EXPLANATION = Explanation(
         Observation("Active", "True", "MetricsRead", "all metrics are read", None),
     ),
     history=(
-        Happening(AT - 60, "SuccessfulRescale: from 6 to 9 replicas", bad=True),
-        Happening(AT - 90, f"Held: {HELD}"),
+        Happening(AT - 60, "SuccessfulRescale: from 6 to 9 replicas"),
+        Happening(AT - 90, f"Held: {HELD}", bad=True),
     ),
     notes=("a note",),
 )

@@ -7,7 +7,9 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import click
 import pytest
 
 from springtide.cli.running import INSISTED, given_up_when_told, run_until_told
@@ -77,3 +79,18 @@ def test_who_shall_survive_the_terminal_does() -> None:
 
     with ignoring(signal.SIGHUP):
         assert run_until_told(main) == 7
+
+
+def test_an_end_does_not_wait_for_somebody_to_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever read what we say may be gone: `springtide controller 2>&1 | head`."""
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise BrokenPipeError
+
+    async def main(stop: asyncio.Event) -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop.wait()
+        return 7
+
+    monkeypatch.setattr(click, "echo", broken)
+    assert run_until_told(main) == 7

@@ -120,12 +120,12 @@ class _Page:
         return state + self.wrapped(f"{' ' * 8}{condition.type}: {words}", " " * 10).removeprefix(" " * 8)
 
     def happenings(self, explanation: Explanation) -> list[str]:
-        """Write what happened and when, but for what conditions still say."""
+        """Write what happened and when, but for troubles that conditions still tell of."""
         still = [one.message for one in explanation.conditions if one.message]
         return [
             self._happening(one, explanation.zone)
             for one in explanation.history
-            if not any(message in one.what for message in still)
+            if not (one.bad and any(message in one.what for message in still))
         ]
 
     def _happening(self, happening: Happening, zone: str) -> str:

@@ -249,11 +249,20 @@ def _clock(hosting: Hosting, journal: FileJournal | None) -> Clock:
 
 
 async def _keep_clock(clock: Clock, journal: FileJournal | None) -> None:
-    """Remember what a clock shows that has left the world's behind."""
-    while journal is not None and isinstance(clock, ScaledClock):
-        try:
-            journal.set(_CLOCK, str(clock.now()).encode())
-        except ServerError as failure:
-            # Whoever writes an object is told as well; a clock that is a little slow after a restart harms nobody.
-            log.warning("the clock is not kept: %s", failure)
-        await asyncio.sleep(_CLOCK_SECONDS)
+    """Remember what a clock shows that has left the world's behind, and what it shows in the end."""
+    if journal is None or not isinstance(clock, ScaledClock):
+        return
+    try:
+        while True:
+            _keep(clock, journal)
+            await asyncio.sleep(_CLOCK_SECONDS)
+    finally:
+        _keep(clock, journal)
+
+
+def _keep(clock: Clock, journal: FileJournal) -> None:
+    try:
+        journal.set(_CLOCK, str(clock.now()).encode())
+    except ServerError as failure:
+        # Whoever writes an object is told as well; a clock that is a little slow after a restart harms nobody.
+        log.warning("the clock is not kept: %s", failure)

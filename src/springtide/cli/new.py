@@ -42,9 +42,9 @@ def command() -> None:
 
     \b
       springtide new metricsproducer
-      springtide new metricsproducer office --timezone Europe/Berlin \\
+      springtide new metricsproducer office -n shop --timezone Europe/Berlin \\
         --window "mon-fri 08:30-18:00=6" --default 2 --target deployment/shop > office.yaml
-      springtide new cronfederatedhpa peak --timezone UTC --target hpa/shop \\
+      springtide new cronfederatedhpa peak -n shop --timezone UTC --target hpa/shop \\
         --rule "up=30 8 * * mon-fri:5-20" --rule "down=0 18 * * mon-fri:1-20" --file peak.yaml
     """
 
@@ -212,7 +212,9 @@ def _finish(interview: Interview, judge: _Judge, made: list[Tree], path: str | N
     except OSError as failure:
         click.echo(f"{path}: {(failure.strerror or str(failure)).lower()}", err=True)
         raise SystemExit(2) from None
-    click.echo(f"{path} is written; `springtide preview {path}` shows the picture again", err=True)
+    click.echo(
+        f"{path} is written; `springtide simulate {path}` tries it, `kubectl apply -f {path}` applies it", err=True
+    )
 
 
 def _show_picture(loaded: list[LoadedObject]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -55,8 +55,10 @@ async def _until_told(main: Callable[[asyncio.Event], Coroutine[Any, Any, int]])
             insisted = True
             running.cancel()
             return
-        click.echo("stopping; once more to stop at once", err=True)
+        # First of all: whoever reads what we say may be gone, and must not keep us from ending.
         stop.set()
+        with suppress(OSError):
+            click.echo("stopping; once more to stop at once", err=True)
 
     loop = asyncio.get_running_loop()
     heeded = _SIGNALS if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*_SIGNALS, signal.SIGHUP)

@@ -134,3 +134,14 @@ def test_query_of_the_design_is_explained() -> None:
 
     assert (found.severity, found.path[-1]) == ("warning", "query")
     assert 'max(a{name="q"} or b)' in found.hint
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("autoscaling/v2", "HorizontalPodAutoscaler"), ("apps/v1", "DaemonSet"), ("keda.sh/v1alpha1", "ScaledObject")],
+)
+def test_what_has_no_replicas_is_no_target(version: str, kind: str) -> None:
+    """An autoscaler that scales an autoscaler reads like a way to move its bounds, and is none."""
+    problems = judge(autoscaler(scaleTargetRef={"apiVersion": version, "kind": kind, "name": "web"}))
+    assert shown(problems) == ["error spec.scaleTargetRef.kind"]
+    assert problems[0].message == f"a {kind} has no replicas to set"

@@ -162,7 +162,7 @@ def test_v1beta1_is_judged_by_its_own_rules() -> None:
 
 def test_an_answer_stays_readable() -> None:
     """However much is wrong, the first hundred problems are listed, and the number of the others."""
-    response = validated(node_pool({"budgets": [{"nodes": f"many {i}"} for i in range(1000)]}))
+    response = validated(node_pool({f"unknown{i}": "many" for i in range(1001)}))
 
     assert len(response["status"]["details"]["causes"]) == MOST_LISTED
     assert "and 901 more]" in response["status"]["message"]

@@ -289,7 +289,12 @@ def test_a_missing_metric_takes_nothing_away() -> None:
         pytest.param(
             {"apiVersion": "shop.example.com/v1", "kind": "Till"}, "UnknownKind", "no kind Till", id="unknown"
         ),
-        pytest.param({"apiVersion": "apps/v1", "kind": "DaemonSet"}, "NotScalable", "no scale", id="not-scalable"),
+        pytest.param(
+            {"apiVersion": "autoscaling.karpenter.sh/v1alpha1", "kind": "MetricsProducer"},
+            "NotScalable",
+            "no scale",
+            id="not-scalable",
+        ),
         pytest.param({"apiVersion": "apps/v1", "kind": "StatefulSet"}, "NotFound", "not found", id="not-there"),
         pytest.param(
             {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"}, "NotScalable", "no namespace", id="no-one's"

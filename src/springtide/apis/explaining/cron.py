@@ -169,12 +169,26 @@ def _because(facts: Facts, claims: Mapping[str, _Execution], zone: str) -> Itera
 def _next(facts: Facts, rules: tuple[_Rule, ...]) -> list[Coming]:
     """Give the next firing of each rule, in the order in which they come."""
     found = []
-    for one in rules:
+    for place, one in enumerate(rules):
         at = None if one.rule.suspend else one.firings.after(facts.at)
         if at is not None:
             because = f"rule `{one.rule.name}` fires ({clock_time(at, load_zone(one.zone))})"
+            if winner := _overruling(one, rules[place + 1 :], at):
+                because += f", and rule `{winner}` wins, being listed last"
             found.append(Coming(at, dict(one.action), one.rule.name, because, one.zone))
     return sorted(found, key=lambda coming: coming.at)
+
+
+def _overruling(one: _Rule, later: tuple[_Rule, ...], at: int) -> str:
+    """Name the rule that fires at the same instant and sets the same, if there is one; the last of them wins."""
+    winners = [
+        other.rule.name
+        for other in later
+        if not other.rule.suspend
+        and not other.action.keys().isdisjoint(one.action)
+        and other.firings.at_or_before(at) == at
+    ]
+    return winners[-1] if winners else ""
 
 
 def _overdue(facts: Facts, rules: tuple[_Rule, ...]) -> Iterator[Stop]:

@@ -11,7 +11,7 @@ from springtide.apis.peers.conversion import Notes, Tree, part
 _LONGEST_RULE_NAME = 32
 _KARPENTER = "autoscaling.karpenter.sh/v1alpha1"
 _KARMADA = "autoscaling.karmada.io/v1alpha1"
-SERIES = "karpenter_scheduled_replicas_value"
+SERIES = "karpenter_scheduled_capacity"
 
 
 def named(value: Tree, notes: Notes) -> str:

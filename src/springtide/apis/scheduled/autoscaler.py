@@ -29,6 +29,17 @@ from springtide.quantity import Quantity as Amount
 MOST_METRICS = 32
 _MOST_POLICIES = 32
 """Every query is parsed and asked, and every policy weighed, again and again: the work of one object has an end."""
+_WITHOUT_REPLICAS = (
+    "CronFederatedHPA",
+    "CronJob",
+    "DaemonSet",
+    "FederatedHPA",
+    "HorizontalAutoscaler",
+    "HorizontalPodAutoscaler",
+    "Job",
+    "ScaledObject",
+)
+"""Kinds that people take for something that can be scaled."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
 
 
@@ -151,7 +162,13 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
     behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
 
     def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that exclude each other, and autoscalers that follow nothing."""
+        """Find bounds that exclude each other, targets without replicas, and autoscalers that follow nothing."""
+        if self.scale_target_ref.kind in _WITHOUT_REPLICAS:
+            yield error(
+                ("scaleTargetRef", "kind"),
+                f"a {self.scale_target_ref.kind} has no replicas to set",
+                "name the workload itself; or let a CronFederatedHPA move the bounds of an autoscaler",
+            )
         if self.max_replicas < self.min_replicas:
             yield error(
                 ("maxReplicas",),

@@ -22,7 +22,9 @@ from springtide.cluster.errors import ApiError, Conflict, Forbidden
 from springtide.cluster.events import Notice, normal, warning
 from springtide.cluster.kinds import DEFINITIONS, Kinds
 from springtide.cluster.modes import Mode
+from springtide.cluster.pausing import ANNOTATION as PAUSED
 from springtide.cluster.resources import Key, Object
+from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
 from springtide.controllers import trust
 from springtide.controllers.horizontal_autoscaler import rivals as rivalry
@@ -81,6 +83,7 @@ class HorizontalAutoscalerController(Controller):
         self._audience = Audience(self._reader)
         self._began = tools.clock.monotonic()
         tools.follow(ALL_AUTOSCALERS, self._audience.follow)
+        tools.follow(ALL_AUTOSCALERS, self._paused_or_not)
         tools.follow(ALL_GRANTS, lambda _: self._wake(self._audience.of_grants()))
         rivalry.wake_rivals(tools, self._wake)
         tools.when_released(tools.services.get(SeriesBook).listen(self._changed))
@@ -250,6 +253,11 @@ class HorizontalAutoscalerController(Controller):
         self._looks.pop(key, None)
         self._woken.discard(key)
 
+    def _paused_or_not(self, delta: Delta[Object]) -> None:
+        """Look at once at what was paused: much may have happened meanwhile."""
+        if delta.new is None or _is_paused(delta.old) != _is_paused(delta.new):
+            self._looks.pop(delta.key, None)
+
     def _changed(self, key: Key, metrics: frozenset[str]) -> None:
         self._wake(self._audience.of_series(key, metrics))
 
@@ -266,3 +274,8 @@ def _warning(condition: Condition) -> Notice:
 def _after(due: int, now: int) -> Again:
     """Come again when so much time has passed, and not at an instant: the clock may be set back meanwhile."""
     return Again(after=due - now)
+
+
+def _is_paused(autoscaler: Object | None) -> bool:
+    annotations = (autoscaler or {}).get("metadata", {}).get("annotations") or {}
+    return bool(annotations.get(PAUSED) == "true")

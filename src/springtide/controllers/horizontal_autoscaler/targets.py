@@ -50,7 +50,7 @@ async def find_target(tools: Tools, reference: ScaleTargetReference, namespace: 
     version = reference.api_version or "v1"
     kind = Kinds(tools.store(DEFINITIONS)).find(version, reference.kind)
     if kind is None:
-        message = f"the cluster has no kind {reference.kind} in {version}: see `kubectl api-resources`"
+        message = f"the cluster has no kind {reference.kind} in {version} that can be scaled: mend `scaleTargetRef`"
         raise Unscalable("UnknownKind", message)
     if not kind.resource.namespaced:
         # Nobody who may write in one namespace may thereby change what belongs to all.
