@@ -5,6 +5,9 @@ resourceVersion here; before the next reconcile the worker waits until the store
 Where a write leaves no version (deletions, evictions, and writes whose answer was lost) the server is asked what has
 become of the object, and the stores must show that, or something newer.
 
+A controller that looks after each object by itself waits only for what it did to that object (`Controller.by_itself`):
+when thousands change at one instant, none waits for the others.
+
 A store that holds only a part of a resource hears of objects that it leaves out by bookmarks alone, a minute apart: do
 not write what you do not watch.
 """
@@ -27,6 +30,8 @@ class _Mark:
     selection: Selection
     store: Store[Any]
     version: int = 0
+    by_key: dict[Key, int] = field(default_factory=dict)
+    """The last write of each object that the store may not show yet."""
     unknown: dict[Key, object] = field(default_factory=dict)
     """Objects of which nobody told what has become of them, each with a token of the write that it is about."""
 
@@ -42,6 +47,8 @@ class Barrier:
         """Note that a write of an object made this version."""
         for mark in self._concerned(resource, key):
             mark.version = max(mark.version, version)
+            if version > mark.store.version:
+                mark.by_key[key] = max(mark.by_key.get(key, 0), version)
 
     def unsure(self, resource: Resource, key: Key) -> None:
         """Note that a write of an object took effect, or may have, at a version that nobody told."""
@@ -56,6 +63,15 @@ class Barrier:
                     await self._clear_up(mark, next(iter(mark.unknown)))
                 await mark.store.reached(mark.version)
 
+    async def shows(self, key: Key) -> None:
+        """Wait until the stores show what was written of one object so far, whatever was written of others."""
+        for mark in self._marks:
+            while key in mark.unknown:
+                await self._clear_up(mark, key)
+            await mark.store.reached(mark.by_key.get(key, 0))
+            if mark.by_key.get(key, 0) <= mark.store.version:
+                mark.by_key.pop(key, None)
+
     async def _clear_up(self, mark: _Mark, key: Key) -> None:
         """Ask what has become of an object, and see that the store shows it."""
         write = mark.unknown[key]
@@ -63,6 +79,7 @@ class Barrier:
         page = await self._transport.list(just_it)
         if page.items:
             mark.version = max(mark.version, version_of(page.items[0]))
+            mark.by_key[key] = max(mark.by_key.get(key, 0), version_of(page.items[0]))
         else:
             await mark.store.lost(key, int(page.version))
         # Not before: others of the controller must wait as well. Nor where it was written again meanwhile.

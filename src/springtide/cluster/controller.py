@@ -94,6 +94,9 @@ class Controller(ABC):
     permissions: ClassVar[tuple[Permission, ...]]
     scales: ClassVar[bool] = False
     """Whether it sets the scale of whatever objects name: the rights for that are given group by group, by people."""
+    by_itself: ClassVar[bool] = False
+    """Whether what is done about one object depends on nothing that was done about others of the same controller: then
+    its writes to those are not waited for."""
     workers: ClassVar[int] = 1
     """How many keys are reconciled side by side; one key never is."""
 

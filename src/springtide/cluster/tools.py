@@ -70,6 +70,10 @@ class Tools:
         while self._following:
             self._following.pop()()
 
+    async def shown(self, key: Key) -> None:
+        """Wait until the stores show this controller's own last writes of one object."""
+        await self.barrier.shows(key)
+
     async def caught_up(self, *resources: Resource) -> None:
         """Wait until the stores show this controller's own last writes: of these resources, else of all.
 

@@ -133,7 +133,7 @@ class Worker:
         began: float | None = None
         result = Result.ERROR
         try:
-            await self._caught_up()
+            await self._caught_up(key)
             # Only now: a pause may have come while we waited.
             if self._is_paused(key) or not self._is_ours(key):
                 self.queue.forget(key)
@@ -187,11 +187,12 @@ class Worker:
         else:
             self.queue.add_failed(key)
 
-    async def _caught_up(self) -> None:
+    async def _caught_up(self, key: Key) -> None:
         task = _present_task()
         self._waiting.append(task)
+        barrier = self._tools.barrier
         try:
-            await self._tools.barrier.caught_up()
+            await (barrier.shows(key) if self._controller.by_itself else barrier.caught_up())
         finally:
             self._waiting.remove(task)
 

@@ -36,6 +36,7 @@ class CalendarController(Controller):
     """Keeps the status of Calendar objects."""
 
     name = "calendar"
+    by_itself = True
     watches = (Watch(_CALENDARS),)
     permissions = (
         Permission(CALENDARS, ("get", "list", "watch")),

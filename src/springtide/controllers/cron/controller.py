@@ -46,8 +46,9 @@ class CronFederatedHPAController(Controller):
     """Applies the rules of CronFederatedHPAs at their times."""
 
     name = "cron-federated-hpa"
+    by_itself = True
     scales = True
-    workers = 16
+    workers = 32
     watches = (
         Watch(ALL_CRONS),
         Watch(DEFINITIONS, to_nobody),
@@ -175,7 +176,7 @@ class CronFederatedHPAController(Controller):
 
     async def _seen_again(self, key: Key, record: CronRecord) -> CronRecord | None:
         """Give the same object as our own writes have left it; None where it is gone."""
-        await self.tools.caught_up(CRON_FEDERATED_HPAS)
+        await self.tools.shown(key)
         latest: CronRecord | None = self.tools.store(ALL_CRONS).get(key)
         return latest if latest is not None and latest.origin.uid == record.origin.uid else None
 

@@ -49,6 +49,7 @@ class HorizontalAutoscalerController(Controller):
     """Keeps targets at what the metrics of their HorizontalAutoscalers ask for."""
 
     name = "horizontal-autoscaler"
+    by_itself = True
     watches = (
         Watch(ALL_AUTOSCALERS),
         Watch(DEFINITIONS, to_nobody),

@@ -46,6 +46,7 @@ class MetricsProducerController(Controller):
     """Exports the metrics of MetricsProducers, and keeps their status."""
 
     name = "metrics-producer"
+    by_itself = True
     watches = (
         Watch(PRODUCERS),
         Watch(ALL_CALENDARS, keys=to_nobody, optional=True),
@@ -62,7 +63,7 @@ class MetricsProducerController(Controller):
         *GRANT_PERMISSIONS,
         *NODE_PERMISSIONS,
     )
-    workers = 8
+    workers = 16
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)

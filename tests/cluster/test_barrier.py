@@ -1,0 +1,63 @@
+"""Read your writes: of all that a controller has written, or of one object."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.cluster.small_world import CONFIG_MAPS, SmallWorld
+from tests.cluster.test_manager import play
+
+from springtide.cluster.barrier import Barrier
+from springtide.cluster.resources import Key, Selection
+from springtide.cluster.store import Store
+from springtide.simulator.time import VirtualClock
+
+MINE, OTHER = Key("work", "mine"), Key("work", "other")
+
+
+@pytest.mark.parametrize(
+    ("written", "reached", "all_of_it", "mine"),
+    [
+        ([], 0, True, True),
+        ([(OTHER, 7)], 5, False, True),
+        ([(MINE, 5), (OTHER, 7)], 5, False, True),
+        ([(MINE, 7), (OTHER, 5)], 5, False, False),
+        ([(MINE, 4), (MINE, 6)], 5, False, False),
+        ([(MINE, 6), (MINE, 4)], 5, False, False),
+        ([(MINE, 6), (OTHER, 7)], 7, True, True),
+    ],
+    ids=["nothing", "of another", "mine shows", "mine does not", "the newest counts", "late news", "everything shows"],
+)
+def test_what_is_waited_for(written: list[tuple[Key, int]], reached: int, all_of_it: bool, mine: bool) -> None:
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        store: Store[object] = Store()
+        barrier = Barrier(world.line(), [(Selection(CONFIG_MAPS), store)])
+        for key, version in written:
+            barrier.wrote(CONFIG_MAPS, key, version)
+        store.advance(reached)
+        waiting = [asyncio.ensure_future(one) for one in (barrier.caught_up(), barrier.shows(MINE))]
+        await clock.sleep(1)
+        assert [one.done() for one in waiting] == [all_of_it, mine]
+        store.advance(100)
+        await clock.sleep(1)
+        assert all(one.done() for one in waiting)
+
+    play(story)
+
+
+def test_a_write_whose_answer_was_lost_is_asked_for_only_by_those_whom_it_concerns() -> None:
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        made = world.config_map("mine")
+        store: Store[object] = Store()
+        barrier = Barrier(world.line(), [(Selection(CONFIG_MAPS), store)])
+        barrier.unsure(CONFIG_MAPS, MINE)
+        await barrier.shows(OTHER)
+        waiting = asyncio.ensure_future(barrier.shows(MINE))
+        await clock.sleep(1)
+        assert not waiting.done()
+        store.advance(int(made["metadata"]["resourceVersion"]))
+        await clock.sleep(1)
+        assert waiting.done()
+
+    play(story)
