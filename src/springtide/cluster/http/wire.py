@@ -5,7 +5,6 @@ What aiohttp, the ssl module and the operating system raise ends here; above, th
 
 from __future__ import annotations
 
-import socket
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +21,7 @@ from yarl import URL
 from springtide import __version__
 from springtide.cluster.errors import ConnectionLost, RequestTimeout, ServerError
 from springtide.cluster.http.answers import error_of
+from springtide.cluster.http.connections import Connections
 from springtide.cluster.http.credentials import Proof
 from springtide.cluster.http.parcel import Parcel
 from springtide.cluster.http.proxies import on_loopback
@@ -126,9 +126,7 @@ class Wire:
                 yield answer
 
     def _session(self, connections: int) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=connections, keepalive_timeout=self._settings.idle, socket_factory=_lively_socket
-        )
+        connector = Connections(limit=connections, keepalive_timeout=self._settings.idle)
         return aiohttp.ClientSession(
             connector=connector, read_bufsize=_BUFFER, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
         )
@@ -182,15 +180,3 @@ def _proof_for(proxy: URL) -> dict[str, str]:
         return {}
     secret = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
     return {"Proxy-Authorization": f"Basic {secret}"}
-
-
-def _lively_socket(address: Any) -> socket.socket:
-    """Make a socket that notices within a minute or two that the other side has gone without a word."""
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    made.setblocking(False)
-    return made

@@ -17,6 +17,7 @@ import msgspec
 
 from springtide.apis.scheduled.queue import QueueSpec
 from springtide.apis.springtide.grants import Reach
+from springtide.cluster.http.connections import Connections
 from springtide.metrics.queues.json_pointer import PointsNowhere, resolve
 from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target, whole_messages
 
@@ -61,7 +62,7 @@ class HttpQueues(QueueReader):
     async def _fetch(self, url: str, host: str) -> bytes:
         # A session for every question: none has to be closed by anybody, and a quarter of a minute lies between two.
         async with (
-            aiohttp.ClientSession(timeout=self._timeout, auto_decompress=False) as session,
+            aiohttp.ClientSession(connector=Connections(), timeout=self._timeout, auto_decompress=False) as session,
             session.get(url, headers=_HEADERS, allow_redirects=False) as response,
         ):
             if response.status // 100 != _SUCCESS:

@@ -14,6 +14,7 @@ import aiohttp
 from yarl import URL
 
 from springtide import __version__
+from springtide.cluster.http.connections import Connections
 from springtide.cluster.http.credentials import AccessError, Certificate, bearer
 from springtide.cluster.http.credentials import read as content_of
 from springtide.cluster.http.files import ChangingFile
@@ -42,7 +43,7 @@ class PrometheusReader(MetricReader):
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._settings.connections),
+            connector=Connections(limit=self._settings.connections),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout),
             headers={"User-Agent": f"springtide/{__version__}", **self._settings.headers},

@@ -12,6 +12,7 @@ from typing import Self
 import aiohttp
 import msgspec
 
+from springtide.cluster.http.connections import Connections
 from springtide.cluster.resources import Object
 from springtide.simulator.webhooks.addresses import Address, FindService, address_of, trust, unreachable
 from springtide.simulator.webhooks.failures import CallFailed
@@ -54,7 +55,10 @@ class WebhookCaller:
         if self._session is None:
             # Redirects, cookies and proxies are no part of a webhook's contract.
             self._session = aiohttp.ClientSession(
-                headers=_HEADERS, cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None)
+                connector=Connections(),
+                headers=_HEADERS,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
             )
         async with self._session.post(
             address.called,
