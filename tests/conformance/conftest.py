@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.e2e.fixtures import assets
+from tests.e2e.fixtures import assets, nothing_left_open
 
-__all__ = ["assets"]
+__all__ = ["assets", "nothing_left_open"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.fixtures import assets, crds, folders, plane
+from tests.e2e.fixtures import assets, crds, folders, nothing_left_open, plane
 
-__all__ = ["assets", "crds", "plane"]
+__all__ = ["assets", "crds", "nothing_left_open", "plane"]
 
 
 @pytest.hookimpl(tryfirst=True)

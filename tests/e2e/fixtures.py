@@ -5,6 +5,7 @@ However many folders do so, all tests of a run share one control plane.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,14 @@ from tests.e2e.plane import ControlPlane
 _shared: dict[str, ControlPlane] = {}
 folders: list[Path] = []
 """Where the control planes of this run have their logs."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Find what a test has left open there, and not in whichever test runs when it happens to be collected."""
+    yield
+    if request.node.get_closest_marker("e2e"):
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 _HOST = "127.0.0.1"
 _CHUNK = 65_536
@@ -19,7 +19,7 @@ class Line:
         self._free = asyncio.Event()
         self._free.set()
         self._server: asyncio.Server | None = None
-        self._ends: set[asyncio.StreamWriter] = set()
+        self._talks: set[asyncio.Task[None]] = set()
         self.held = 0
         """Bytes that have been held up so far."""
 
@@ -46,32 +46,33 @@ class Line:
         """Cut all connections, and accept no more."""
         assert self._server is not None
         self._server.close()
-        self._free.set()
-        for end in self._ends:
-            end.transport.abort()
-        while self._ends:
-            await asyncio.sleep(0.01)
+        for talk in self._talks:
+            talk.cancel()
+        await asyncio.gather(*self._talks, return_exceptions=True)
+        # What is cut is closed in the next turn of the loop.
+        await asyncio.sleep(0)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.create_task(self._talk(reader, writer))
+        self._talks.add(talk)
+        talk.add_done_callback(self._talks.discard)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = [writer]
         try:
             server_reader, server_writer = await asyncio.open_connection(_HOST, self._target)
-        except OSError:
-            writer.close()
-            return
-        ends = {writer, server_writer}
-        self._ends |= ends
-        try:
+            ends.append(server_writer)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._carry(reader, server_writer, self._free))
                 both.create_task(self._carry(server_reader, writer, None))
+            for end in ends:
+                end.close()
+                await end.wait_closed()
         except* OSError:
             pass
         finally:
             for end in ends:
-                end.close()
-                with suppress(OSError):
-                    await end.wait_closed()
-            self._ends -= ends
+                end.transport.abort()
 
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, free: asyncio.Event | None
