@@ -67,7 +67,7 @@ async def main(count: int) -> None:
     authority = make_authority("bench", now=now, seconds=86_400)
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=86_400))
     app = ApiApp(server, authenticate=lambda given: ADMIN if given == token else None)
-    async with serving(app, identity=identity) as served:
+    async with serving(app, identity=identity, dated=False) as served:
         print(json.dumps({"url": served.url, "ca": authority.certificate.decode(), "token": token}), flush=True)
         loop = asyncio.get_running_loop()
         while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -80,7 +80,7 @@ async def main(count: int, seconds: int) -> None:
     authority = make_authority("bench", now=began, seconds=86_400)
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=began, seconds=86_400))
     app = ApiApp(server, authenticate=lambda given: ADMIN if given == token else None)
-    async with serving(app, identity=identity) as served:
+    async with serving(app, identity=identity, dated=False) as served:
         where = {"url": served.url, "ca": authority.certificate.decode(), "token": token}
         print(json.dumps(where | {"producers": boundary, "crons": boundary + _BETWEEN}), flush=True)
         loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -24,6 +24,7 @@ from springtide.simulator.api.server import ApiServer
 from springtide.simulator.http import ApiApp, kubeconfig
 from springtide.simulator.newcomers import install
 
+_WALL = WallClock()
 _TOKEN = "of-the-tests"
 _WRITE = Write("the tests")
 _PLURALS = {"CronFederatedHPA": "cronfederatedhpas", "FederatedHPA": "federatedhpas"}
@@ -31,12 +32,12 @@ _CLUSTER_WIDE = ("Namespace", "Calendar", "Grant")
 
 
 @contextmanager
-def served_objects(folder: Path, text: str) -> Iterator[Path]:
+def served_objects(folder: Path, text: str, *, clock: Callable[[], int] = _WALL.now) -> Iterator[Path]:
     """Serve a cluster that holds these objects, their status included; gives its kubeconfig."""
     now = int(time.time())
     authority = make_authority("test", now=now, seconds=3600)
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=3600))
-    server = ApiServer(now=WallClock().now, random=Random(1), converter=convert)
+    server = ApiServer(now=clock, random=Random(1), converter=convert)
     install(server)
     asyncio.run(_fill(DirectTransport(server), text))
     path = folder / "kubeconfig"
@@ -44,7 +45,7 @@ def served_objects(folder: Path, text: str) -> Iterator[Path]:
 
     async def serve() -> None:
         app = ApiApp(server, authenticate=lambda token: ADMIN if token == _TOKEN else None)
-        async with serving(app, identity=identity) as served:
+        async with serving(app, identity=identity, dated=False) as served:
             path.write_text(kubeconfig(served.url, authority.certificate, _TOKEN))
             ready.set()
             await asyncio.to_thread(done.wait)

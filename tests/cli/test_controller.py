@@ -80,7 +80,7 @@ async def cluster(folder: Path) -> AsyncIterator[ApiServer]:
     authority = make_authority("test", now=now, seconds=DAY)
     app = ApiApp(server, authenticate=Tokens({TOKEN: ADMIN}))
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=DAY))
-    async with serving(app, identity=identity) as served:
+    async with serving(app, identity=identity, dated=False) as served:
         (folder / "kubeconfig").write_text(kubeconfig(served.url, authority.certificate, TOKEN))
         yield server
         app.close()

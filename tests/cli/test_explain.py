@@ -96,17 +96,6 @@ spec:
   rules:
   - {name: up, schedule: "30 8 * * *", targetReplicas: 5}
 ---
-apiVersion: autoscaling.karmada.io/v1alpha1
-kind: CronFederatedHPA
-metadata: {name: early, namespace: shop}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
-  rules:
-  - {name: up, schedule: "30 8 * * *", targetReplicas: 5}
-status:
-  conditions:
-  - {type: Ready, status: "True", reason: InForce, message: "rules: 1", lastTransitionTime: "2999-01-01T00:00:00Z"}
----
 apiVersion: autoscaling.karpenter.sh/v1alpha1
 kind: ScalableNodeGroup
 metadata: {name: pool, namespace: shop}
@@ -214,13 +203,6 @@ def test_a_group_of_nodes_and_its_grant(told: Callable[[str], dict[str, Any]]) -
     document = told("scalablenodegroup/pool")
     assert document["notes"] == ['the node group "shop-nodes" is allowed by Grant `for-shop`']
     assert [stop["what"] for stop in document["stopped"]] == ["no controller has reported yet"]
-
-
-def test_a_cluster_whose_clock_is_ahead_is_told(explain: Run) -> None:
-    result = explain("cronfhpa/early", "-o", "json")
-    (note,) = json.loads(result.stdout)["notes"]
-    assert "`--at 2999-01-01T00:00:00Z` explains that time" in note
-    assert explain("cronfhpa/early", "-o", "json", "--at", "2999-01-01").stdout.count("ahead of this machine") == 0
 
 
 def test_yaml_says_the_same_as_json(explain: Run, told: Callable[[str], dict[str, Any]]) -> None:

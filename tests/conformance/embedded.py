@@ -42,7 +42,7 @@ def embedded(*, controllers: bool = False) -> Iterator[Endpoint]:
         install(server)
         tokens = Tokens()
         app = ApiApp(server, authenticate=tokens)
-        async with serving(app) as there:
+        async with serving(app, dated=False) as there:
             tasks = [
                 asyncio.create_task(each(server).run(clock))
                 for each in (GarbageCollector, NamespaceDeleter)

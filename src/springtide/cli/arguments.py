@@ -53,8 +53,14 @@ class ZoneType(click.ParamType[str]):
 
 def parse_moment(text: str | None, zone: Zone, option: str) -> int:
     """Read a moment: RFC 3339, or a date or a time of the given zone's wall clock; the present if there is none."""
+    named = parse_named_moment(text, zone, option)
+    return int(time.time()) if named is None else named
+
+
+def parse_named_moment(text: str | None, zone: Zone, option: str) -> int | None:
+    """Read a moment likewise; None means the present of whatever is looked at."""
     if text is None or text == "now":
-        return int(time.time())
+        return None
     try:
         return parse_instant(text)
     except ValueError:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 import msgspec
 
-from springtide.apis.fields import Context
 from springtide.cli.arguments import default_timezone_option, sources_argument
 from springtide.cli.cluster_options import ClusterChoice, cluster_options
 from springtide.cli.findings import Findings
@@ -49,10 +46,7 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
     \b
     Exit codes: 0 no errors; 1 errors (with --strict: warnings too); 2 something could not be read.
     """
-    now = int(time.time())
-    # Whole minutes, so that the same files give the same messages for a while.
-    context = Context(now=now - now % 60, default_zone=default_timezone)
-    found = examine_sources(names, cluster, context)
+    found = examine_sources(names, cluster, at=None, default_zone=default_timezone).findings
     match output:
         case "json":
             _show_json(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -36,6 +37,12 @@ class Cluster:
     discovery: Discovery
     namespace: str
     """The namespace that is meant where none is named."""
+
+    @property
+    def now(self) -> int:
+        """What time it is there: a cluster may have a clock of its own, and this machine's may be wrong."""
+        told = self.transport.server_time
+        return int(time.time()) if told is None else told
 
     def named(self, word: str) -> Resource:
         """Find the resource that a word means: a kind, a plural, or a short name, as kubectl knows them."""

@@ -8,7 +8,7 @@ import shutil
 import click
 
 from springtide.almanac import load_zone
-from springtide.cli.arguments import default_timezone_option, parse_moment
+from springtide.cli.arguments import default_timezone_option, parse_named_moment
 from springtide.cli.cluster_options import ClusterChoice, object_options
 
 
@@ -45,8 +45,8 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
       history     [{"at", "what", "bad"}]: executions and events, newest first
       notes       [sentence]
 
-    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. Name it for a cluster whose
-    clock is not ours, such as one of `springtide up --speed`.
+    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. The present is the
+    cluster's, also where its clock is its own, as with `springtide up --speed`.
 
     \b
     Exit codes: 0 explained, whatever stops it; 2 there is no such object, or no cluster.
@@ -54,7 +54,7 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
     word, slash, called = name.partition("/")
     if not slash or not word or not called:
         raise click.UsageError(f"{name!r} is not KIND/NAME, such as metricsproducer/peak")
-    at = parse_moment(moment, load_zone(default_timezone), "--at")
+    at = parse_named_moment(moment, load_zone(default_timezone), "--at")
     # Here, so that help is instant.
     from springtide.apis.explaining import Facts, explain
     from springtide.cli.connecting import NoSuchThing, connected
@@ -66,9 +66,7 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
 
     async def gathered() -> Facts:
         async with connected(cluster) as connection:
-            return await gather_facts(
-                connection, word, called, at=at, default_zone=default_timezone, present=moment is None
-            )
+            return await gather_facts(connection, word, called, at=at, default_zone=default_timezone)
 
     try:
         explanation = explain(asyncio.run(gathered()))

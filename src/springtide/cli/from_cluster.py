@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,10 +26,12 @@ Wanted = Callable[[Kind, Version], bool]
 _AT_ONCE = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gathered:
     """What was read."""
 
+    now: int
+    """What time it was there."""
     asked: list[LoadedObject] = field(default_factory=list)
     companions: list[LoadedObject] = field(default_factory=list)
     """What the others refer to, and what may contend with them: known, but not judged."""
@@ -38,16 +41,22 @@ class Gathered:
     notes: list[str] = field(default_factory=list)
 
 
-def gather(names: Sequence[str], choice: ClusterChoice, context: Context, wanted: Wanted) -> Gathered:
-    """Read what is asked for; without names every object of our kinds that is wanted."""
+def gather(names: Sequence[str], choice: ClusterChoice, context: Callable[[int], Context], wanted: Wanted) -> Gathered:
+    """Read what is asked for; without names every object of our kinds that is wanted.
+
+    `context` says, for what time it is in the cluster, what objects are judged by.
+    """
     return asyncio.run(_gathered(names, choice, context, wanted))
 
 
-async def _gathered(names: Sequence[str], choice: ClusterChoice, context: Context, wanted: Wanted) -> Gathered:
-    gathering = Gathered()
+async def _gathered(
+    names: Sequence[str], choice: ClusterChoice, context: Callable[[int], Context], wanted: Wanted
+) -> Gathered:
+    gathering = Gathered(now=int(time.time()))
     try:
         async with connected(choice) as cluster:
-            reading = _Reading(cluster, choice, context, gathering)
+            gathering.now = cluster.now
+            reading = _Reading(cluster, choice, context(gathering.now), gathering)
             if names:
                 for name in names:
                     await reading.read_named(name)

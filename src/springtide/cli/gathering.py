@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from springtide.apis.explaining import EXPLAINED, Facts, Happening, TargetState
-from springtide.apis.explaining.facts import instant_of, mappings, scaled_by
+from springtide.apis.explaining.facts import instant_of, scaled_by
 from springtide.apis.fields import Context
-from springtide.apis.forecast import format_instant
 from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apis.references import SCALING_KINDS, Target
 from springtide.cli.connecting import Cluster, NoSuchThing
@@ -36,33 +35,28 @@ _CLUSTER_WIDE = (
 )
 """Kinds of which objects of all namespaces may matter; if they may not be listed, those of one namespace do."""
 _EVENTS = 5
-_USUAL_DIFFERENCE = 60
-"""Seconds by which clocks of different machines may differ without anybody saying so."""
 
 
-async def gather_facts(cluster: Cluster, word: str, name: str, *, at: int, default_zone: str, present: bool) -> Facts:
-    """Read an object and its surroundings; `NoSuchThing` where it is not there or cannot be explained."""
+async def gather_facts(cluster: Cluster, word: str, name: str, *, at: int | None, default_zone: str) -> Facts:
+    """Read an object and its surroundings, for a time or for the cluster's present.
+
+    `NoSuchThing` where it is not there or cannot be explained.
+    """
     resource = cluster.named(word)
     if (resource.group, resource.kind) not in EXPLAINED:
         listed = ", ".join(kind.lower() for _, kind in EXPLAINED)
         raise NoSuchThing(f"a {resource.kind} cannot be explained", f"these can: {listed}")
     item = await cluster.get(resource, name, cluster.namespace)
-    gathering = _Gathering(cluster, Context(now=at, default_zone=default_zone, thorough=False))
+    time = cluster.now if at is None else at
+    gathering = _Gathering(cluster, Context(now=time, default_zone=default_zone, thorough=False))
     loaded = gathering.loaded(item)
     assert loaded is not None  # noqa: S101 - a kind that is explained is known
     others = await gathering.others(loaded)
     events = await gathering.events(item)
-    status = item.get("status") or {}
-    if present and (ahead := _ahead(item, status, events, at)) is not None:
-        present = False
-        gathering.unknown.append(
-            f"the cluster's clock is ahead of this machine's: something happened there at {ahead}; `--at {ahead}`"
-            " explains that time"
-        )
     return Facts(
         object=loaded,
-        status=status,
-        at=at,
+        status=item.get("status") or {},
+        at=time,
         default_zone=default_zone,
         others=tuple(others),
         target=await gathering.target(loaded),
@@ -70,7 +64,7 @@ async def gather_facts(cluster: Cluster, word: str, name: str, *, at: int, defau
         paused=await gathering.paused(item),
         unknown=tuple(gathering.unknown),
         unseen=frozenset(gathering.unseen),
-        present=present,
+        present=at is None,
     )
 
 
@@ -167,14 +161,6 @@ class _Gathering:
         if (switch.get("data") or {}).get("paused") == "true":
             return f"the ConfigMap {_OWN_NAMESPACE}/{SWITCH_NAME} pauses everything"
         return ""
-
-
-def _ahead(item: Object, status: Object, events: Sequence[Happening], at: int) -> str | None:
-    """Give a time that the cluster knows already and that lies ahead of us by more than clocks usually differ."""
-    conditions = (one.get("lastTransitionTime") for one in mappings(status.get("conditions")))
-    known = [instant_of(text) for text in (item["metadata"].get("creationTimestamp"), *conditions)]
-    latest = max((one for one in (*known, *(event.at for event in events)) if one is not None), default=at)
-    return format_instant(latest) if latest > at + _USUAL_DIFFERENCE else None
 
 
 def _head(loaded: LoadedObject) -> tuple[str, str, str | None, str]:

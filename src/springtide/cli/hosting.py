@@ -16,6 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -164,14 +165,13 @@ async def _front_door(
     pair = make_serving(known.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
     app = ApiApp(cluster.server, authenticate=Tokens({known.token: ADMIN}), perform=perform)
     async with AsyncExitStack() as stack:
-        identity = TlsIdentity(pair)
-        port = PORT if hosting.port is None else hosting.port
+        opened = partial(serving, app, host=hosting.host, identity=TlsIdentity(pair), dated=False)
         try:
-            served = await stack.enter_async_context(serving(app, host=hosting.host, port=port, identity=identity))
+            served = await stack.enter_async_context(opened(port=PORT if hosting.port is None else hosting.port))
         except ServingFailed:
             if hosting.port is not None:
                 raise
-            served = await stack.enter_async_context(serving(app, host=hosting.host, identity=identity))
+            served = await stack.enter_async_context(opened())
         stack.callback(app.close)
         yield served
 

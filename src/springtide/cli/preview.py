@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import time
 
 import click
 import msgspec
 
 from springtide.almanac import load_zone
-from springtide.apis.fields import Context
 from springtide.apis.forecast import Forecast, Question, to_plain
 from springtide.apis.kinds import Kind, Version
 from springtide.apis.outlook import forecast_of, with_calendars
-from springtide.cli.arguments import SpanType, ZoneType, default_timezone_option, parse_moment, sources_argument
+from springtide.cli.arguments import SpanType, ZoneType, default_timezone_option, parse_named_moment, sources_argument
 from springtide.cli.cluster_options import ClusterChoice, cluster_options
 from springtide.cli.findings import Findings, Manifest
 from springtide.cli.screen import as_data, show_problem, speaks_unicode, wants_colour
@@ -62,19 +60,23 @@ def command(
     Calendars are those of the files, or of the cluster.
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of --tz, else of
-    --default-timezone.
+    --default-timezone. The present is the cluster's where objects come from one.
     Exit codes are those of `springtide check`.
     """
-    begins = parse_moment(start, load_zone(tz or default_timezone), "--from")
-    if start is None:
-        begins -= begins % 60  # seconds would only make the picture restless
-    found = examine_sources(names, cluster, Context(now=begins, default_zone=default_timezone), wanted=_depends_on_time)
-    question = Question(begins, begins + length, default_zone=default_timezone, nodes=nodes)
+    examined = examine_sources(
+        names,
+        cluster,
+        at=parse_named_moment(start, load_zone(tz or default_timezone), "--from"),
+        default_zone=default_timezone,
+        wanted=_depends_on_time,
+    )
+    found = examined.findings
+    question = Question(examined.at, examined.at + length, default_zone=default_timezone, nodes=nodes)
     forecasts = _forecasts(found, question)
     if output in ("json", "yaml"):
         click.echo(_data(forecasts, output), nl=False)
     else:
-        _draw([forecast for _, forecast in forecasts], tz, output)
+        _draw([forecast for _, forecast in forecasts], tz, output, examined.present)
     _tell(found)
     if output == "text":
         _note(found, forecasts)
@@ -91,8 +93,7 @@ def _forecasts(found: Findings, question: Question) -> list[tuple[Manifest, Fore
     return [(manifest, forecast) for manifest, forecast in asked if forecast is not None]
 
 
-def _draw(forecasts: list[Forecast], zone: str | None, output: str) -> None:
-    now = int(time.time())
+def _draw(forecasts: list[Forecast], zone: str | None, output: str, now: int) -> None:
     match output:
         case "svg":
             from springtide.cli.pictures.svg import render_svg

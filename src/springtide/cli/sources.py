@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -21,18 +22,40 @@ def every_kind(kind: Kind, version: Version) -> bool:  # noqa: ARG001
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was found, and when."""
+
+    findings: Findings
+    at: int
+    """The time for which everything was judged."""
+    present: int
+    """What time it is where the objects are."""
+
+
 def examine_sources(
     names: Sequence[str],
     cluster: ClusterChoice,
-    context: Context,
+    *,
+    at: int | None,
+    default_zone: str,
     wanted: Callable[[Kind, Version], bool] = every_kind,
-) -> Findings:
-    """Read and judge what is named; `wanted` chooses kinds where a cluster is meant and nothing is named."""
+) -> Examined:
+    """Read what is named, and judge it for a time, or for the present where the objects are.
+
+    The present is one of whole minutes, so that the same objects give the same messages for a while. `wanted` chooses
+    kinds where a cluster is meant and nothing is named.
+    """
+
+    def context(now: int) -> Context:
+        return Context(now=now - now % 60 if at is None else at, default_zone=default_zone)
+
     if not cluster.said:
         if not names:
             raise click.UsageError("name files or folders, or say with -n, -A or --cluster to read from a cluster")
         sources, unread = read_inputs(tuple(names))
-        return examine(sources, [_hinting_at_clusters(one) for one in unread], context)
+        here = context(now := int(time.time()))
+        return Examined(examine(sources, [_hinting_at_clusters(one) for one in unread], here), here.now, now)
     for name in names:
         if name == "-" or name.endswith(SUFFIXES):
             raise click.UsageError(f"files and a cluster do not mix: {name!r} is a file, and a cluster is meant")
@@ -42,13 +65,15 @@ def examine_sources(
     gathered = gather(names, cluster, context, wanted)
     for note in gathered.notes:
         click.echo(click.style(f"note: {note}", dim=True), err=True)
-    return examine_objects(
+    there = context(gathered.now)
+    found = examine_objects(
         [(place_of(loaded), loaded) for loaded in gathered.asked],
         gathered.companions,
         gathered.unread,
-        context,
+        there,
         unseen=frozenset(gathered.unseen),
     )
+    return Examined(found, there.now, gathered.now)
 
 
 def _hinting_at_clusters(unread: Unread) -> Unread:

@@ -73,8 +73,12 @@ async def serving(
     port: int = 0,
     identity: TlsIdentity | None = None,
     grace: int = 2,
+    dated: bool = True,
 ) -> AsyncIterator[Serving]:
-    """Serve an application within the block; when it is left, requests that are under way get `grace` seconds."""
+    """Serve an application within the block; when it is left, requests that are under way get `grace` seconds.
+
+    With `dated`, answers bear this machine's time; an application that has a time of its own says it itself.
+    """
     listener = _bound(host, port)
     config = uvicorn.Config(
         app,
@@ -87,6 +91,7 @@ async def serving(
         log_level="error",
         access_log=False,
         server_header=False,
+        date_header=dated,
         proxy_headers=False,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=grace + 1,

@@ -44,7 +44,7 @@ async def embedded(folder: Path) -> AsyncIterator[tuple[ApiServer, HttpTransport
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=3600))
     server = ApiServer(now=WallClock().now, random=Random(1))
     app = ApiApp(server, authenticate=lambda token: ADMIN if token == TOKEN else None)
-    async with serving(app, identity=identity) as served:
+    async with serving(app, identity=identity, dated=False) as served:
         path = folder / "config"
         path.write_text(kubeconfig(served.url, authority.certificate, TOKEN))
         async with HttpTransport(load_kubeconfig(path, environment={}), random=Random(1)) as transport:

@@ -291,3 +291,22 @@ def test_cookies_are_not_kept() -> None:
         return [request.headers.get("cookie") for request in server.asked]
 
     assert asyncio.run(play()) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        pytest.param({"Date": "Sun, 06 Nov 1994 08:49:37 GMT"}, 784111777, id="a date"),
+        pytest.param({}, None, id="none"),
+        pytest.param({"Date": "noon"}, None, id="no date"),
+        pytest.param({"Date": "Sun, 06 Nov 99999999999 08:49:37 GMT"}, None, id="a date that no calendar has"),
+    ],
+)
+def test_the_time_of_the_server(headers: dict[str, Any], told: int | None) -> None:
+    async def play() -> None:
+        async with playing(answers({}, **headers)) as server, connected(server) as transport:
+            assert transport.server_time is None
+            await transport.get(PODS, WEB)
+            assert transport.server_time == told
+
+    asyncio.run(play())

@@ -53,7 +53,7 @@ async def _serve(folder: Path, ready: threading.Event, stop: asyncio.Event) -> N
     begun = int(time.time()) - 60
     authority = make_authority("tests", now=begun, seconds=3600)
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=begun, seconds=3600))
-    async with serving(app, identity=identity) as served:
+    async with serving(app, identity=identity, dated=False) as served:
         config = folder / "config"
         config.touch(0o600)
         config.write_text(kubeconfig(served.url, authority.certificate, tokens.issue()))

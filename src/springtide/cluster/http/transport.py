@@ -59,6 +59,11 @@ class HttpTransport:
         wire, self._open = self._wire, None
         await wire.close()
 
+    @property
+    def server_time(self) -> int | None:
+        """What time it was on the server at its last answer, in its own opinion; None where it has none."""
+        return self._wire.server_time
+
     async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
         """Read one object, or its scale."""
         return object_of(await self._read(object_path(resource, key, subresource), {}, self._settings.request))

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from time import time
 from typing import Any
@@ -72,8 +73,14 @@ class Wire:
             if not access.server.startswith("https:"):
                 # There is no tunnel to ask for: the request itself goes to the proxy.
                 self._headers.extend(_proof_for(proxy))
+        self._date: str | None = None
         self._requests = self._session(settings.connections)
         self._watches = self._session(0)
+
+    @property
+    def server_time(self) -> int | None:
+        """What time it was there at the last answer; None before the first, and where answers do not say."""
+        return None if self._date is None else _instant(self._date)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -117,6 +124,7 @@ class Wire:
                 allow_redirects=False,
                 **options,
             ) as answer:
+                self._date = answer.headers.get("Date", self._date)
                 self._warnings.hear(answer.headers.getall("Warning", ()))
                 if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     body = await _body_of(answer, _MOST_OF_AN_ERROR)
@@ -172,6 +180,14 @@ async def _body_of(answer: aiohttp.ClientResponse, largest: int) -> bytes:
             raise ServerError(f"the answer is larger than {largest} bytes, and is not read")
         parts.append(part)
     return b"".join(parts)
+
+
+def _instant(date: str) -> int | None:
+    """Read the header `Date`."""
+    try:
+        return int(parsedate_to_datetime(date).timestamp())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _proof_for(proxy: URL) -> dict[str, str]:

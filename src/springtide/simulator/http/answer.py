@@ -33,9 +33,9 @@ class Answer:
     endless: bool = False
     """Whether it goes on for as long as the client listens."""
 
-    async def send(self, send: Send) -> None:
+    async def send(self, send: Send, date: bytes) -> None:
         """Write it out."""
-        headers = [(b"content-type", self.media.encode()), (b"cache-control", b"no-cache, private")]
+        headers = [(b"date", date), (b"content-type", self.media.encode()), (b"cache-control", b"no-cache, private")]
         headers += [(name.encode(), value.encode("latin-1", "replace")) for name, value in self.headers]
         start = {"type": "http.response.start", "status": self.code, "headers": headers}
         if isinstance(self.body, bytes):

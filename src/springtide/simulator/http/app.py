@@ -15,6 +15,7 @@ from springtide.simulator.api.timestamps import timestamp
 from springtide.simulator.http.absent import absence
 from springtide.simulator.http.answer import Answer, answered, refused
 from springtide.simulator.http.bodies import decoded
+from springtide.simulator.http.dates import Dates
 from springtide.simulator.http.discovery import Discovery
 from springtide.simulator.http.lists import listed
 from springtide.simulator.http.media import accepted, wants_yaml
@@ -40,7 +41,10 @@ _log = logging.getLogger(__name__)
 
 
 class ApiApp:
-    """The embedded API server, as an ASGI application. Close it before its server stops: that ends all watches."""
+    """The embedded API server, as an ASGI application; its answers bear their own date.
+
+    Close it before its server stops: that ends all watches.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class ApiApp:
         self.server = server
         self.watches = Watches(server, random or Random())  # noqa: S311 - it only spreads clients in time
         self._authenticate = authenticate
+        self._dates = Dates(server.now)
         self._discovery = Discovery(server.catalogue)
         self._openapi = OpenApi(server)
         self._remembered = Remembered()
@@ -78,7 +83,7 @@ class ApiApp:
             answer = refused(ServerError(f"Internal error occurred: {type(error).__name__}"))
         if wants_yaml(request.header("accept")):
             answer = await answer.in_yaml()
-        await answer.send(send)
+        await answer.send(send, self._dates.header())
 
     async def _answer(self, request: Request) -> Answer:
         parts = [part for part in request.path.split("/") if part]
