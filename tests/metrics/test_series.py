@@ -112,6 +112,38 @@ def test_listeners_hear_of_what_changes(values: dict[str, Value], changed: set[s
     assert len(heard) == bool(changed)
 
 
+def test_what_is_expected_is_awaited_until_it_is_known() -> None:
+    """Whoever has waited is told, whatever comes of it."""
+    book = SeriesBook()
+    heard: list[tuple[Key, frozenset[str]]] = []
+    book.listen(lambda key, names: heard.append((key, names)))
+    for key in (PEAK, OFFICE, OTHER):
+        book.expect(key, ("a", "b"))
+    assert book.awaited("a", "shop") == [OFFICE, PEAK]
+    assert book.awaited("a", "shop", "peak") == [PEAK]
+    assert book.awaited("a", "shop", "nobody") == book.awaited("c", "shop") == []
+    assert not book.is_empty
+    assert heard == []
+
+    book.put(PEAK, {"a": 1}, good_until=None)
+    book.drop(OFFICE)
+    assert book.awaited("a", "shop") == book.awaited("b", "shop") == []
+    assert heard == [(PEAK, frozenset("ab")), (OFFICE, frozenset("ab"))]
+
+    book.expect(PEAK, ("a", "c"))
+    assert book.awaited("a", "shop") == [], "the last value counts until there is another"
+    book.clear()
+    assert book.awaited("a", "other") == []
+    assert book.is_empty
+
+
+def test_what_is_expected_may_change() -> None:
+    book = SeriesBook()
+    book.expect(PEAK, ("a",))
+    book.expect(PEAK, ("b",))
+    assert (book.awaited("a", "shop"), book.awaited("b", "shop")) == ([], [PEAK])
+
+
 def test_every_metric_has_its_help() -> None:
     assert all(HELP.values())
     assert len(HELP) == 14

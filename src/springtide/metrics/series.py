@@ -2,12 +2,13 @@
 
 Every series has the labels `name` and `namespace` of its object. Values are exact; they become floats only where
 Prometheus reads them. The book is that of the process, its entries are those of a term of leading: a process that does
-not lead exports none, and an object that goes takes its series along.
+not lead exports none, and an object that goes takes its series along. Those who add series up are told of what is not
+known yet: right after a restart, a sum of what is known so far would be too small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -69,28 +70,40 @@ class SeriesBook:
         self._readings: dict[Key, Reading] = {}
         self._by_metric: dict[tuple[str, str], dict[Key, Value]] = {}
         """The series of a metric in a namespace."""
+        self._expected: dict[Key, tuple[str, ...]] = {}
+        """Objects of which nothing is known yet, with the metrics that they will have."""
+        self._awaited: dict[tuple[str, str], dict[Key, None]] = {}
+        """The same by metric and namespace."""
         self._listeners: list[Listener] = []
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known of any object."""
-        return not self._readings
+        """Whether nothing is known of any object, nor will be soon."""
+        return not self._readings and not self._expected
+
+    def expect(self, key: Key, metrics: Iterable[str]) -> None:
+        """Say that there is an object that will have series, if nothing is known of it yet."""
+        if key in self._readings:
+            return
+        self._await_no_more(key)
+        self._expected[key] = tuple(metrics)
+        for metric in self._expected[key]:
+            self._awaited.setdefault((metric, key.namespace), {})[key] = None
 
     def put(self, key: Key, values: Mapping[str, Value], *, good_until: int | None) -> None:
         """Say what holds for an object from now on, in place of what did before."""
         before = self._readings.get(key)
         self._readings[key] = Reading(dict(values), good_until)
-        self._take_down(key, before.values if before is not None else {}, values)
+        self._take_down(key, before.values if before is not None else {}, values, self._await_no_more(key))
 
     def drop(self, key: Key) -> None:
-        """Forget an object, which is gone."""
+        """Forget an object, which is gone or has no series after all."""
         before = self._readings.pop(key, None)
-        if before is not None:
-            self._take_down(key, before.values, {})
+        self._take_down(key, before.values if before is not None else {}, {}, self._await_no_more(key))
 
     def clear(self) -> None:
         """Forget everything: the time of leading is over."""
-        for key in list(self._readings):
+        for key in (*self._readings, *self._expected):
             self.drop(key)
 
     def get(self, key: Key) -> Reading | None:
@@ -110,23 +123,43 @@ class SeriesBook:
             return [(key, series[key])] if key in series else []
         return [(key, series[key]) for key in sorted(series)]
 
+    def awaited(self, metric: str, namespace: str, name: str | None = None) -> list[Key]:
+        """List objects of a namespace whose value of a metric is not known yet; at most the one that is named."""
+        awaited = self._awaited.get((metric, namespace), {})
+        if name is not None:
+            key = Key(namespace, name)
+            return [key] if key in awaited else []
+        return sorted(awaited)
+
     def readings(self) -> Iterator[tuple[Key, Reading]]:
         """Give everything, in no order."""
         return iter(list(self._readings.items()))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell somebody of every change of a value: whose, and of which metrics; gives what ends it."""
+        """Tell somebody of every change of what is known: whose, and of which metrics; gives what ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _take_down(self, key: Key, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
+    def _await_no_more(self, key: Key) -> tuple[str, ...]:
+        """Give the metrics for which an object was waited for."""
+        metrics = self._expected.pop(key, ())
+        for metric in metrics:
+            waiting = self._awaited[metric, key.namespace]
+            del waiting[key]
+            if not waiting:
+                del self._awaited[metric, key.namespace]
+        return metrics
+
+    def _take_down(
+        self, key: Key, before: Mapping[str, Value], after: Mapping[str, Value], awaited: Sequence[str]
+    ) -> None:
         """Keep the series of every metric in order, and tell what has changed."""
         for metric in before:
             if metric not in after:
                 del self._by_metric[metric, key.namespace][key]
         for metric, value in after.items():
             self._by_metric.setdefault((metric, key.namespace), {})[key] = value
-        changed = frozenset(
+        changed = frozenset(awaited).union(
             name
             for name in {**before, **after}
             if (name in before) != (name in after) or before.get(name) != after.get(name)

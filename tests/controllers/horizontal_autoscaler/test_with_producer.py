@@ -6,11 +6,14 @@ import pytest
 from tests.apis.scheduled.objects import DAYTIME, NIGHT, WEEKEND
 from tests.controllers.horizontal_autoscaler.stage import autoscaler, conditions, deployment, metric, node, scaled
 
+from springtide.apis.scheduled.queue import QueueSpec
+from springtide.cluster.clock import Clock
 from springtide.cluster.resources import Object
 from springtide.cluster.services import Services
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.controllers.trust import Trust
+from springtide.metrics.queues import QueueLength, QueueReader
 from springtide.metrics.reading.combined import Reading
 from springtide.metrics.series import SeriesBook
 from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
@@ -83,6 +86,47 @@ def test_a_producer_that_goes_leaves_the_replicas_as_they_are() -> None:
     assert scaled(outcome) == []
     active = conditions(outcome)["Active"]
     assert (active["status"], active["reason"]) == ("False", "NoSample")
+
+
+class SlowQueue(QueueReader):
+    """A queue of always the same length, which takes its time to tell."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def target(self, queue: QueueSpec) -> None:
+        return None
+
+    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
+        await self._clock.sleep(5)
+        return QueueLength(8)
+
+
+def test_after_a_restart_nothing_goes_by_half_of_what_a_query_reads() -> None:
+    """The schedule is known at once, and asks for less than the queue, which has not answered yet."""
+    queue = PRODUCER | {
+        "metadata": {"name": "jobs", "namespace": "shop"},
+        "spec": {"queue": {"type": "AWSSQSQueue", "id": "arn:aws:sqs:eu-central-1:123456789012:jobs"}},
+    }
+    hasty = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+    query = f'max(karpenter_queue_length{{name="jobs"}} or {QUERY})'
+
+    def services(incarnation: Incarnation) -> Services:
+        book = SeriesBook()
+        return Services(book, Reading(book), Trust(everything=True), SlowQueue(incarnation.clock))
+
+    outcome = (
+        Scenario("a shop with a queue", start="2026-06-08T16:30:00Z")
+        .given(node(), deployment(1), PRODUCER, queue)
+        .given(autoscaler(metric(query), most=10, behavior=hasty))
+        .behaving(*NODES, *SCHEDULING, *WORKLOADS)
+        .running(MetricsProducerController, HorizontalAutoscalerController, services=services)
+        .at("10m", crash("springtide-0", downtime=30))
+        .run("20m")
+    )
+
+    assert scaled(outcome) == [(5, 8)]
+    assert conditions(outcome)["Ready"]["status"] == "True"
 
 
 def test_the_query_of_the_design_is_told_its_legal_form() -> None:

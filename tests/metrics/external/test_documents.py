@@ -108,6 +108,18 @@ def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
     assert [item["value"] for item in told["items"]] == ["1"]
 
 
+def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
+    """Right after a restart the sum of what is known would be too small."""
+    made = book(depot=1)
+    made.expect(Key("default", "shop"), (METRIC,))
+
+    with pytest.raises(ServerError, match=r"MetricsProducer default/shop is not known yet") as refused:
+        value_list(made, METRIC, "default", EVERYTHING, NOW)
+    assert refused.value.code == 503
+    told = value_list(made, METRIC, "default", LabelSelector.parse("name=depot").matches, NOW)
+    assert [item["value"] for item in told["items"]] == ["1"]
+
+
 def test_a_metric_that_nobody_knows_is_told_from_one_without_series() -> None:
     with pytest.raises(NotFound, match=r"no external metric 'karpenter_scheduled', expected one of .*karpenter_sched"):
         value_list(book(shop=3), "karpenter_scheduled", "default", EVERYTHING, NOW)

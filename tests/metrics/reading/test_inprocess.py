@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from tests.metrics.reading.books import CAPACITY, QUEUE, RESERVED, SCHEDULED, book_of
 
+from springtide.cluster.resources import Key
 from springtide.metrics.reading.compiling import compiled
 from springtide.metrics.reading.inprocess import answer
 from springtide.metrics.reading.port import Unreadable
@@ -163,6 +164,30 @@ def test_no_answer(query: str, reason: str, words: str) -> None:
     with pytest.raises(Unreadable) as failure:
         _answer(query)
     assert (failure.value.reason, words in str(failure.value)) == (reason, True), str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [
+        pytest.param(f"sum({QUEUE})", False, id="a-sum-would-be-too-small"),
+        pytest.param(f'{QUEUE}{{name="late"}}', False, id="the-series-itself"),
+        pytest.param(f'{QUEUE}{{name="late"}} or {SCHEDULED}', False, id="a-fallback-is-not-meant-for-that"),
+        pytest.param(f'max({SCHEDULED} or {QUEUE}{{name=~"l.*"}})', False, id="by-a-pattern"),
+        pytest.param(f'sum({QUEUE}{{name!="late"}})', True, id="without-it"),
+        pytest.param(f'{QUEUE}{{name="jobs"}}', True, id="another-one"),
+        pytest.param(f"sum({SCHEDULED})", True, id="another-metric"),
+    ],
+)
+def test_what_is_not_known_yet_is_waited_for(query: str, known: bool) -> None:
+    book = book_of({"shop/jobs": {QUEUE: 41}, "shop/peak": {SCHEDULED: 6}})
+    book.expect(Key("shop", "late"), (QUEUE,))
+    book.expect(Key("bank", "late"), (SCHEDULED,))
+    if known:
+        assert _answer(query, book) in (41, 6)
+    else:
+        with pytest.raises(Unreadable, match=r"MetricsProducer late .* is not known yet") as failure:
+            _answer(query, book)
+        assert failure.value.reason == "NotKnownYet"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from springtide.controllers.calendars import ALL_CALENDARS
 from springtide.controllers.calendars import PERMISSIONS as CALENDAR_PERMISSIONS
 from springtide.controllers.judged import Judged, judged
 from springtide.controllers.metrics_producer.clock_steps import when_set_back
+from springtide.controllers.metrics_producer.expectations import expected_metrics
 from springtide.controllers.metrics_producer.node_records import ALL_NODES, ALL_PODS
 from springtide.controllers.metrics_producer.node_records import PERMISSIONS as NODE_PERMISSIONS
 from springtide.controllers.metrics_producer.outcomes import Outcome
@@ -144,6 +145,8 @@ class MetricsProducerController(Controller):
             # Here and not when it is reconciled: while everything is paused nothing is, and its metric must go.
             self._book.drop(delta.key)
             self._forget(delta.key)
+        elif delta.old is None or delta.old.written != delta.new.written:
+            self._book.expect(delta.key, expected_metrics(delta.new.written.spec))
 
     def _definition_changed(self, delta: Delta[tuple[ServedKind, ...]]) -> None:
         """Write statuses anew when the schema of producers changes: it may have more places than before."""

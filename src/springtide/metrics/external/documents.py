@@ -53,8 +53,8 @@ def resource_list() -> Object:
 def value_list(book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int) -> Object:
     """Give the series of a metric that are meant, of one namespace.
 
-    Whoever asks adds them up. So a series whose value has been old for too long fails the whole answer: a sum without
-    it would be too small, and an autoscaler that is told nothing leaves everything as it is.
+    Whoever asks adds them up. So a series whose value has been old for too long, or is not known yet, fails the whole
+    answer: a sum without it would be too small, and an autoscaler that is told nothing leaves everything as it is.
     """
     if metric not in HELP:
         raise NotFound(f"there is no external metric {metric!r}, expected one of {', '.join(sorted(HELP))}")
@@ -74,13 +74,18 @@ def series(
     book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int
 ) -> Iterator[tuple[dict[str, str], int | Fraction, int]]:
     """Give the labels, the value and the age of every series that is meant and that has a value."""
+    for key in book.awaited(metric, namespace):
+        if selects(_labels(key)):
+            raise _unavailable(f"the value of {metric} of MetricsProducer {key} is not known yet", retry_after=1)
     for key, value in book.of(metric, namespace):
-        labels = {"name": key.name, "namespace": key.namespace}
+        labels = _labels(key)
         if value is None or not selects(labels):
             continue
         age = book.age(key, now)
         if age > OLDEST:
-            raise _outdated(metric, key, age)
+            raise _unavailable(
+                f"the value of {metric} of MetricsProducer {key} has been old for {age} s: its conditions say why"
+            )
         yield labels, value, age
 
 
@@ -100,9 +105,9 @@ def _group() -> Object:
     return {"name": GROUP, "versions": [version], "preferredVersion": version}
 
 
-def _outdated(metric: str, key: Key, age: int) -> ServerError:
-    return ServerError(
-        f"the value of {metric} of MetricsProducer {key} has been old for {age} s: its conditions say why",
-        code=503,
-        reason="ServiceUnavailable",
-    )
+def _labels(key: Key) -> dict[str, str]:
+    return {"name": key.name, "namespace": key.namespace}
+
+
+def _unavailable(words: str, retry_after: float | None = None) -> ServerError:
+    return ServerError(words, code=503, reason="ServiceUnavailable", retry_after=retry_after)

@@ -40,7 +40,8 @@ _MOST_LISTED = 5
 def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | None = None) -> Fraction:
     """Give the one sample of a formula, for an object of a namespace; raises `Unreadable`.
 
-    A series that has been old for too long is no answer: what it was made from may be quite different by now.
+    A series that has been old for too long is no answer: what it was made from may be quite different by now. Nor is
+    there one as long as a series that the formula reads is still awaited.
     """
     evaluation = _Evaluation(book, namespace, now)
     result = evaluation.of(formula)
@@ -125,6 +126,12 @@ class _Evaluation:
                     lasting=True,
                 )
         named = [matcher.accepts for matcher in selector.matchers if matcher.label == "name"]
+        for key in self.book.awaited(selector.metric, self.namespace, selector.name):
+            if all(accepts(key.name) for accepts in named):
+                # An answer without it would be too small, or that of a fallback.
+                raise Unreadable(
+                    "NotKnownYet", f"the value of MetricsProducer {key.name} for {selector.written} is not known yet"
+                )
         found = [
             (key, value)
             for key, value in self.book.of(selector.metric, self.namespace, selector.name)
