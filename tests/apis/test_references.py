@@ -76,6 +76,33 @@ def found(*values: dict[str, Any]) -> list[str]:
 
 
 CALENDARS = [{"name": "holidays"}]
+KARPENTER = "autoscaling.karpenter.sh/v1alpha1"
+
+
+def autoscaler(query: str) -> dict[str, Any]:
+    source = {"query": query, "target": {"type": "AverageValue", "value": 1}}
+    spec = {"scaleTargetRef": target(), "minReplicas": 1, "maxReplicas": 9, "metrics": [{"prometheus": source}]}
+    return manifest(KARPENTER, "HorizontalAutoscaler", "auto", spec)
+
+
+def producer(name: str) -> dict[str, Any]:
+    return manifest(KARPENTER, "MetricsProducer", name, {"schedule": {"defaultReplicas": 1, "behaviors": []}})
+
+
+def group(name: str, id_: str, type_: str = "AWSEC2AutoScalingGroup") -> dict[str, Any]:
+    return manifest(KARPENTER, "ScalableNodeGroup", name, {"replicas": 1, "type": type_, "id": id_})
+
+
+def also(name: str, others: str) -> str:
+    """Write what is said of an object for somebody else's node group."""
+    return (
+        f"{name} spec.id: this node group is also that of ScalableNodeGroup {others}:"
+        " only the object that was created first scales it"
+    )
+
+
+def arn(region: str) -> str:
+    return f"arn:aws:autoscaling:{region}:123456789012:autoScalingGroup:x:autoScalingGroupName/web"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +213,26 @@ CALENDARS = [{"name": "holidays"}]
             [],
             id="rules that agree",
         ),
+        pytest.param(
+            [autoscaler('karpenter_scheduled_capacity{name="peak"}'), producer("peak"), deployment()],
+            [],
+            id="a producer that is there",
+        ),
+        pytest.param(
+            [autoscaler('max(karpenter_queue_length{name="peek"} or up{name="node"})'), producer("peak"), deployment()],
+            ["auto spec.metrics[0].prometheus.query: MetricsProducer `peek` is not in these files"],
+            id="a producer that is not there",
+        ),
+        pytest.param(
+            [group("a", "web"), group("b", "web"), group("c", "other"), group("d", "web", "Simulated")],
+            [also("a", "`b`"), also("b", "`a`")],
+            id="two objects for one node group",
+        ),
+        pytest.param(
+            [group("a", "web"), group("b", arn("eu-central-1")), group("c", arn("us-east-1"))],
+            [also("a", "`b`, `c`"), also("b", "`a`"), also("c", "`a`")],
+            id="a name that may be that of either",
+        ),
     ],
 )
 def test_objects_together(values: list[dict[str, Any]], expected: list[str]) -> None:
@@ -197,6 +244,15 @@ def test_a_target_in_another_namespace_is_another_target() -> None:
     elsewhere["metadata"]["namespace"] = "other"
     assert found(cron("c", rule("a", "0 9 * * *", 3)), elsewhere) == [
         "c spec.scaleTargetRef.name: Deployment `web` is not in these files"
+    ]
+
+
+def test_rivals_in_other_namespaces_are_told_with_theirs() -> None:
+    elsewhere = group("b", "web")
+    elsewhere["metadata"]["namespace"] = "other"
+    assert found(group("a", "web"), elsewhere) == [
+        also("a", "`b` in namespace other"),
+        also("b", "`a` in namespace default"),
     ]
 
 

@@ -17,6 +17,8 @@ from springtide.apis.karmada.together import cron_problems
 from springtide.apis.objects import LoadedObject
 from springtide.apis.outlook import calendars_among
 from springtide.apis.problems import Path, Problem, format_path, warning
+from springtide.apis.scheduled.readers import named_producers
+from springtide.apis.scheduled.together import node_group_problems
 from springtide.apis.xk8s.together import buffer_problems
 
 
@@ -28,6 +30,7 @@ class Role(StrEnum):
     SHAPE = "shape"  # it takes the shape of its pods from the other
     CALENDAR = "calendar"  # its times depend on the other's days
     CLASS = "class"  # the other holds settings for it
+    READS = "reads"  # it goes by a metric that the other makes
     CONSUMES = "consumes"  # its pods run on the capacity that the other asked for
 
 
@@ -76,7 +79,10 @@ FILES = Surroundings(
 _SCALE_TARGET = ("spec", "scaleTargetRef")
 _CONSUMED = ("metadata", "annotations", CONSUME_ANNOTATION)
 _FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
-    ("autoscaling.karpenter.sh", "HorizontalAutoscaler"): ((_SCALE_TARGET, Role.SCALES),),
+    ("autoscaling.karpenter.sh", "HorizontalAutoscaler"): (
+        (_SCALE_TARGET, Role.SCALES),
+        (("spec", "metrics", "*", "prometheus", "query"), Role.READS),
+    ),
     ("autoscaling.karpenter.sh", "MetricsProducer"): (
         (("spec", "schedule", "behaviors", "*", "calendars", "*"), Role.CALENDAR),
     ),
@@ -123,9 +129,17 @@ def references_of(loaded: LoadedObject) -> Iterator[Reference]:
         fields = (*fields, (("spec", "template", *_CONSUMED), Role.CONSUMES))
     for pattern, role in fields:
         for path, value in _matches(loaded.value, pattern, ()):
+            if role is Role.READS:
+                yield from (Reference(path, role, target) for target in _read_by(value, loaded))
+                continue
             target = _target(value, path, role, loaded)
             if target is not None:
                 yield Reference(path if role is Role.CONSUMES else (*path, "name"), role, target)
+
+
+def _read_by(query: Any, loaded: LoadedObject) -> Iterator[Target]:
+    named = dict.fromkeys(named_producers(query, loaded.namespace)) if isinstance(query, str) else ()
+    return (Target("autoscaling.karpenter.sh", "MetricsProducer", namespace, name) for namespace, name in named)
 
 
 def _matches(value: Any, pattern: Path, path: Path) -> Iterator[tuple[Path, Any]]:
@@ -180,6 +194,7 @@ def check_together(
         *_contested(objects, references),
         *cron_problems(objects, context),
         *buffer_problems(objects),
+        *node_group_problems(objects),
     ):
         found[position].append(problem)
     return found

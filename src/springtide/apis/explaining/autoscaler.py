@@ -9,12 +9,12 @@ from fractions import Fraction
 from springtide.apis.explaining.explanation import Coming, Explanation, Stop
 from springtide.apis.explaining.facts import Facts, TargetState, instant_of
 from springtide.apis.explaining.producer import upcoming
-from springtide.apis.explaining.readers import reads, reads_only
 from springtide.apis.explaining.stops import common_stops
 from springtide.apis.forecast import Lane, Outlook, format_instant
 from springtide.apis.references import Role
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, MetricTarget, PrometheusMetricSource
 from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.scheduled.readers import reads, reads_only
 from springtide.quantity import Quantity
 from springtide.scaling import Tolerance, per_replica
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from springtide.apis.explaining.explanation import Coming, Explanation, Stop
 from springtide.apis.explaining.facts import Facts, instant_of
-from springtide.apis.explaining.readers import queries_of, reads
 from springtide.apis.explaining.stops import common_stops
 from springtide.apis.forecast import Lane, Outlook, Question, format_instant
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.outlook import forecast
 from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.scheduled.readers import queries_of, reads
 from springtide.apis.scheduled.schedule import active_behaviors, claims_of, compile_schedule, zone_of
 from springtide.apis.springtide.grants import Reach
 

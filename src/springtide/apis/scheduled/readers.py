@@ -21,6 +21,7 @@ _FAMILIES = {
 _SELECTOR = (
     r"(?<![\w:]){metric}(?![\w:])\s*(?:\{{(?P<matchers>(?:[^{{}}\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')*)\}})?"
 )
+_ANY_SELECTOR = re.compile(_SELECTOR.format(metric=f"(?:{'|'.join(_FAMILIES.values())})"))
 _MATCHER = re.compile(
     r"(?P<label>\w+)\s*(?P<operator>=~|!~|!=|=)\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"
 )
@@ -38,6 +39,19 @@ def reads_only(query: str, namespace: str | None, producer: MetricsProducer) -> 
         named = any(one["label"] == "name" and one["operator"] == "=" for one in matchers)
         return named and found.group() == query.strip() and _agrees(found["matchers"], namespace, producer)
     return False
+
+
+def named_producers(query: str, namespace: str | None) -> Iterator[tuple[str | None, str]]:
+    """Give the namespace and the name of every producer whose metric a query of a namespace asks for by name."""
+    for found in _ANY_SELECTOR.finditer(query):
+        chosen = {"namespace": namespace}
+        for matcher in _MATCHER.finditer(found["matchers"] or ""):
+            if matcher["label"] in ("name", "namespace"):
+                exact = matcher["operator"] == "=" and "\\" not in matcher["value"]
+                chosen[matcher["label"]] = matcher["value"] if exact else None
+        name = chosen.get("name")
+        if name and chosen["namespace"] is not None:
+            yield chosen["namespace"], name
 
 
 def queries_of(autoscaler: HorizontalAutoscaler) -> tuple[str, ...]:

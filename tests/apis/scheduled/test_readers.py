@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.apis.explaining.building import PEAK, loaded
 
-from springtide.apis.explaining.readers import reads, reads_only
 from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.scheduled.readers import named_producers, reads, reads_only
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,25 @@ def test_other_namespaces_must_be_named(query: str, mentioned: bool) -> None:
     producer = loaded(PEAK).view
     assert isinstance(producer, MetricsProducer)
     assert reads(query, "elsewhere", producer) is mentioned
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        pytest.param('karpenter_scheduled_capacity{name="peak"}', [("shop", "peak")], id="by name"),
+        pytest.param(
+            "max(karpenter_queue_length{name='q}'} or karpenter_reserved_capacity_cpu_reserved{name='pool'})",
+            [("shop", "q}"), ("shop", "pool")],
+            id="several",
+        ),
+        pytest.param('karpenter_queue_length{namespace="bank",name="jobs"}', [("bank", "jobs")], id="elsewhere"),
+        pytest.param('karpenter_queue_length{namespace=~".*",name="jobs"}', [], id="anywhere"),
+        pytest.param('karpenter_queue_length{name=~"jobs"}', [], id="a pattern"),
+        pytest.param('karpenter_queue_length{name!="jobs"}', [], id="all others"),
+        pytest.param("karpenter_queue_length", [], id="any"),
+        pytest.param('karpenter_nodes_total{name="node"}', [], id="somebody else's metric"),
+        pytest.param("", [], id="nothing"),
+    ],
+)
+def test_which_producers_are_named(query: str, named: list[tuple[str, str]]) -> None:
+    assert list(named_producers(query, "shop")) == named
