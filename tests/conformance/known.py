@@ -153,6 +153,7 @@ KNOWN: tuple[Known, ...] = (
             "patches/a_strategic_patch[knows no such directive]",
             "patches/a_strategic_patch[needs the name of a container]",
             "strictness/unknown_fields_of_an_apply",
+            "springtide/a_group_of_nodes_without_replicas_scales",
             "subresources/scale_of_a_custom_kind_without_a_number",
             "subresources/binding_with*",
             "subresources/eviction_under_two_budgets",

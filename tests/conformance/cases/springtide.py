@@ -165,6 +165,18 @@ def a_group_of_nodes_scales(play: Play) -> None:
 
 
 @case
+def a_group_of_nodes_without_replicas_scales(play: Play) -> None:
+    """Whoever leaves the number to an autoscaler does not write one."""
+    path, body = _served(play, "ScalableNodeGroup")
+    one = f"{path}/{body['metadata']['name']}"
+    spec = {name: value for name, value in _SPECS["ScalableNodeGroup"].items() if name != "replicas"}
+    play.prepare(path, body | {"spec": spec})
+    play.get(f"{one}/scale")
+    play.patch(f"{one}/scale", {"spec": {"replicas": 7}})
+    play.get(f"{one}/scale")
+
+
+@case
 def nodes_are_found_by_their_pool(play: Play) -> None:
     name = play.unique("n")
     body = node(name)

@@ -17,12 +17,18 @@ _SCALE = Resource("autoscaling", "v1", "scales", "Scale")
 _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
+def scale_read(kind: ServedKind, item: Object) -> Object:
+    """Give the scale of an object to whoever reads it; one that says no number has none."""
+    path = _paths(kind).spec
+    if found(item, steps(path)) is None:
+        raise NotFound(f'the spec replicas field "{path}" does not exist')
+    return scale_of(kind, item)
+
+
 def scale_of(kind: ServedKind, item: Object) -> Object:
-    """Give the scale of an object."""
+    """Give the scale of an object as a write sees it, which may name the first number."""
     paths = _paths(kind)
     replicas = found(item, steps(paths.spec))
-    if replicas is None:
-        raise NotFound(f'the spec replicas field "{paths.spec}" does not exist')
     metadata = item["metadata"]
     status: Object = {"replicas": found(item, steps(paths.status)) or 0}
     if paths.selector and (selector := _selector_text(found(item, steps(paths.selector)))):

@@ -50,7 +50,7 @@ from springtide.simulator.api.patching import applied, patched
 from springtide.simulator.api.recovery import recover
 from springtide.simulator.api.reviewing import Reviewing
 from springtide.simulator.api.reviews import WHOLE, Hearing, View
-from springtide.simulator.api.scale import scale_of, scale_view, scale_written
+from springtide.simulator.api.scale import scale_read, scale_view, scale_written
 from springtide.simulator.api.storage import Collection, CollectionId, Storage
 from springtide.simulator.api.subresources import Subresources
 from springtide.simulator.api.subscriptions import Subscription
@@ -130,7 +130,7 @@ class ApiServer:
             raise method_not_allowed(resource, "get")
         kind = self._kind(resource, "get", subresource)
         item = self.versions.served(kind, self._live(kind, key))
-        return scale_of(kind, item) if subresource == "scale" else item
+        return scale_read(kind, item) if subresource == "scale" else item
 
     def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
