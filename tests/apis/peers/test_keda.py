@@ -86,9 +86,8 @@ def test_what_the_object_cannot_be(spec: dict[str, Any], said: str) -> None:
         {"pollingInterval": 5},
         {"fallback": {"failureThreshold": 3, "replicas": 6}},
         {"advanced": {"restoreToOriginalReplicaCount": True}},
-        {"advanced": {"horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"tolerance": "0.2"}}}}},
     ],
-    ids=["cooldown", "polling", "fallback", "restore", "tolerance"],
+    ids=["cooldown", "polling", "fallback", "restore"],
 )
 def test_what_has_no_equivalent_is_a_warning(spec: dict[str, Any]) -> None:
     conversion = converted(convert_keda, scaled_object(cron("0 8 * * *", "0 18 * * *"), **spec))

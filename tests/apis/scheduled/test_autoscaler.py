@@ -94,6 +94,14 @@ def rules(**fields: Any) -> dict[str, Any]:
             ],
             id="policy-out-of-bounds",
         ),
+        pytest.param(rules(tolerance=0.1), [], id="tolerance"),
+        pytest.param(rules(tolerance="-1m"), ["error spec.behavior.scaleUp.tolerance"], id="tolerance-negative"),
+        pytest.param(rules(tolerance="10%"), ["error spec.behavior.scaleUp.tolerance"], id="tolerance-as-a-percentage"),
+        pytest.param(
+            {"behavior": {"scaleDown": {"tolerance": 1}}},
+            ["warning spec.behavior.scaleDown.tolerance"],
+            id="tolerance-of-everything",
+        ),
     ],
 )
 def test_autoscalers(spec: dict[str, Any], expected: list[str]) -> None:

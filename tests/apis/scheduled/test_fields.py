@@ -51,7 +51,10 @@ from springtide.apis.schema import schema_of
             autoscaler.MetricTarget, {"type", "value", "averageValue", "averageUtilization"}, set(), id="target"
         ),
         pytest.param(
-            autoscaler.ScalingRules, {"stabilizationWindowSeconds", "selectPolicy", "policies"}, set(), id="rules"
+            autoscaler.ScalingRules,
+            {"stabilizationWindowSeconds", "selectPolicy", "policies"},
+            {"tolerance"},
+            id="rules",
         ),
         pytest.param(autoscaler.ScalingPolicy, {"type", "value", "periodSeconds"}, set(), id="policy"),
         pytest.param(

@@ -15,7 +15,7 @@ from springtide.cluster.conditions import Truth
 from springtide.cluster.resources import Object
 from springtide.controllers.horizontal_autoscaler.decision import Decision, decide
 from springtide.controllers.horizontal_autoscaler.recommending import Missing, Scale
-from springtide.scaling import Changes, History, Recommendations, Tolerance
+from springtide.scaling import Changes, History, Recommendations
 
 NOW = 1_780_272_000  # 2026-06-01T00:00:00Z
 UNREAD = Missing("NoSample", "there is no sample")
@@ -329,15 +329,32 @@ def test_what_holds_a_value_back_is_said_with_its_end(history: History | None, m
     assert able.message == message
 
 
-def test_a_tolerance_can_be_given() -> None:
-    spec = spec_of(autoscaler(metric(LOAD, "Value", 10)))
-    tenth = Tolerance(Fraction(1, 10), Fraction(1, 10))
-    replicas = [
-        decide(spec, Scale(5, 5), [Fraction(value)], settled(5), NOW, tolerance=tenth).replicas
-        for value in ("11", "11.1")
-    ]
+TOLERANT = {
+    "scaleUp": {"tolerance": "100m"},
+    "scaleDown": {"tolerance": 0.2, "stabilizationWindowSeconds": 0},
+}
 
-    assert replicas == [5, 6]
+
+@pytest.mark.parametrize(
+    ("target", "readings"),
+    [
+        pytest.param({"type": "Value", "value": 10}, {"11": 5, "11.1": 6, "8": 5, "7.9": 4}, id="Value"),
+        pytest.param({"type": "AverageValue", "value": 2}, {"11": 5, "11.1": 6, "8": 5, "7.9": 4}, id="AverageValue"),
+        pytest.param(
+            {"type": "Utilization", "value": 50}, {"0.55": 5, "0.56": 6, "0.4": 5, "0.39": 4}, id="Utilization"
+        ),
+    ],
+)
+def test_a_tolerance_lets_a_metric_be_off_its_target_in_each_direction(
+    target: Object, readings: dict[str, int]
+) -> None:
+    written = autoscaler({"prometheus": {"query": LOAD, "target": target}}, behavior=TOLERANT)
+
+    assert {value: judge(written, [value], 5).replicas for value in readings} == readings
+
+
+def test_without_a_tolerance_every_difference_counts() -> None:
+    assert judge(autoscaler(metric(LOAD, "Value", 1000)), [1001], 5).replicas == 6
 
 
 _READING = st.none() | st.fractions(-5, 60, max_denominator=20)

@@ -28,14 +28,14 @@ def scaling_behavior(behavior: Tree, path: Path, notes: Notes, *, metrics: int) 
             )
             rules = {key: rule for key, rule in rules.items() if key != "selectPolicy"}
         made[direction] = _rules(rules)
-        if rules.get("tolerance") is not None:
-            notes.warn((*path, direction, "tolerance"), "has no equivalent: every difference from the schedule counts")
     return made
 
 
 def _rules(rules: Tree) -> Tree:
     made: dict[str, Any] = {
-        key: rules[key] for key in ("stabilizationWindowSeconds", "selectPolicy") if rules.get(key) is not None
+        key: rules[key]
+        for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance")
+        if rules.get(key) is not None
     }
     policies = rules.get("policies")
     if isinstance(policies, list) and policies:

@@ -17,6 +17,7 @@ from springtide.apis.fields import (
     View,
     at_most,
     doc,
+    extension,
 )
 from springtide.apis.meta.scale_targets import ScaleTarget
 from springtide.apis.meta.scaling import DirectionRules, SpeedLimit
@@ -40,6 +41,8 @@ _WITHOUT_REPLICAS = (
     "ScaledObject",
 )
 """Kinds that people take for something that can be scaled."""
+_WHOLE = 10**9
+"""One, in billionths."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
 
 
@@ -130,6 +133,16 @@ class ScalingRules(DirectionRules, kw_only=True):
     policies: Annotated[
         Annotated[tuple[ScalingPolicy, ...], at_most(_MOST_POLICIES)] | None, doc("Limits of the speed.")
     ] = None
+    tolerance: Annotated[
+        Quantity | None,
+        doc("By which part a metric may miss its target without any change this way; 0 if not set."),
+        extension,
+    ] = None
+
+    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+        """Find tolerances that nothing can be within."""
+        if self.tolerance is not None and Amount.parse(self.tolerance).sign < 0:
+            yield error(("tolerance",), f"a tolerance cannot be negative, is {self.tolerance}", "write a part, as 0.1")
 
 
 class Behavior(View, kw_only=True):
@@ -143,6 +156,10 @@ class Behavior(View, kw_only=True):
         directions = (self.scale_up, self.scale_down)
         if all(rules is not None and rules.select_policy == "Disabled" for rules in directions):
             yield warning((), "both directions are Disabled: nothing will ever be scaled")
+        down = self.scale_down.tolerance if self.scale_down is not None else None
+        if down is not None and Amount.parse(down).nano >= _WHOLE:
+            hint = "write a part, as 0.1; `selectPolicy: Disabled` says that it is meant"
+            yield warning(("scaleDown", "tolerance"), f"no metric is ever {down} below its target", hint)
 
 
 class HorizontalAutoscalerSpec(View, kw_only=True):

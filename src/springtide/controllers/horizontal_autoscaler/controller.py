@@ -30,7 +30,7 @@ from springtide.controllers import trust
 from springtide.controllers.horizontal_autoscaler import rivals as rivalry
 from springtide.controllers.horizontal_autoscaler import wording
 from springtide.controllers.horizontal_autoscaler.audience import Audience
-from springtide.controllers.horizontal_autoscaler.decision import EXACT, Decision, decide, sources_of
+from springtide.controllers.horizontal_autoscaler.decision import Decision, decide, sources_of
 from springtide.controllers.horizontal_autoscaler.memory import Look, Memory, Rescale
 from springtide.controllers.horizontal_autoscaler.readings import read_all
 from springtide.controllers.horizontal_autoscaler.recommending import Missing, kept_in_proportion
@@ -42,7 +42,6 @@ from springtide.controllers.living import with_ready
 from springtide.controllers.trust import ALL_GRANTS
 from springtide.metrics.reading.port import MetricReader
 from springtide.metrics.series import SeriesBook
-from springtide.scaling import Tolerance
 
 
 class HorizontalAutoscalerController(Controller):
@@ -71,8 +70,6 @@ class HorizontalAutoscalerController(Controller):
     """The same where nothing is under way and all that is read tells of its changes: only hands can move the target."""
     patience: ClassVar[int] = 30
     """Seconds from the beginning of our leading in which series of ours may still be on their way."""
-    tolerance: ClassVar[Tolerance] = EXACT
-    """How far a metric may be from its target before anything is done about it."""
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -125,7 +122,7 @@ class HorizontalAutoscalerController(Controller):
             self._tell(autoscaler, target, settled)
         sources = sources_of(spec)
         readings = await read_all(self.tools, self._reader, sources, key.namespace)
-        decision = decide(spec, target.scale, readings, memory.history, now, tolerance=self.tolerance)
+        decision = decide(spec, target.scale, readings, memory.history, now)
         memory.history = decision.history
         conditions = decision.conditions
         trouble = decision.trouble

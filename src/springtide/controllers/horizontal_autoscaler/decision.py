@@ -19,6 +19,7 @@ from springtide.controllers.horizontal_autoscaler.recommending import (
     Missing,
     Recommendation,
     Scale,
+    exact,
     recommend,
     status_of,
 )
@@ -36,8 +37,6 @@ from springtide.scaling import (
     certain,
     move,
 )
-
-EXACT = Tolerance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,6 @@ def decide(
     readings: Sequence[Fraction | Missing],
     history: History,
     now: int,
-    *,
-    tolerance: Tolerance = EXACT,
 ) -> Decision:
     """Decide how many replicas there should be; the readings are those of the metrics, in their order."""
     sources = sources_of(spec)
@@ -74,6 +71,7 @@ def decide(
         conditions = (wording.no_metrics(), wording.able(), wording.unbounded(spec))
         advice = warning(conditions[0].reason, conditions[0].message)
         return Decision(scale.asked, "there are no metrics", conditions, metrics, history, advice)
+    tolerance = tolerance_of(spec)
     known = [
         recommend(source, reading, scale, tolerance)
         for source, reading in zip(sources, readings, strict=True)
@@ -110,6 +108,17 @@ def behaviour_of(spec: HorizontalAutoscalerSpec) -> Behaviour:
         up=_rules(written.scale_up if written is not None else None, UP_WINDOW),
         down=_rules(written.scale_down if written is not None else None, DOWN_WINDOW),
     )
+
+
+def tolerance_of(spec: HorizontalAutoscalerSpec) -> Tolerance:
+    """Read how far metrics may be from their targets; not at all where nothing is written."""
+    written = spec.behavior
+    down, up = (written.scale_down, written.scale_up) if written is not None else (None, None)
+    return Tolerance(down=_part(down), up=_part(up))
+
+
+def _part(written: ScalingRules | None) -> Fraction:
+    return exact(written.tolerance) if written is not None and written.tolerance is not None else Fraction(0)
 
 
 def _rules(written: ScalingRules | None, window: int) -> Rules:

@@ -68,7 +68,12 @@ def target_of(target: MetricTarget) -> Fraction:
     own = target.average_utilization if target.type == "Utilization" else target.average_value
     written = target.value if target.value is not None else own
     assert written is not None  # noqa: S101 - an object without it is not sound
-    return Fraction(Quantity.parse(written).nano, _NANO)
+    return exact(written)
+
+
+def exact(quantity: str | int | float) -> Fraction:
+    """Give a quantity as the number that it is."""
+    return Fraction(Quantity.parse(quantity).nano, _NANO)
 
 
 def status_of(source: PrometheusMetricSource, reading: Fraction | Missing, scale: Scale) -> Object:
