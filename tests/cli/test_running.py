@@ -5,33 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 import pytest
+from tests.cli.signals import treating
 
 from springtide.cli.running import INSISTED, given_up_when_told, run_until_told
 
 
 def tell(number: int = signal.SIGINT) -> None:
     os.kill(os.getpid(), number)
-
-
-@contextmanager
-def ignoring(number: int) -> Iterator[None]:
-    with treating(number, signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def treating(number: int, handler: signal.Handlers) -> Iterator[None]:
-    before = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
@@ -41,7 +25,6 @@ def test_who_is_told_ends_in_order(number: int) -> None:
         await stop.wait()
         return 7
 
-    # Tests may themselves be run by something that survives its terminal, and what that ignores they would ignore, too.
     with treating(number, signal.SIG_DFL):
         assert run_until_told(main) == 7
 
@@ -85,7 +68,7 @@ def test_who_shall_survive_the_terminal_does() -> None:
         await asyncio.sleep(0.01)
         return 0 if stop.is_set() else 7
 
-    with ignoring(signal.SIGHUP):
+    with treating(signal.SIGHUP, signal.SIG_IGN):
         assert run_until_told(main) == 7
 
 

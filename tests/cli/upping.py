@@ -15,6 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+from tests.cli.signals import treating
+
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 
 PATIENCE = 60.0
@@ -65,10 +67,11 @@ def up(folder: Path, *arguments: object) -> Iterator[Up]:
 def started(*arguments: object) -> subprocess.Popen[str]:
     """Start `springtide` with these arguments; what it says on both streams comes together."""
     command = [sys.executable, "-c", "from springtide.cli import main; main()", *map(str, arguments)]
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-    )
+    with treating(signal.SIGHUP, signal.SIG_DFL):
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
