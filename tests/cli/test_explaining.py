@@ -7,18 +7,20 @@ from dataclasses import replace
 import click
 import pytest
 
-from springtide.apis.explaining import Coming, Explanation, Happening, Observation, Stop
+from springtide.apis.explaining import Coming, Explanation, Happening, Observation, Stop, Subject
 from springtide.apis.meta.instants import parse_instant
 from springtide.cli.explaining import render
 
 AT = parse_instant("2026-11-16T23:30:00Z")
 HELD = "fewer than 9 not before 2026-11-16T23:34:00Z: within the last 300 s more replicas were asked for than now"
 EXPLANATION = Explanation(
-    api_version="autoscaling.karpenter.sh/v1alpha1",
-    kind="HorizontalAutoscaler",
-    namespace="shop",
-    name="web",
-    at=AT,
+    subject=Subject(
+        api_version="autoscaling.karpenter.sh/v1alpha1",
+        kind="HorizontalAutoscaler",
+        namespace="shop",
+        name="web",
+        at=AT,
+    ),
     zone="Europe/Berlin",
     wants={"replicas": 9},
     headline="9 replicas",
@@ -84,11 +86,13 @@ def test_a_column_of_nothing_takes_no_room() -> None:
 
 def test_where_nothing_is_in_the_way_it_says_so() -> None:
     calm = Explanation(
-        api_version="autoscaling.karpenter.sh/v1alpha1",
-        kind="MetricsProducer",
-        namespace=None,
-        name="peak\x07",
-        at=AT,
+        subject=Subject(
+            api_version="autoscaling.karpenter.sh/v1alpha1",
+            kind="MetricsProducer",
+            namespace=None,
+            name="peak\x07",
+            at=AT,
+        ),
         zone="UTC",
         wants={},
         headline="2 replicas",

@@ -147,7 +147,7 @@ def test_a_schedule_and_its_autoscaler_do_what_was_foretold_across_the_end_of_su
         (parse_instant("2026-10-25T08:00:00Z"), 5),
         (parse_instant("2026-10-25T17:00:00Z"), 2),
     ]
-    assert _scaled(outcome, "web", day.at) == _foretold(day)[:2]
+    assert _scaled(outcome, "web", day.subject.at) == _foretold(day)[:2]
     assert [at for at, _ in _foretold(night)] == [at for at, _ in _foretold(schedule)]
     assert night.stopped == schedule.stopped == ()
     assert [stop.what for stop in day.stopped] == ["ScalingUnbounded is False"]
@@ -164,7 +164,7 @@ def test_what_is_held_back_comes_when_it_was_said_to_come() -> None:
     (held,) = album.taken
     (stop,) = held.stopped
     assert stop.what == "AbleToScale is False"
-    assert _scaled(outcome, "web", held.at) == [(stop.until, 2)]
+    assert _scaled(outcome, "web", held.subject.at) == [(stop.until, 2)]
 
 
 def test_rules_do_what_was_foretold_and_their_past_is_told() -> None:
@@ -181,7 +181,7 @@ def test_rules_do_what_was_foretold_and_their_past_is_told() -> None:
     assert before.headline == "nothing yet"
     foretold = _foretold(before, lambda value: value["replicas"])
     assert foretold == [(parse_instant("2026-10-25T00:30:00Z"), 4), (parse_instant("2026-10-25T04:00:00Z"), 1)]
-    assert _scaled(outcome, "batch", before.at) == foretold
+    assert _scaled(outcome, "batch", before.subject.at) == foretold
     assert dict(after.wants) == {"replicas": 4}
     assert after.because[0] == "rule `up` set 4 replicas on Sun 2026-10-25 02:30 Europe/Berlin"
     assert before.stopped == after.stopped == ()

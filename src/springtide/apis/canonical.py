@@ -6,8 +6,6 @@ is turned into its canonical tree by pure functions, and the text is edited unti
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,21 +14,14 @@ import msgspec
 
 from springtide.apis import registry
 from springtide.apis.differences import differences
+from springtide.apis.edits import Change, as_json, json_indentation, lost_comments
 from springtide.apis.fields import View
 from springtide.apis.kinds import Kind, Reading, Version
 from springtide.apis.meta.mending import Mending, put
 from springtide.apis.objects import head_of, members_of, slip_of
 from springtide.apis.problems import Path, Problem, earlier_path, format_path, warning
 from springtide.apis.schema import Schema, schema_of
-from springtide.apis.yaml import Document, Unreadable, comments, read, repair, rewrite
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Something that was changed, and the line it was on."""
-
-    line: int
-    message: str
+from springtide.apis.yaml import Document, Unreadable, read, repair, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +43,16 @@ def canonical_text(text: str) -> Rewritten:
         meant, found = _canonical_document(document)
         if meant == document.value:
             continue
-        edited = _json_text(document.text, meant)
-        if edited is None:
+        indentation = json_indentation(document.text)
+        if indentation is None:
             edited, _ = rewrite(document.text, document.value, meant)
+        else:
+            edited = as_json(meant, indentation, document.text)
         end = document.offset + len(document.text)
         repaired = repaired[: document.offset] + edited + repaired[end:]
-        changes += (*found, *_lost_comments(document, edited))
+        changes += (*found, *lost_comments(document, edited))
     unreadable = tuple(document for document in documents if isinstance(document, Unreadable))
     return Rewritten(repaired, tuple(sorted(changes, key=lambda change: change.line)), unreadable)
-
-
-def _json_text(text: str, meant: Any) -> str | None:
-    """Write a document as JSON, in the indentation it has, if that is what it is."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        json.loads(text)
-    except ValueError:
-        return None
-    indentation = re.search(r'\n( +|\t+)"', text)
-    indent = None if indentation is None else indentation[1]
-    return json.dumps(meant, indent=indent, ensure_ascii=False) + text[len(text.rstrip()) :]
-
-
-def _lost_comments(document: Document, edited: str) -> Iterator[Change]:
-    """Tell which comments have gone with what they were about."""
-    lines = document.text.splitlines()
-    for comment in (comments(document.text) - comments(edited)).elements():
-        line = next((number for number, line in enumerate(lines) if comment in line), 0)
-        yield Change(document.segment.first_line + line, f"the comment `{comment}` has gone with what it was about")
 
 
 def _canonical_document(document: Document) -> tuple[Any, list[Change]]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from springtide.apis.canonical import Change, Rewritten, canonical_text
+from springtide.apis.canonical import Rewritten, canonical_text
+from springtide.apis.edits import Change
 from springtide.apis.peers import Replaced, Setting, Told, replace_peers
 from springtide.apis.problems import format_path
 from springtide.cli.arguments import ZoneType, files_argument

@@ -39,9 +39,10 @@ class _Page:
 
     def title(self, explanation: Explanation) -> list[str]:
         """Name the object and the time, below each other where one line is too short for both."""
-        name = plain(f"{explanation.kind}/{explanation.name}")
-        where = f" in namespace {explanation.namespace}" if explanation.namespace is not None else ""
-        when = _moment(explanation.at, explanation.zone)
+        subject = explanation.subject
+        name = plain(f"{subject.kind}/{subject.name}")
+        where = f" in namespace {subject.namespace}" if subject.namespace is not None else ""
+        when = _moment(subject.at, explanation.zone)
         whole = f"{name}{where}, {when}"
         texts = [whole] if len(whole) <= self._width else [f"{name}{where}", f"  {when}"]
         lines = [line for text in texts for line in self._broken(text, self._width, "  ")]
@@ -79,7 +80,8 @@ class _Page:
         value = format_value(coming.value, unicode=self._unicode)
         # The row tells the time already.
         because = coming.because.replace(f" ({clock_time(coming.at, load_zone(coming.zone))})", "")
-        return local, _in_utc(coming.at, coming.zone), format_relative(coming.at, explanation.at), value, because
+        relative = format_relative(coming.at, explanation.subject.at)
+        return local, _in_utc(coming.at, coming.zone), relative, value, because
 
     def _beside(self, cells: Sequence[str], text: str) -> str:
         """Put a reason behind the cells if it fits there, else below them; a line is broken between cells only."""

@@ -51,5 +51,5 @@ TREES = st.recursive(
 @given(status=st.dictionaries(st.sampled_from(NAMES), TREES, max_size=6))
 def test_any_status_is_explained(text: str, status: dict[str, Any]) -> None:
     explanation = explained(text, PEAK, WEB, status=status)
-    assert msgspec.json.decode(msgspec.json.encode(explanation.document()))["kind"] == explanation.kind
+    assert msgspec.json.decode(msgspec.json.encode(explanation.document()))["kind"] == explanation.subject.kind
     assert render(explanation, width=80, unicode=True).endswith("\n")

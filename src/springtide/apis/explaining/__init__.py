@@ -5,7 +5,7 @@ Everything here is pure. Whoever asks gathers the `Facts`: the object, what it h
 """
 
 from springtide.apis.explaining.explain import EXPLAINED, explain
-from springtide.apis.explaining.explanation import Coming, Explanation, Happening, Observation, Stop
+from springtide.apis.explaining.explanation import Coming, Explanation, Happening, Observation, Stop, Subject
 from springtide.apis.explaining.facts import Facts, TargetState
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Happening",
     "Observation",
     "Stop",
+    "Subject",
     "TargetState",
     "explain",
 ]

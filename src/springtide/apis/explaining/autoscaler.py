@@ -30,11 +30,7 @@ def explain_autoscaler(facts: Facts) -> Explanation:
         desired = _computed(facts, autoscaler)
     coming = tuple(_next(facts, autoscaler)) if autoscaler is not None and facts.object.sound else ()
     return Explanation(
-        api_version=facts.object.api_version,
-        kind=facts.object.kind.kind,
-        namespace=facts.object.namespace,
-        name=facts.object.name,
-        at=facts.at,
+        subject=facts.subject,
         zone=coming[0].zone if coming else facts.default_zone,
         wants={"replicas": desired},
         headline="not known yet" if desired is None else f"{desired} replica{'' if desired == 1 else 's'}",

@@ -70,11 +70,7 @@ def explain_cron(facts: Facts) -> Explanation:
     zone = rules[0].zone if rules else facts.default_zone
     wants = {field: claim.action[field] for field, claim in sorted(claims.items())}
     return Explanation(
-        api_version=facts.object.api_version,
-        kind=facts.object.kind.kind,
-        namespace=facts.object.namespace,
-        name=facts.object.name,
-        at=facts.at,
+        subject=facts.subject,
         zone=zone,
         wants=wants,
         headline=in_words(wants) if wants else "nothing yet",

@@ -75,14 +75,31 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """What one object wants, why, what comes next, and what stopped it."""
+class Subject:
+    """What is explained: an object, at an instant."""
 
     api_version: str
     kind: str
     namespace: str | None
     name: str
     at: int
+
+    def document(self) -> dict[str, Any]:
+        """Write it as scripts read it."""
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "at": format_instant(self.at),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What one object wants, why, what comes next, and what stopped it."""
+
+    subject: Subject
     zone: str
     """The zone to show times in."""
     wants: Mapping[str, Any]
@@ -100,11 +117,7 @@ class Explanation:
     def document(self) -> dict[str, Any]:
         """Write the explanation as scripts read it."""
         return {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "namespace": self.namespace,
-            "name": self.name,
-            "at": format_instant(self.at),
+            **self.subject.document(),
             "wants": dict(self.wants),
             "because": list(self.because),
             "next": [coming.document() for coming in self.next],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from springtide import almanac
-from springtide.apis.explaining.explanation import Happening, Observation
+from springtide.apis.explaining.explanation import Happening, Observation, Subject
 from springtide.apis.meta.instants import parse_instant
 from springtide.apis.objects import LoadedObject
 from springtide.apis.outlook import calendars_among
@@ -49,6 +49,14 @@ class Facts:
     """Kinds of which nothing could be seen: none of them is said to be missing."""
     present: bool = True
     """Whether `at` is the time that the status was read at, so that the two can be compared."""
+
+    @property
+    def subject(self) -> Subject:
+        """What is to be explained."""
+        one = self.object
+        return Subject(
+            api_version=one.api_version, kind=one.kind.kind, namespace=one.namespace, name=one.name, at=self.at
+        )
 
     @property
     def calendars(self) -> dict[str, almanac.Calendar]:

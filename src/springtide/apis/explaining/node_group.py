@@ -20,11 +20,7 @@ def explain_node_group(facts: Facts) -> Explanation:
     group = view if isinstance(view, ScalableNodeGroup) else None
     wanted = group.spec.replicas if group is not None else None
     return Explanation(
-        api_version=facts.object.api_version,
-        kind=facts.object.kind.kind,
-        namespace=facts.object.namespace,
-        name=facts.object.name,
-        at=facts.at,
+        subject=facts.subject,
         zone=facts.default_zone,
         wants={"replicas": wanted},
         headline="nothing" if wanted is None else f"{wanted} node{'' if wanted == 1 else 's'}",

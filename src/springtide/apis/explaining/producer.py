@@ -54,11 +54,7 @@ def _of_schedule(facts: Facts, producer: MetricsProducer) -> Explanation:
     winner = winners[0].behavior.name or f"behaviors[{winners[0].position}]" if winners else None
     assert isinstance(lane.current, int)  # noqa: S101 - the lane of a schedule is a number
     return Explanation(
-        api_version=facts.object.api_version,
-        kind=facts.object.kind.kind,
-        namespace=facts.object.namespace,
-        name=facts.object.name,
-        at=facts.at,
+        subject=facts.subject,
         zone=zone.name,
         wants={"replicas": lane.current, "behavior": winner, "timezone": zone.name},
         headline=f"{lane.current} replica{'' if lane.current == 1 else 's'}",
@@ -110,11 +106,7 @@ def _of_observation(facts: Facts, producer: MetricsProducer | None) -> Explanati
     seen = facts.status.get("scheduledCapacity" if source == "schedule" else source)
     wants: dict[str, Any] = {source: seen} if isinstance(seen, dict) else {}
     return Explanation(
-        api_version=facts.object.api_version,
-        kind=facts.object.kind.kind,
-        namespace=facts.object.namespace,
-        name=facts.object.name,
-        at=facts.at,
+        subject=facts.subject,
         zone=facts.default_zone,
         wants=wants,
         headline=", ".join(f"{name} {value}" for name, value in _flat(wants)) or "nothing yet",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from springtide.apis import registry
-from springtide.apis.canonical import Change, canonical
+from springtide.apis.canonical import canonical
+from springtide.apis.edits import Change, as_json, json_indentation, lost_comments
 from springtide.apis.fields import Context
 from springtide.apis.judging import judge
 from springtide.apis.objects import members_of
@@ -19,7 +18,7 @@ from springtide.apis.peers.cronhpa import convert_cronhpa
 from springtide.apis.peers.downscaler import convert_downscaler
 from springtide.apis.peers.keda import convert_keda
 from springtide.apis.problems import Path, Problem, error, format_path
-from springtide.apis.yaml import Document, Position, comments, dump, read, repair, rewrite
+from springtide.apis.yaml import Document, Position, dump, read, repair, rewrite
 
 PEERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
 _LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
@@ -68,7 +67,7 @@ def replace_peers(text: str, setting: Setting) -> Replaced:
             continue
         edited = _edited(document, {root: conversion for root, _, conversion in effective})
         changes += (_change(document, root, value, conversion) for root, value, conversion in effective)
-        changes += _lost_comments(document, edited)
+        changes += lost_comments(document, edited)
         replaced = replaced[: document.offset] + edited + replaced[document.offset + len(document.text) :]
     return Replaced(
         replaced if changes else text,
@@ -106,12 +105,14 @@ def _checked(value: Tree, conversion: Conversion, setting: Setting) -> Conversio
 
 def _edited(document: Document, conversions: Mapping[Path, Conversion]) -> str:
     """Write a document anew: as several, or, in a list and in JSON, as one."""
-    indentation = _json_indentation(document.text)
+    indentation = json_indentation(document.text)
     whole = conversions.get(())
     if whole is not None and indentation is None:
         return _documents(document, whole)
     meant = _with_members(document.value, conversions) if whole is None else _as_one(whole)
-    return rewrite(document.text, document.value, meant)[0] if indentation is None else _json(meant, indentation)
+    if indentation is not None:
+        return as_json(meant, indentation, document.text)
+    return rewrite(document.text, document.value, meant)[0]
 
 
 def _documents(document: Document, conversion: Conversion) -> str:
@@ -144,22 +145,6 @@ def _as_one(conversion: Conversion) -> Tree:
     return objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
 
 
-def _json_indentation(text: str) -> str | None:
-    """Give the indentation of a text that is JSON, an empty one where all stands on a line; None for YAML."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        json.loads(text)
-    except ValueError:
-        return None
-    indentation = re.search(r'\n( +|\t+)"', text)
-    return "" if indentation is None else indentation[1]
-
-
-def _json(value: Any, indentation: str) -> str:
-    return json.dumps(value, indent=indentation or None, ensure_ascii=False) + "\n"
-
-
 def _told(document: Document, root: Path, value: Tree, conversion: Conversion) -> Iterator[Told]:
     name = part(value, "metadata").get("name")
     for problem in conversion.problems:
@@ -177,15 +162,3 @@ def _change(document: Document, root: Path, value: Tree, conversion: Conversion)
     made = " and ".join(f"{item['kind']} `{item['metadata']['name']}`" for item in conversion.made)
     done = f"became {made}" if conversion.kept is None else f"stays beside the new {made}"
     return Change(document.position(root).line, f"{value['kind']} `{part(value, 'metadata').get('name')}` {done}")
-
-
-def _lost_comments(document: Document, edited: str) -> Iterator[Change]:
-    """Tell which comments have gone with what they were about."""
-    left = Counter[str]()
-    for written in read(edited):
-        if isinstance(written, Document):
-            left += comments(written.text)
-    lines = document.text.splitlines()
-    for comment in (comments(document.text) - left).elements():
-        line = next((number for number, line in enumerate(lines) if comment in line), 0)
-        yield Change(document.segment.first_line + line, f"the comment `{comment}` has gone with what it was about")
