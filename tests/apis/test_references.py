@@ -263,3 +263,29 @@ def test_a_calendar_with_errors_is_as_good_as_none() -> None:
     assert [problem.message for problem in check_together(loaded, CONTEXT)[0]] == [
         "Calendar `holidays` cannot be evaluated"
     ]
+
+
+def behavior(name: str, replicas: int, hours: tuple[int, int], mode: str | None = None) -> dict[str, Any]:
+    calendars = {} if mode is None else {"calendars": [{"name": "holidays", "mode": mode}]}
+    start, end = ({"hours": hour} for hour in hours)
+    return {"name": name, "replicas": replicas, "start": start, "end": end, **calendars}
+
+
+@pytest.mark.parametrize(
+    ("mode", "date", "meeting"),
+    [
+        pytest.param("Exclude", "2026-06-01", "Fri 2026-05-29", id="on all days but one"),
+        pytest.param("Only", "2026-06-01", "Mon 2026-06-01", id="on one day"),
+        pytest.param("Only", "2020-01-01", None, id="on no day"),
+    ],
+)
+def test_behaviours_are_compared_as_calendars_leave_them(mode: str, date: str, meeting: str | None) -> None:
+    behaviors = [behavior("a", 4, (9, 17)), behavior("b", 5, (12, 18), mode)]
+    schedule = manifest(KARPENTER, "MetricsProducer", "p", {"schedule": {"defaultReplicas": 1, "behaviors": behaviors}})
+    calendar = manifest("springtide.dev/v1alpha1", "Calendar", "holidays", {"dates": [date]})
+
+    told = [message for message in found(schedule, calendar) if "are active at the same time" in message]
+
+    assert len(told) == (meeting is not None)
+    assert all(f"first on {meeting} 12:00" in message for message in told), told
+    assert not any("at the same time" in message for message in found(schedule)), "it is not known what is left"

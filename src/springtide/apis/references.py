@@ -18,7 +18,7 @@ from springtide.apis.objects import LoadedObject
 from springtide.apis.outlook import calendars_among
 from springtide.apis.problems import Path, Problem, format_path, warning
 from springtide.apis.scheduled.readers import named_producers
-from springtide.apis.scheduled.together import node_group_problems
+from springtide.apis.scheduled.together import node_group_problems, schedule_meetings
 from springtide.apis.xk8s.together import buffer_problems
 
 
@@ -195,6 +195,7 @@ def check_together(
         *cron_problems(objects, context),
         *buffer_problems(objects),
         *node_group_problems(objects),
+        *schedule_meetings(objects, context),
     ):
         found[position].append(problem)
     return found

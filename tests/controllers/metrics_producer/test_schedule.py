@@ -520,6 +520,21 @@ class TestSurprises:
         assert conditions_of(after)["Unambiguous"] == ("True", "NothingFound")
         assert len(asked) < 8
 
+    def test_what_calendars_leave_may_meet_others_as_well(self) -> None:
+        """It is searched with the calendars that there are, and anew when one changes."""
+        closed = {**daily(5, "16", "20"), "calendars": [{"name": "closed", "mode": "Only"}]}
+        never: Object = {"spec": {"dates": ["2020-01-01"]}}
+
+        scenario = Stage().playing(START, producer(schedule=schedule(daily(3, "9", "17"), closed)))
+        missing = scenario.run("10m")
+        scenario = scenario.at("10m", create(calendar("closed", "2026-06-03")))
+        there = scenario.run("20m")
+        moved = scenario.at("20m", edit("Calendar", "closed", never)).run("30m")
+
+        assert conditions_of(missing)["Unambiguous"] == ("False", "Collision"), "one that is missing cuts nothing"
+        assert conditions_of(there)["Unambiguous"] == ("False", "Collision")
+        assert conditions_of(moved)["Unambiguous"] == ("True", "NothingFound")
+
     def test_a_mended_schedule_is_searched_anew(self) -> None:
         """What was said of the old one is taken back."""
         clashing = schedule(daily(3, "9", "17"), daily(5, "16", "20"))

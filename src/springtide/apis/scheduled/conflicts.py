@@ -1,17 +1,18 @@
 """Behaviours that are not what they seem: read in two ways, in each other's way, or never seen.
 
-Calendars are not known here. What a behaviour with calendars does on which day cannot be told then, so nothing is said
-about its meeting others; a forecast, which knows the calendars, shows it.
+Calendars may not be known. What a behaviour with calendars does on which day cannot be told then, so nothing is said
+about its meeting others; whoever knows the calendars gives them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from springtide.almanac import (
+    Calendar,
     Layer,
     MatchPolicy,
     Overlap,
@@ -70,12 +71,22 @@ def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]
     return (warning(found.path, found.dated, found.hint) for found in surprises(spec, context))
 
 
-def surprises(spec: ScheduleSpec, context: Context) -> Iterator[Surprise]:
-    """Find surprises in a schedule."""
+def surprises(
+    spec: ScheduleSpec, context: Context, calendars: Mapping[str, Calendar] | None = None
+) -> Iterator[Surprise]:
+    """Find surprises in a schedule.
+
+    `calendars` are all that there are, of which one that is missing cuts nothing; None where they are not known.
+    """
     zone = zone_of(spec, context.default_zone)
     policy = MatchPolicy(spec.match_policy)
     sound = [
-        Claim(position, behavior, active_times(behavior, policy, zone, {}), context.position("behaviors", position))
+        Claim(
+            position,
+            behavior,
+            active_times(behavior, policy, zone, calendars or {}),
+            context.position("behaviors", position),
+        )
         for position, behavior in enumerate(spec.behaviors)
         if not behavior.suspend and _is_sound(behavior, context)
     ]
@@ -89,7 +100,9 @@ def surprises(spec: ScheduleSpec, context: Context) -> Iterator[Surprise]:
             rhythm = _rhythm(claim, policy, zone, context.now)
             yield from _leads(claim, lead, rhythm)
             filled = rhythm.is_filled_by(lead)
-        if not claim.behavior.calendars:
+        if claim.behavior.calendars:
+            compared += () if calendars is None else (claim,)
+        else:
             # What is known to be always active need not be searched for its end.
             compared.append(replace(claim, active=always()) if filled else claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
@@ -216,7 +229,9 @@ def _shadowed(claims: Sequence[Claim], now: int) -> list[Claim]:
 
 
 def _clashes(claims: Sequence[Claim], zone: Zone, now: int) -> Iterator[Surprise]:
-    horizon = _WEEKLY_HORIZON if all(_is_weekly(claim) for claim in claims) else _COLLISION_HORIZON
+    # The days of a calendar are in some weeks and not in others.
+    weekly = all(_is_weekly(claim) and not claim.behavior.calendars for claim in claims)
+    horizon = _WEEKLY_HORIZON if weekly else _COLLISION_HORIZON
     for winner, loser, overlap in collisions(claims, now, now + horizon):
         if winner.priority != loser.priority:
             continue  # somebody has decided who wins

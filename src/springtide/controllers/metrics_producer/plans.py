@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import TypeAlias
 
-from springtide.almanac import Timeline, Zone, overlay
+from springtide.almanac import Calendar, Timeline, Zone, overlay
 from springtide.almanac.timeline import settle
 from springtide.apis.scheduled.behaviors import ScheduleSpec
 from springtide.apis.scheduled.schedule import Claim, claims_of, zone_of
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Store
 from springtide.controllers.calendars import CompiledCalendar
+
+CalendarsUsed: TypeAlias = tuple[tuple[str, CompiledCalendar | None], ...]
+"""Calendars by name; None where there is none of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +43,17 @@ class Plan:
     """What a schedule says for every instant."""
 
     schedule: ScheduleSpec
-    calendars: tuple[tuple[str, CompiledCalendar | None], ...]
-    """The calendars that it refers to, as they were; None where there is none of that name."""
+    calendars: CalendarsUsed
+    """The calendars that it refers to, as they were."""
     zone: Zone
     claims: tuple[Claim, ...]
     winner: Timeline[int | None]
     """The place among the claims of whoever sets the value; None while it is the default."""
+
+    @property
+    def usable(self) -> dict[str, Calendar]:
+        """Give the calendars that count, by name."""
+        return _usable(self.calendars)
 
     @property
     def unusable(self) -> Iterable[tuple[str, CompiledCalendar | None]]:
@@ -80,16 +89,17 @@ class Plan:
 def compile_plan(schedule: ScheduleSpec, default_zone: str, store: Store[CompiledCalendar]) -> Plan:
     """Compile a schedule without errors, with the calendars that there are now."""
     used = calendars_used(schedule, store)
-    usable = {name: one.calendar for name, one in used if one is not None and one.calendar is not None}
     zone = zone_of(schedule, default_zone)
-    claims = claims_of(schedule, zone, usable)
+    claims = claims_of(schedule, zone, _usable(used))
     winner: Timeline[int | None] = overlay([(claim.active, rank) for rank, claim in enumerate(claims)], None)
     return Plan(schedule, used, zone, claims, winner)
 
 
-def calendars_used(
-    schedule: ScheduleSpec, store: Store[CompiledCalendar]
-) -> tuple[tuple[str, CompiledCalendar | None], ...]:
+def _usable(used: CalendarsUsed) -> dict[str, Calendar]:
+    return {name: one.calendar for name, one in used if one is not None and one.calendar is not None}
+
+
+def calendars_used(schedule: ScheduleSpec, store: Store[CompiledCalendar]) -> CalendarsUsed:
     """Look up the calendars that behaviours refer to, each once, in the order of their names."""
     references = (
         reference for behavior in schedule.behaviors if not behavior.suspend for reference in behavior.calendars or ()

@@ -28,8 +28,8 @@ class Schedules:
 
     def produce(self, record: ProducerRecord, schedule: ScheduleSpec, status: Object, now: int) -> Outcome:
         """Tell what a schedule without errors comes to now."""
-        found = self._searches.found(record.written, schedule, record.key, now)
         plan = self._plan(record.key, schedule)
+        found = self._searches.found(record.written, plan, record.key, now)
         return decide(plan, self._present(record.key, plan, now), found, status, now)
 
     def forget(self, key: Key) -> None:
