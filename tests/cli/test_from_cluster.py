@@ -280,6 +280,20 @@ def test_long_lists_are_read_to_their_end(ask: Run, monkeypatch: pytest.MonkeyPa
     assert "2 objects checked" in ask("check", "-A", "metricsproducers").stderr
 
 
+@pytest.mark.parametrize("command", ["check", "preview"])
+def test_a_namespace_that_does_not_exist_is_a_slip(ask: Run, command: str) -> None:
+    result = ask(command, "-n", "shopp")
+    assert result.exit_code == 2
+    assert "there is no namespace `shopp`" in result.output
+    assert "did you mean shop?" in result.output
+
+
+def test_a_namespace_without_anything_is_told(ask: Run) -> None:
+    result = ask("check", "-n", "quiet", "cronfhpa")
+    assert result.exit_code == 0
+    assert "note: there is nothing of it in namespace quiet: -A looks into all of them" in result.stderr
+
+
 def test_what_its_author_did_not_write_is_not_judged() -> None:
     metadata = {"name": "peak", "managedFields": [{}]}
     item = {"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": {}, "status": {"nonsense": 1}}

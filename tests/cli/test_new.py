@@ -271,13 +271,23 @@ def test_at_a_terminal_questions_are_asked_until_they_are_answered(
     screen.answer("Window", "")
     screen.answer("What follows it", "deployment/shop")
     screen.expect("MetricsProducer/office")  # the picture
-    screen.answer("Write over it? [Y/n]: ", "y")
+    screen.answer("Write over it? [y/N]: ", "y")
     assert screen.finish() == 0
-    assert [made["kind"] for made in objects(path.read_text(encoding="utf-8"))] == [
-        "MetricsProducer",
-        "HorizontalAutoscaler",
-    ]
+    producer, autoscaler = objects(path.read_text(encoding="utf-8"))
+    assert (producer["kind"], autoscaler["kind"]) == ("MetricsProducer", "HorizontalAutoscaler")
+    behavior = autoscaler["spec"]["behavior"]  # type: ignore[index]
+    assert behavior == {"scaleDown": {"stabilizationWindowSeconds": 0}}, "windows end as the picture shows it"
     assert run("check", path).exit_code == 0
+
+
+def test_at_a_terminal_no_answer_leaves_a_file_as_it_is(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
+    path = tmp_path / "office.yaml"
+    path.write_text("old", encoding="utf-8")
+    given = ("-n", "web", "--timezone", "UTC", "--default", "2", "--window", "daily 8-18=6", "--target", "deployment/a")
+    screen = terminal("new", "metricsproducer", "office", *given, "--file", path)
+    screen.answer("Write over it? [y/N]: ", "")
+    assert screen.finish() == 1
+    assert path.read_text(encoding="utf-8") == "old"
 
 
 def test_at_a_terminal_a_rule_is_judged_with_those_before_it(terminal: Callable[..., Terminal]) -> None:

@@ -71,7 +71,7 @@ def target(text: str) -> Tree:
     meant = api_version or intended_version(known, None)
     if not meant:
         near = nearest(kind.lower(), _KINDS)
-        hint = f"did you mean {near}/{name}?" if near else f"write group and version too: apps/v1/{kind}/{name}"
+        hint = f"did you mean {near}/{name}?" if near else f"write group and version too: example.com/v1/{kind}/{name}"
         raise AnswerError(f'kind "{kind}" is not known here', hint, f"{near}/{name}" if near else None)
     return {"apiVersion": meant, "kind": known, "name": formatted("dns-subdomain")(name)}
 

@@ -7,6 +7,7 @@ again; on the command line it ends the command. Without a terminal nothing is as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -42,6 +43,9 @@ class Interview:
     """Asks questions, or takes the answers that were given."""
 
     def __init__(self, *, interactive: bool) -> None:
+        if interactive:
+            with suppress(ImportError):
+                import readline  # noqa: F401 - so that arrow keys move instead of writing what they send
         self.interactive = interactive
         self._missing: list[str] = []
 
@@ -83,8 +87,8 @@ class Interview:
             raise click.UsageError(f"there is no terminal to ask at, and these are missing: {needed}")
 
     def agreed(self, text: str) -> bool:
-        """Ask for leave to go on; nobody to ask is a no."""
-        return self.interactive and click.confirm(text, default=True, err=True)
+        """Ask for leave to do what cannot be undone; no answer is a no, and so is nobody to ask."""
+        return self.interactive and click.confirm(text, default=False, err=True)
 
 
 def _judged(question: Question[A], before: list[A], judge: Callable[[list[A]], None]) -> Question[list[A]]:

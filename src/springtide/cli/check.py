@@ -65,7 +65,7 @@ def _show_text(found: Findings) -> None:
     for problem in found.problems:
         show_problem(problem)
     for note in found.skipped:
-        click.echo(click.style(f"note: {note}: not a kind that Springtide knows, skipped", dim=True), err=True)
+        click.echo(click.style(f"note: {note}", dim=True), err=True)
     click.echo(_summary(found), err=True)
 
 

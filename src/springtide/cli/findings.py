@@ -96,8 +96,7 @@ def examine(sources: Iterable[Source], unread: Iterable[Unread], context: Contex
                     problems.append(_unreadable(source, item))
                 case Stray():
                     if is_skipped(item):
-                        what = " ".join(filter(None, (item.kind, item.name)))
-                        skipped.append(f"{source.name}: {shorten(what)} ({shorten(item.api_version)})")
+                        skipped.append(f"{source.name}: {_skipped(item)}")
                     problems += (_stray(source, item, problem) for problem in item.problems)
                 case LoadedObject():
                     loaded.append((source.name, item))
@@ -145,6 +144,14 @@ def _sorted(problems: Iterable[Finding], manifests: Iterable[Manifest]) -> tuple
 def _without_lines(manifest: Manifest) -> Manifest:
     placeless = (msgspec.structs.replace(problem, line=None, column=None) for problem in manifest.problems)
     return replace(manifest, problems=tuple(placeless))
+
+
+def _skipped(stray: Stray) -> str:
+    from springtide.apis.peers import is_converted  # most commands never need it
+
+    what = " ".join(filter(None, (stray.kind, stray.name)))
+    remedy = "; `springtide convert` reads it" if is_converted(stray.api_version, stray.kind) else ""
+    return f"{shorten(what)} ({shorten(stray.api_version)}): not a kind that Springtide knows, skipped{remedy}"
 
 
 def _unread(item: Unread) -> Finding:

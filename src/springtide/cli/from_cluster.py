@@ -15,6 +15,7 @@ from springtide.apis.fields import Context
 from springtide.apis.kinds import Kind, Version
 from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apis.references import SCALING_KINDS, Target, identity, is_readable, references_of
+from springtide.apis.suggestions import nearest
 from springtide.cli.cluster_options import ClusterChoice
 from springtide.cli.connecting import Cluster, NoSuchThing, connected
 from springtide.cli.inputs import Unread
@@ -24,6 +25,7 @@ from springtide.cluster.resources import Key, Object, Resource
 LABEL = "cluster"
 Wanted = Callable[[Kind, Version], bool]
 _AT_ONCE = 16
+_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ async def _gathered(
                     await reading.read_named(name)
             else:
                 await reading.read_all(wanted)
+            if not gathering.asked and not gathering.unread:
+                await reading.explain_nothing()
             await reading.read_companions()
     except ClusterError as failure:
         gathering.unread.append(Unread(LABEL, str(failure)))
@@ -128,6 +132,24 @@ class _Reading:
                 self._take(await self._cluster.list(resource, self._namespace), self._gathered.asked)
             except ApiError as refusal:
                 self._gathered.unread.append(Unread(LABEL, str(refusal)))
+
+    async def explain_nothing(self) -> None:
+        """Say why nothing was found: a namespace that does not exist is a slip, and no reason to be content."""
+        if self._everywhere:
+            self._gathered.notes.append("there is nothing of it in any namespace")
+            return
+        name = self._namespace
+        try:
+            await self._cluster.transport.get(_NAMESPACES, Key("", name))
+        except NotFound:
+            others = [item["metadata"]["name"] for item in await self._cluster.list(_NAMESPACES)]
+            close = nearest(name, others)
+            hint = f"did you mean {close}?" if close else "`kubectl get namespaces` lists those there are"
+            self._gathered.unread.append(Unread(LABEL, f"there is no namespace `{name}`", hint))
+        except ApiError as refusal:
+            self._gathered.notes.append(f"there is nothing of it in namespace {name}, if that exists: {refusal}")
+        else:
+            self._gathered.notes.append(f"there is nothing of it in namespace {name}: -A looks into all of them")
 
     async def read_companions(self) -> None:
         """Read what the objects refer to, and what scales in the same namespaces."""

@@ -99,7 +99,10 @@ def metricsproducer(
     made = [producer(metadata, zone or "UTC", size or 0, behaviors)]
     if followed is not None:
         sizes = [size or 0, *(behavior["replicas"] for behavior in behaviors)]
-        made.append(autoscaler(metadata, followed, (min(sizes), max(sizes)), [metadata["name"]]))
+        scaling = autoscaler(metadata, followed, (min(sizes), max(sizes)), [metadata["name"]])
+        # The picture shows when windows end, and so shall it be: a schedule does not flutter.
+        scaling["spec"]["behavior"] = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+        made.append(scaling)
     _finish(interview, judge, made, path, yes=yes)
 
 

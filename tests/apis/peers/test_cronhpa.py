@@ -51,6 +51,7 @@ def test_schedules_without_a_word(schedule: str, timing: dict[str, str]) -> None
         pytest.param(job("@every 1h"), {"schedule": "0 * * * *"}, "counts from", id="every-hour"),
         pytest.param(job("@every 6h"), {"schedule": "0 */6 * * *"}, "counts from", id="every-six-hours"),
         pytest.param(job("@every 24h"), {"schedule": "0 0 * * *"}, "counts from", id="every-day"),
+        pytest.param(job("@date 2020-11-27 06:00:00"), {"at": "2020-11-27T06:00:00Z"}, "is over", id="over"),
         pytest.param(job("0 0 9 * * *", runOnce=True), {"at": "2026-01-05T09:00:00Z"}, "runs once", id="run-once"),
     ],
 )

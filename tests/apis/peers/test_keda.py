@@ -95,6 +95,21 @@ def test_what_has_no_equivalent_is_a_warning(spec: dict[str, Any]) -> None:
     assert any("has no equivalent" in message for message in warnings_of(conversion))
 
 
+def test_what_starts_jobs_has_no_replicas_and_stays() -> None:
+    job = {**scaled_object(cron("0 8 * * *", "0 18 * * *")), "kind": "ScaledJob"}
+    conversion = converted(convert_keda, job)
+    assert (conversion.kept, conversion.made) == (job, ())
+    (said,) = warnings_of(conversion)
+    assert "has no replicas" in said
+
+
+def test_a_pause_is_told_with_what_to_write() -> None:
+    paused = scaled_object(cron("0 8 * * *", "0 18 * * *"))
+    paused["metadata"]["annotations"] = {"autoscaling.keda.sh/paused-replicas": "0"}
+    (problem,) = converted(convert_keda, paused).problems
+    assert "springtide.dev/paused" in problem.hint
+
+
 def test_defaults_are_those_of_keda() -> None:
     conversion = converted(convert_keda, scaled_object(cron("0 8 * * *", "0 18 * * *")))
     producer, autoscaler = views_of(conversion)

@@ -9,7 +9,7 @@ from springtide.apis.peers.conversion import Conversion, Setting, Tree
 from springtide.apis.peers.cronhpa import convert_cronhpa
 from springtide.apis.peers.downscaler import convert_downscaler
 from springtide.apis.peers.keda import convert_keda
-from springtide.apis.peers.text import Replaced, Told, replace_peers
+from springtide.apis.peers.text import Replaced, Told, is_converted, replace_peers
 
 __all__ = [
     "Conversion",
@@ -20,5 +20,6 @@ __all__ = [
     "convert_cronhpa",
     "convert_downscaler",
     "convert_keda",
+    "is_converted",
     "replace_peers",
 ]

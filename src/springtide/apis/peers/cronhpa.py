@@ -22,6 +22,7 @@ from springtide.apis.peers.making import cron_object, free_name, metadata_of, na
 from springtide.apis.problems import Path
 from springtide.quantity import DurationError, parse_duration
 
+CRON_HPA = ("autoscaling.alibabacloud.com", "CronHorizontalPodAutoscaler")
 CHART_ZONE = "Asia/Shanghai"
 """The zone that the controller's chart sets."""
 
@@ -43,7 +44,7 @@ class _World:
 
 def convert_cronhpa(value: Tree, setting: Setting) -> Conversion | None:
     """Convert a CronHorizontalPodAutoscaler."""
-    if head(value) != ("autoscaling.alibabacloud.com", "CronHorizontalPodAutoscaler"):
+    if head(value) != CRON_HPA:
         return None
     notes = Notes()
     name = named(value, notes)
@@ -121,7 +122,12 @@ def _timing(job: Tree, path: Path, world: _World) -> Tree | None:
     text = text.strip()
     if text.startswith("@date"):
         moment = _date(text, path, world.notes)
-        return None if moment is None else {"at": format_instant(world.zone.instant(moment))}
+        if moment is None:
+            return None
+        at = world.zone.instant(moment)
+        if at <= world.setting.now:
+            world.notes.warn(path, f"`{text}` is over: the rule will never fire", "remove the job")
+        return {"at": format_instant(at)}
     schedule = _interval(text, path, world.notes) if text.startswith("@every") else _five_fields(text, path, world)
     if schedule is None:
         return None
@@ -132,12 +138,12 @@ def _timing(job: Tree, path: Path, world: _World) -> Tree | None:
         return None
     if job.get("runOnce") is not True:
         return {"schedule": schedule, "timeZone": world.zone.name}
-    at = cron.after(world.setting.now, world.zone)
-    if at is None:
+    coming = cron.after(world.setting.now, world.zone)
+    if coming is None:
         world.notes.error(path, f"`{text}` does not come again", "remove the job")
         return None
     world.notes.warn((*path[:-1], "runOnce"), f"the job runs once: the rule has the next time of `{text}`")
-    return {"at": format_instant(at)}
+    return {"at": format_instant(coming)}
 
 
 def _five_fields(text: str, path: Path, world: _World) -> str | None:

@@ -75,8 +75,8 @@ class _Bounds:
 
 
 def convert_keda(value: Tree, setting: Setting) -> Conversion | None:
-    """Convert a ScaledObject that has cron triggers."""
-    if head(value) != ("keda.sh", "ScaledObject"):
+    """Convert a ScaledObject that has cron triggers; a ScaledJob that has any stays as it is."""
+    if head(value) not in (("keda.sh", "ScaledObject"), ("keda.sh", "ScaledJob")):
         return None
     triggers = part(value, "spec").get("triggers")
     listed = triggers if isinstance(triggers, list) else []
@@ -84,6 +84,14 @@ def convert_keda(value: Tree, setting: Setting) -> Conversion | None:
     if not crons:
         return None
     notes = Notes()
+    if head(value)[1] == "ScaledJob":
+        for position in crons:
+            notes.warn(
+                (*_TRIGGERS, position),
+                "stays as it is: a ScaledJob starts Jobs while the window is open, and has no replicas",
+                "a CronJob starts Jobs at times",
+            )
+        return notes.refused(value)
     name = named(value, notes)
     read = [trigger for position in crons if (trigger := _trigger(listed[position], position, notes)) is not None]
     bounds = _bounds(part(value, "spec"), notes)
@@ -338,6 +346,6 @@ def _tell_differences(value: Tree, notes: Notes) -> None:
         if name in annotations:
             notes.warn(
                 ("metadata", "annotations", name),
-                "has no equivalent: the new objects are not paused",
-                "write `suspend: true` on behaviours that shall not count",
+                "is not taken over: the new objects are not paused",
+                'write the annotation `springtide.dev/paused: "true"` on the HorizontalAutoscaler',
             )

@@ -13,8 +13,8 @@ from springtide.apis.edits import Change, as_json, json_indentation, lost_commen
 from springtide.apis.fields import Context
 from springtide.apis.judging import judge
 from springtide.apis.objects import members_of
-from springtide.apis.peers.conversion import Conversion, Converter, Setting, Tree, part
-from springtide.apis.peers.cronhpa import convert_cronhpa
+from springtide.apis.peers.conversion import Conversion, Converter, Setting, Tree, head, part
+from springtide.apis.peers.cronhpa import CRON_HPA, convert_cronhpa
 from springtide.apis.peers.downscaler import convert_downscaler
 from springtide.apis.peers.keda import convert_keda
 from springtide.apis.problems import Path, Problem, error, format_path
@@ -22,6 +22,11 @@ from springtide.apis.yaml import Document, Position, dump, read, repair, rewrite
 
 PEERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
 _LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
+
+
+def is_converted(api_version: str, kind: str) -> bool:
+    """Tell whether objects of a kind that is not ours are converted, all of them."""
+    return head({"apiVersion": api_version, "kind": kind}) == CRON_HPA
 
 
 @dataclass(frozen=True, slots=True)
