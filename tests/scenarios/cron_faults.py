@@ -7,6 +7,7 @@ that go and come back; requests fail before and after they took effect, and proc
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -134,9 +135,10 @@ class EveryFiringIsRecordedOnce(Invariant):
                 self._begun[written.key.name] = world.clock.now()
             elif world.clock.now() == _BEGIN + RESUMED:
                 self._suspension_seen = not marks["low"].in_force
-        before = {(name, at) for name, at, _ in _records(written.old or {})}
+        before = Counter((name, at) for name, at, _ in _records(written.old or {}))
         for name, at, message in _records(written.new):
-            if (name, at) in before:
+            before[name, at] -= 1
+            if before[name, at] >= 0:
                 continue
             told = self._told.setdefault((written.key.name, name), _Told())
             if at in told.times:
@@ -196,7 +198,7 @@ class SuccessesAreTrue(Invariant):
 
     def _had(self, target: str, name: str, value: object, since: int, until: int) -> bool:
         values = self._values.get((target, name), [])
-        ends = [*(when for when, _ in values[1:]), until + 1]
+        ends = [*(when for when, _ in values[1:]), until + 1][: len(values)]
         return any(
             had == value and began <= until and ended >= since for (began, had), ended in zip(values, ends, strict=True)
         )

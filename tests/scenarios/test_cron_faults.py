@@ -9,12 +9,13 @@ import pytest
 from tests.scenarios.cron_faults import LENGTH, cron_under_faults
 
 from springtide.cluster.resources import Key
-from springtide.controllers.cron import judgement
+from springtide.controllers.cron import applying, judgement
 from springtide.controllers.cron.controller import CronFederatedHPAController
 from springtide.controllers.cron.cursor import Mark, Standing, standing_of
 from springtide.controllers.cron.history import News, newest_in
 from springtide.controllers.cron.judgement import Judgement
 from springtide.controllers.cron.records import CronRecord
+from springtide.controllers.cron.targets import Trouble, apply
 from springtide.simulator.scenario import Broken, play
 
 _BLOCK = 25
@@ -36,7 +37,16 @@ def test_a_thousand_seeds_break_nothing(first: int) -> None:
 
 def forget_the_histories(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is recorded does not count as handled: only the cursor does."""
-    monkeypatch.setattr(judgement, "newest_in", lambda history: newest_in({}))
+    monkeypatch.setattr(judgement, "newest_in", lambda history, until: newest_in({}, until))
+
+
+def forget_long_histories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where all records are still listed, and only a second one beside the first tells."""
+
+    def forgetful(history: Mapping[str, Any], until: int) -> int | None:
+        return newest_in(history, until) if history.get("ruleName") == "every" else None
+
+    monkeypatch.setattr(judgement, "newest_in", forgetful)
 
 
 def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +74,26 @@ def make_up_for_suspended_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judgement, "standing_of", careless)
 
 
-@pytest.mark.parametrize("bug", [forget_the_histories, write_the_cursor_first, make_up_for_suspended_time])
+def call_everything_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens to what went wrong at the target."""
+
+    async def deaf(*given: Any, **more: Any) -> dict[str, Trouble]:
+        await apply(*given, **more)
+        return {}
+
+    monkeypatch.setattr(applying, "apply", deaf)
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        forget_the_histories,
+        forget_long_histories,
+        write_the_cursor_first,
+        make_up_for_suspended_time,
+        call_everything_a_success,
+    ],
+)
 def test_a_deliberate_bug_is_found(bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An invariant that catches nothing is worth nothing."""
     bug(monkeypatch)

@@ -79,6 +79,26 @@ def test_two_peaks_in_two_zones_while_clocks_change() -> None:
     assert history(outcome, "scale-up-america-los-angeles")["nextExecutionTime"] == "2026-03-10T14:30:00Z"
 
 
+def test_a_peak_that_finds_the_minimum_as_it_wants_it() -> None:
+    """Both zones ask for a thousand: whoever comes second writes nothing, and has succeeded all the same."""
+    made = cron(
+        rule("scale-up-asia-shanghai", "30 07 * * *", targetMinReplicas=1000, timeZone="Asia/Shanghai"),
+        rule("scale-up-america-los-angeles", "30 07 * * *", targetMinReplicas=1000, timeZone="America/Los_Angeles"),
+        target=FEDERATED,
+    )
+    outcome = story("one height", "2026-03-06T00:00:00Z", federated(1, 2000), made).run("2d")
+
+    assert changes(outcome, "FederatedHPA", "minReplicas") == [("2026-03-06T15:30:00Z", 1000)]
+    assert [at for at, _ in successes(outcome, "scale-up-asia-shanghai")] == [
+        "2026-03-07T23:30:00Z",
+        "2026-03-06T23:30:00Z",
+    ]
+    assert [at for at, _ in successes(outcome, "scale-up-america-los-angeles")] == [
+        "2026-03-07T15:30:00Z",
+        "2026-03-06T15:30:00Z",
+    ]
+
+
 def test_a_time_that_does_not_exist_and_one_that_comes_twice() -> None:
     """In a gap a rule fires right after it, and of two passes only in the first."""
     night = cron(rule("night", "30 2 * * *", 5, timeZone="Europe/Berlin"), rule("off", "0 12 * * *", 1))

@@ -34,6 +34,10 @@ class Firings:
         """Return a single firing; the zone is that of calendars which have none."""
         return cls(None, at, zone, calendars)
 
+    def unrestricted(self) -> "Firings":
+        """Return the same firings as they would be without calendars."""
+        return Firings(self._cron, self._once, self._zone, ()) if self._calendars else self
+
     def after(self, t: int) -> int | None:
         """Return the first firing strictly later than an instant, or None if none lies ahead."""
         hit = self._hit_after(t)

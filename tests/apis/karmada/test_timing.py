@@ -138,6 +138,15 @@ def test_the_closest_firings_are_found_around_a_change_of_clocks() -> None:
     assert second - first == 600
 
 
+def test_days_on_which_clocks_change_count_however_often_a_rule_fires() -> None:
+    """All that falls into the gap fires at its end, five minutes before the next."""
+    often = Cron.parse("5,15,25,35,45,55 0-23 * * *", Dialect.RULE)
+
+    first, second = closest_firings(often, load_zone("Europe/Berlin"), utc("2026-01-01T00:00:00")) or (0, 0)
+
+    assert second - first == 300
+
+
 def test_a_rule_that_fires_right_now_is_past() -> None:
     """What is due at this very moment is not ahead any more."""
     rule = msgspec.convert({"name": "a", "at": "2026-06-01T00:00:00Z", "targetReplicas": 1}, CronFederatedHPARule)

@@ -98,8 +98,6 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
         pytest.param({"up": Mark(9_900, SAME, True)}, {}, Standing(9_900), id="clock-set-back-a-little"),
         pytest.param({"up": Mark(999_000, SAME, True)}, {}, Standing(NOW), id="clock-set-back-by-days"),
         pytest.param({"up": Mark(HANDLED, SAME, True)}, {"recorded": 9_900}, Standing(9_900), id="recorded-just-ahead"),
-        pytest.param({"up": Mark(HANDLED, SAME, True)}, {"recorded": 999_000}, Standing(HANDLED), id="recorded-ahead"),
-        pytest.param(None, {"recorded": 999_000}, Standing(EDITED), id="taken-over-with-a-history-of-the-future"),
         pytest.param(
             {"up": Mark(HANDLED, SAME, True)}, {"life": Life(999_000, EDITED)}, Standing(HANDLED), id="created-ahead"
         ),

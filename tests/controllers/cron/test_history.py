@@ -49,7 +49,7 @@ def test_new_records_come_first_and_old_ones_go() -> None:
     news.succeeded("r", Success(60, 61, {"min": 1, "max": 2}))
     before = {"ruleName": "r", "failedExecutions": [entry(40), entry(30)]}
 
-    written = written_history(before, "r", news, Limits(1, 2), None)
+    written = written_history(before, "r", news, Limits(1, 2), None, 1000)
 
     assert [one["scheduleTime"] for one in written["failedExecutions"]] == [format_instant(50), format_instant(40)]
     assert written["successfulExecutions"] == [
@@ -61,13 +61,13 @@ def test_new_records_come_first_and_old_ones_go() -> None:
         }
     ]
     assert "nextExecutionTime" not in written
-    assert newest_in(written) == 60
-    assert newest_in({}) is None
+    assert newest_in(written, 1000) == 60
+    assert newest_in({}, 1000) is None
 
 
 def test_a_rule_of_which_nothing_is_known() -> None:
     """It has a name, and perhaps a next time."""
-    assert written_history({}, "r", News(), Limits(3, 3), 60) == {
+    assert written_history({}, "r", News(), Limits(3, 3), 60, 1000) == {
         "ruleName": "r",
         "nextExecutionTime": format_instant(60),
     }
@@ -82,4 +82,17 @@ def test_an_entry_of_no_certain_time_is_dropped(time: str) -> None:
     found = histories_in(status)["r"]
 
     assert found == {"ruleName": "r", "successfulExecutions": [entry(40)]}
-    assert newest_in(found) == 40
+    assert newest_in(found, 1000) == 40
+
+
+def test_records_of_a_wrong_clock_give_way() -> None:
+    """They are not believed, stay while there is room, and are the first to go."""
+    before = {"ruleName": "r", "failedExecutions": [entry(5000), entry(4000), entry(40)]}
+    news = News()
+    news.failed("r", failure(50))
+
+    written = written_history(before, "r", news, Limits(3, 3), None, 1000)
+
+    assert [one["scheduleTime"] for one in written["failedExecutions"]] == [format_instant(at) for at in (50, 40, 5000)]
+    assert newest_in(before, 1000) == 40
+    assert newest_in({"failedExecutions": [entry(5000)]}, 1000) is None

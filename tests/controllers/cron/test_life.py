@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from tests.controllers.cron.stories import (
     DEPLOYMENT,
-    MANAGER,
     changes,
     condition,
     cron,
@@ -27,9 +26,8 @@ from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object
 from springtide.controllers.cron import CronFederatedHPAController
 from springtide.controllers.cron.cursor import ANNOTATION
-from springtide.simulator.api.server import Written
 from springtide.simulator.faults import Faults
-from springtide.simulator.scenario import Invariant, Scenario, crash, create, delete, edit, restart_server
+from springtide.simulator.scenario import Scenario, crash, create, delete, edit, restart_server
 from springtide.simulator.scenario.actions import Action
 from springtide.simulator.world import World
 
@@ -151,6 +149,29 @@ def test_rules_come_and_go_with_their_history() -> None:
     status = outcome.object("CronFederatedHPA", "daily")["status"]
     assert status["executionHistories"] == [{"ruleName": "renamed", "nextExecutionTime": "2026-06-06T08:30:00Z"}]
     assert list(msgspec.json.decode(cursor(outcome))) == ["renamed"]
+
+
+def test_an_object_that_is_being_deleted_does_nothing_any_more() -> None:
+    """It only waits for its finalizers, and is no rival of others either."""
+    going = cron(rule("r", "30 8 * * *", 9), name="going", finalizers=["example.com/hold"])
+    staying = cron(EIGHT)
+    outcome = story(deployment(), going, staying).at("10m", delete("CronFederatedHPA", "going")).run("2h")
+
+    assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:30:00Z", 7)]
+    assert successes(outcome, "r", "going") == []
+
+
+def test_a_rule_that_begins_in_the_second_of_its_time_takes_nothing_from_others() -> None:
+    """Nobody was there when it was added: its own first time is tomorrow's, and the other's is made up for."""
+    outcome = (
+        story(deployment(), cron(EIGHT))
+        .at("20m", down(1200))
+        .at("30m", rules(EIGHT, rule("s", "30 8 * * *", 9)))
+        .run("2h")
+    )
+
+    assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:40:00Z", 7)]
+    assert (successes(outcome, "s"), failures(outcome, "s")) == ([], [])
 
 
 def test_no_rules_at_all() -> None:
@@ -298,36 +319,6 @@ def test_an_unset_zone_is_that_of_the_process() -> None:
     assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T00:00:00Z", 3), ("2026-06-05T09:00:00Z", 5)]
 
 
-def _calendar(*dates: str) -> Object:
-    return {
-        "apiVersion": "springtide.dev/v1alpha1",
-        "kind": "Calendar",
-        "metadata": {"name": "holidays"},
-        "spec": {"dates": list(dates)},
-    }
-
-
-def test_calendars() -> None:
-    """A rule keeps off their days, follows them when they change, and says when they are not there."""
-    made = cron({**EIGHT, "calendars": [{"name": "holidays", "mode": "Exclude"}]})
-    scenario = story(deployment(), made)
-    outcome = scenario.run("10m")
-    ready = condition(outcome, "Ready")
-    assert ready["reason"] == "CalendarMissing"
-    assert "`holidays`" in ready["message"]
-
-    outcome = scenario.at("10m", create(_calendar("2026-06-05", "2026-06-06"))).run("1h")
-    assert condition(outcome, "Ready")["status"] == "True"
-    assert history(outcome, "r") == {"ruleName": "r", "nextExecutionTime": "2026-06-07T08:30:00Z"}
-
-    outcome = (
-        scenario.at("10m", create(_calendar("2026-06-05", "2026-06-06")))
-        .at("12h", edit("Calendar", "holidays", {"spec": {"dates": ["2026-06-05"]}}))
-        .run("2d")
-    )
-    assert [at for at, _ in successes(outcome, "r")] == ["2026-06-06T08:30:00Z"]
-
-
 def test_observing_changes_nothing() -> None:
     """What would be done is logged, goes on being due, and is told to nobody as if it had been done."""
     outcome = (
@@ -388,38 +379,3 @@ def test_a_long_outage_of_the_server_delays_nothing_beyond_itself() -> None:
     assert at == "2026-06-05T08:30:00Z"
     assert "2026-06-05T09:20:00Z" <= executed <= "2026-06-05T09:20:20Z"
     assert failures(outcome, "r") == []
-
-
-class DiesAfter(Invariant):
-    """Kills the process right after its n-th write, and starts it again five minutes later."""
-
-    def __init__(self, number: int) -> None:
-        self._left = number
-
-    def wrote(self, world: World, written: Written) -> None:
-        """Count the writes from the first firing on."""
-        if written.write.manager != MANAGER or written.resource.kind == "Event" or world.clock.now() < 1_780_648_200:
-            return
-        self._left -= 1
-        if self._left == 0:
-            process = world.process("springtide-0")
-            process.crash()
-            world.loop.call_later(300, process.start)
-
-
-@pytest.mark.parametrize(
-    ("write", "executed"),
-    [
-        pytest.param(1, "2026-06-05T08:35:00Z", id="after-the-target"),
-        pytest.param(2, "2026-06-05T08:30:00Z", id="after-the-status"),
-        pytest.param(3, "2026-06-05T08:30:00Z", id="after-the-cursor"),
-    ],
-)
-def test_whoever_dies_between_two_writes_is_made_up_for(write: int, executed: str) -> None:
-    """The target is scaled once, there is one record, and in the end the cursor is where it belongs."""
-    outcome = story(deployment(), cron(EIGHT)).always(lambda: DiesAfter(write)).run("1h")
-
-    assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:30:00Z", 7)]
-    assert successes(outcome, "r") == [("2026-06-05T08:30:00Z", executed)]
-    assert failures(outcome, "r") == []
-    assert cursor(outcome).startswith('{"r":{"handled":"2026-06-05T08:30:00Z"')

@@ -132,6 +132,14 @@ def test_an_autoscaler_that_keda_makes_is_no_target() -> None:
     assert "is made by ScaledObject `shop`, which undoes what rules set" in opposed["message"]
 
 
+def test_a_target_that_turns_out_to_be_of_another_is_told_at_once() -> None:
+    """It comes to belong to a ScaledObject long before the next firing."""
+    made = cron(rule("r", "30 9 * * *", targetMinReplicas=3), target=HPA)
+    outcome = story(made).at("5m", create(autoscaler(**BY_KEDA))).run("10m")
+
+    assert condition(outcome, "Unopposed")["status"] == "False"
+
+
 def test_the_condition_follows_at_once() -> None:
     """It comes and goes with the autoscaler, whenever the rules fire next."""
     scenario = story(deployment(), cron(rule("r", "0 0 1 1 *", 7))).at("10m", create(autoscaler()))

@@ -73,12 +73,33 @@ Listed = list[tuple[str, int]]
         pytest.param(
             [
                 candidate("up", "30 8 * * *", instant("08:00"), action={"replicas": 1000}),
-                candidate("down", "0 11 * * *", instant("11:00"), action={"replicas": 1}),
+                candidate("down", "0 11 * * *", instant("11:00"), action={"replicas": 1}, recorded=instant("11:00")),
             ],
             instant("12:00"),
             [],
             [("up", instant("08:30"))],
             id="nothing-older-than-what-was-applied",
+        ),
+        pytest.param(
+            [candidate("old", "30 8 * * *", instant("08:20")), candidate("new", "30 8 * * *", instant("08:30"))],
+            instant("08:40"),
+            [("old", instant("08:30"))],
+            [],
+            id="one-that-begins-in-the-second-of-its-time-takes-nothing-from-others",
+        ),
+        pytest.param(
+            [candidate("up", "30 8,9 * * *", instant("08:20"), applied=frozenset({instant("08:30")}))],
+            instant("08:40"),
+            [],
+            [],
+            id="applied-and-not-recorded-yet",
+        ),
+        pytest.param(
+            [candidate("up", "30 8,9 * * *", instant("08:20"), applied=frozenset({instant("08:30")}))],
+            instant("09:40"),
+            [("up", instant("09:30"))],
+            [],
+            id="applied-and-not-recorded-for-so-long-that-it-fires-again",
         ),
         pytest.param(up_and_down(instant("09:00")), instant("09:00"), [], [], id="m25-before-it-was-there"),
         pytest.param(
@@ -242,19 +263,23 @@ def test_what_came_before_is_settled_while_a_firing_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "since", "precedes", "applied"),
+    ("schedule", "since", "recorded", "precedes", "applied"),
     [
-        pytest.param("0 11 * * *", instant("08:00"), True, False, id="it-fired-later"),
-        pytest.param("0 11 * * *", instant("11:00"), True, False, id="it-fired-later-and-was-handled"),
-        pytest.param("0 11 * * *", instant("11:15"), True, True, id="it-was-not-there-yet"),
-        pytest.param("0 8 * * *", instant("07:00"), True, True, id="it-fired-earlier"),
-        pytest.param("30 8 * * *", instant("07:00"), True, True, id="a-tie-that-we-win"),
-        pytest.param("30 8 * * *", instant("07:00"), False, False, id="a-tie-that-it-wins"),
+        pytest.param("0 11 * * *", instant("08:00"), None, True, False, id="it-fired-later"),
+        pytest.param("0 11 * * *", instant("11:00"), instant("11:00"), True, False, id="it-fired-later-and-is-handled"),
+        pytest.param("0 11 * * *", instant("11:15"), instant("11:00"), True, False, id="and-is-past-it"),
+        pytest.param("0 11 * * *", instant("11:00"), None, True, True, id="it-began-in-that-second"),
+        pytest.param("0 11 * * *", instant("11:15"), None, True, True, id="it-was-not-there-yet"),
+        pytest.param("0 8 * * *", instant("07:00"), None, True, True, id="it-fired-earlier"),
+        pytest.param("30 8 * * *", instant("07:00"), None, True, True, id="a-tie-that-we-win"),
+        pytest.param("30 8 * * *", instant("07:00"), None, False, False, id="a-tie-that-it-wins"),
     ],
 )
-def test_rules_of_other_objects_count_as_well(schedule: str, since: int, precedes: bool, applied: bool) -> None:
+def test_rules_of_other_objects_count_as_well(
+    schedule: str, since: int, recorded: int | None, precedes: bool, applied: bool
+) -> None:
     """Of one target and field only the latest firing is applied, whichever object it belongs to."""
-    rival = Rival("other", "down", firings(schedule), {"replicas": 1}, since, precedes)
+    rival = Rival("other", "down", firings(schedule), {"replicas": 1}, since, recorded, precedes)
     decided = plan([candidate("up", "30 8 * * *", instant("08:20"))], instant("11:30"), [rival])
 
     assert bool(decided.executions) == applied
@@ -303,6 +328,8 @@ def walked(draw: st.DrawFn, name: str) -> Walked:
         schedule,
         since,
         action=draw(actions),
+        recorded=draw(st.sampled_from((None, since))),
+        applied=draw(st.frozensets(st.integers(0, 240).map(lambda n: START + n * MINUTE), max_size=5)),
         ended=draw(st.one_of(st.none(), st.none(), st.integers(since, since + 2 * HOUR))),
         max_delay=draw(st.one_of(st.none(), st.integers(1, HOUR))),
         kept=draw(st.integers(1, 3)),
@@ -324,16 +351,17 @@ def test_the_plan_is_what_walking_the_minutes_gives(walk: tuple[Walked, ...], af
     for t in range(START - HOUR, now + 1):
         for one in walk:
             it = one.candidate
-            if one.fires(t) and it.since <= t <= (now if it.ended is None else it.ended):
+            if one.fires(t) and t <= (now if it.ended is None else it.ended):
                 if t > it.since:
                     due[it.name].append(t)
-                if it.ended is None:
+                if it.ended is None and (t > it.since or t == it.recorded):
                     owners |= dict.fromkeys(it.action, (it.name, t))
     applied: dict[tuple[str, int], dict[str, int]] = {}
     for one in walk:
         for field, value in one.candidate.action.items():
             name, t = owners.get(field, ("", 0))
-            if name == one.candidate.name and t in due[name] and now - t <= (one.candidate.max_delay or now):
+            mine = name == one.candidate.name and t in due[name] and t not in one.candidate.applied
+            if mine and now - t <= (one.candidate.max_delay or now):
                 applied.setdefault((name, t), {})[field] = value
 
     decided = plan([one.candidate for one in walk], now)
@@ -342,7 +370,7 @@ def test_the_plan_is_what_walking_the_minutes_gives(walk: tuple[Walked, ...], af
     assert [one.at for one in decided.executions] == sorted(one.at for one in decided.executions)
     for one in walk:
         it = one.candidate
-        missed = [t for t in reversed(due[it.name]) if (it.name, t) not in applied]
+        missed = [t for t in reversed(due[it.name]) if (it.name, t) not in applied and t not in it.applied]
         listed = [each for each in decided.missed if each.rule == it.name]
         assert [each.at for each in listed] == missed[: it.kept]
         assert sum(each.earlier for each in listed) == len(missed) - len(listed)

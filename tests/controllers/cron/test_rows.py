@@ -224,6 +224,16 @@ def test_how_many_failures_are_kept(limits: Object, kept: int) -> None:
     assert len(failures(outcome, "r")) == kept
 
 
+def test_what_is_missed_is_told_even_where_none_is_kept() -> None:
+    """M19: the event is all that is left of it."""
+    up = rule("up", "30 8 * * *", 1000, failedHistoryLimit=0)
+    scenario = story(deployment(), cron(up, rule("down", "0 11 * * *", 1)))
+    outcome = scenario.at("20m", crash("springtide-0", downtime=11_400)).run("4h")
+
+    assert failures(outcome, "up") == []
+    assert len(events(outcome, "Missed")) == 1
+
+
 def test_the_next_execution_is_what_the_proposal_says() -> None:
     """Applied at 9:04 an hourly rule at minute 3 fires next at 10:03, and then at 11:03."""
     made = cron(rule("r", "3 * * * *", 5))

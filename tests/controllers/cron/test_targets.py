@@ -48,6 +48,17 @@ def widget(**spec: int) -> Object:
     }
 
 
+def test_two_objects_that_move_a_bound_each_do_so_in_either_order() -> None:
+    """The minimum would pass the maximum until the other object has raised it: that takes a moment, and no day."""
+    low = cron(rule("low", "30 8 * * *", targetMinReplicas=20), target=FEDERATED, name="a")
+    high = cron(rule("high", "30 8 * * *", targetMaxReplicas=50), target=FEDERATED, name="b")
+    outcome = story(deployment(), federated(1, 10), low, high).run("1h")
+
+    spec = outcome.object("FederatedHPA", "shop")["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (20, 50)
+    assert [at for at, _ in successes(outcome, "low", "a")] == [FIRES]
+
+
 def test_any_kind_with_a_scale() -> None:
     """A kind of somebody else is scaled as a workload of Kubernetes is."""
     kind = definition("example.com", "Widget", "widgets", scale=True)

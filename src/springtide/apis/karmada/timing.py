@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from springtide.almanac import Cron, Dialect, Zone
+from springtide.apis.extensions import ANNOTATION
 from springtide.apis.fields import Context
 from springtide.apis.karmada.rules import zone_of
 from springtide.apis.meta.clock_times import date_and_time
@@ -25,7 +26,11 @@ _FINEST_GAP = 60
 def timing_problems(rule: CronFederatedHPARule, context: Context) -> Iterator[Problem]:
     """Find what is wrong with the times of one rule; paths are relative to it."""
     if rule.schedule is not None and rule.at is not None:
-        yield error(("at",), f"rule `{rule.name}` has both `schedule` and `at`", "keep one of them")
+        yield error(
+            ("at",),
+            f"rule `{rule.name}` has both `schedule` and `at`",
+            f"keep one of them; in the annotation {ANNOTATION}, `schedule: null` takes the other away",
+        )
     elif rule.schedule is not None:
         yield from _delay_problems(rule, context)
     elif rule.at is None:

@@ -69,7 +69,7 @@ class LocalReference(View, kw_only=True):
 class ScaleTargetReference(View, kw_only=True):
     """An object of any kind in the same namespace."""
 
-    kind: Annotated[NonEmpty, doc("Kind of the object.")]
+    kind: Annotated[NonEmpty, doc("Kind of the object."), text_format("path-segment")]
     name: Annotated[NonEmpty, doc("Name of the object."), text_format("path-segment")]
     api_version: Annotated[str | None, doc("Group and version of the object.")] = None
 

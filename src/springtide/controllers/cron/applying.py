@@ -15,6 +15,7 @@ from springtide.controllers.cron.judgement import Judgement
 from springtide.controllers.cron.metrics import CronMetrics
 from springtide.controllers.cron.plan import Execution
 from springtide.controllers.cron.targets import Target, apply
+from springtide.controllers.cron.unrecorded import Unrecorded
 from springtide.controllers.cron.words import firing_in_words
 
 
@@ -23,6 +24,7 @@ class Applier:
 
     def __init__(self, tools: Tools, kinds: Kinds, metrics: CronMetrics) -> None:
         self.attempts = Attempts()
+        self.unrecorded = Unrecorded()
         self._tools = tools
         self._kinds = kinds
         self._metrics = metrics
@@ -35,7 +37,15 @@ class Applier:
         pending = {one.rule: one for one in executions if one not in ready}
         if ready:
             pending |= await self._apply(key, judgement, ready, news)
+        for rule, success in self.unrecorded.of(key):
+            if judgement.is_open(rule, success.at):
+                news.succeeded(rule, success)
         return news, pending
+
+    def forget(self, key: Key) -> None:
+        """Forget an object that is gone."""
+        self.attempts.settle(key, frozenset())
+        self.unrecorded.settle(key)
 
     def _missed(self, key: Key, judgement: Judgement, now: int) -> News:
         """Take down what is not applied any more; what was tried before has failed, and was not only missed."""
@@ -55,7 +65,8 @@ class Applier:
     ) -> dict[str, Execution]:
         target = Target(judgement.target, key.namespace)
         began = perf_counter()
-        troubles = await apply(self._tools.client, self._kinds, target, ready, self._because(judgement, ready))
+        because = self._because(judgement, ready)
+        troubles = await apply(self._tools.client, self._kinds, target, ready, because, shared=judgement.shared)
         seconds = perf_counter() - began
         executed = self._tools.clock.now()
         pending: dict[str, Execution] = {}
@@ -63,7 +74,8 @@ class Applier:
             trouble = troubles.get(execution.rule)
             self._metrics.applied(seconds, success=trouble is None)
             if trouble is None:
-                news.succeeded(execution.rule, Success(execution.at, executed, execution.values))
+                self.unrecorded.add(key, execution.rule, Success(execution.at, executed, execution.values))
+                self.attempts.succeeded(key, execution.rule)
             elif (tries := self.attempts.failed(key, execution, trouble, executed)) is not None:
                 news.failed(execution.rule, Failure(execution.at, executed, tries.message))
             else:

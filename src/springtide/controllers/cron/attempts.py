@@ -69,6 +69,10 @@ class Attempts:
         self._tries.setdefault(key, {})[execution.rule] = tries
         return None
 
+    def succeeded(self, key: Key, rule: str) -> None:
+        """Forget the tries of a firing that was applied in the end."""
+        self._tries.get(key, {}).pop(rule, None)
+
     def next_try(self, key: Key) -> int | None:
         """Tell when one of the firings of an object is tried again."""
         return min((tries.again for tries in self._tries.get(key, {}).values()), default=None)

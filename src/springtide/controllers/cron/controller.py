@@ -3,7 +3,8 @@
 The order of writes makes every firing applied at least once and recorded exactly once: first the target, then the
 status with all records of the pass, then the cursor. Whoever dies in between finds the firing due again, or recorded
 and only the cursor behind. Only the first cursor of an object comes before everything else: it says that nothing is
-done yet. Between two firings nothing is written, and nobody wakes.
+done yet. Between two firings nothing is written, and nobody wakes, but for times at which a calendar keeps a rule from
+firing: the cursor goes past them.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class CronFederatedHPAController(Controller):
     async def reconcile(self, key: Key, now: int) -> Again | None:
         """Do what is due of one object, record it, and come back when more is."""
         record: CronRecord | None = self.tools.store(ALL_CRONS).get(key)
-        if record is None:
-            self._applier.attempts.settle(key, frozenset())
+        if record is None or record.going:
+            self._applier.forget(key)
             self._notices.forget(key)
             return None
         try:
@@ -116,14 +117,20 @@ class CronFederatedHPAController(Controller):
         known = self._calendars(record)
         meaning = meaning_of(record, zone)
         return judgement_of(
-            record, meaning, known, default_zone=zone, now=now, rivals=lambda: self._rivals(record, now)
+            record,
+            meaning,
+            known,
+            default_zone=zone,
+            now=now,
+            rivals=lambda: self._rivals(record, now),
+            applied=self._applier.unrecorded.times(record.origin.key),
         )
 
     def _rivals(self, record: CronRecord, now: int) -> Sequence[Rival]:
-        """Find the rules of other objects that have the same target; one that is paused does not act on it."""
+        """Find the rules of other objects that have the same target; one that is paused or going does not act."""
         found: list[Rival] = []
         for other in self.tools.store(ALL_CRONS).by(BY_TARGET, record.target):
-            if other.origin.uid != record.origin.uid and not other.paused:
+            if other.origin.uid != record.origin.uid and not (other.paused or other.going):
                 found += self._alone(other, now).as_rivals(precedes=other.origin.key < record.origin.key)
         return found
 
@@ -150,6 +157,7 @@ class CronFederatedHPAController(Controller):
         await self.tools.client.apply_status(
             CRON_FEDERATED_HPAS, fields, told, of=before, now=now, because=_summary(news)
         )
+        self._applier.unrecorded.settle(key)
         reference = judgement.meaning.target
         target = "" if reference is None else str(Target(reference, key.namespace))
         done = news if self.tools.client.mode is Mode.ACT else News()  # who only observes has scaled nothing

@@ -29,7 +29,7 @@ from springtide.apis.meta.instants import parse_instant
 ANNOTATION = "springtide.dev/cron-cursor"
 
 _DIGITS = 8
-_FAR = DAY
+FAR = DAY
 """From how many seconds on a time that lies ahead is not believed."""
 
 
@@ -108,7 +108,8 @@ def standing_of(
     `before` are the marks of the object, None where it has none yet; `recorded` is the newest firing in the history of
     the rule, which counts as handled even where the cursor could not be written any more.
     """
-    created, done = (0 if one is None or one > now + _FAR else one for one in (life.created, recorded))
+    created = 0 if life.created > now + FAR else life.created
+    done = recorded or 0
     if before is None:
         # Nobody has looked after the object yet, or somebody else did, whose records are in the history.
         begun = max(created, min(life.edited or 0, now), done)
@@ -118,7 +119,7 @@ def standing_of(
     if mark is None:
         begun = max(changed, done)
         return Standing(begun, None if in_force else begun)
-    since = max(mark.handled if mark.handled <= now + _FAR else now, created, done)
+    since = max(mark.handled if mark.handled <= now + FAR else now, created, done)
     if not in_force:
         return Standing(since, max(since, changed) if mark.in_force and mark.timing == timing else since)
     if mark.in_force and mark.timing == timing:

@@ -101,25 +101,31 @@ def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
     }
 
 
-def newest_in(history: Mapping[str, Any]) -> int | None:
-    """Give the time of the newest firing that a history speaks of: it has been handled."""
+def newest_in(history: Mapping[str, Any], until: int) -> int | None:
+    """Give the time of the newest firing that a history speaks of: it has been handled.
+
+    What lies after an instant is not believed: it was written under a wrong clock.
+    """
     entries = (entry for kept in _KEPT for entry in history.get(kept) or ())
-    return max((parse_instant(entry["scheduleTime"]) for entry in entries), default=None)
+    times = (parse_instant(entry["scheduleTime"]) for entry in entries)
+    return max((at for at in times if at <= until), default=None)
 
 
 def written_history(
-    before: Mapping[str, Any], rule: str, news: News, limits: Limits, next_execution: int | None
+    before: Mapping[str, Any], rule: str, news: News, limits: Limits, next_execution: int | None, until: int
 ) -> Object:
-    """Write the history of a rule, with what is new."""
+    """Write the history of a rule, with what is new; records from after an instant are the first to go."""
     successes = _newest_first(
         (success.entry() for success in news.successes.get(rule, ())),
         before.get("successfulExecutions") or (),
         limits.successes,
+        until,
     )
     failures = _newest_first(
         (failure.entry() for failure in listed(news.failures.get(rule, ()), limits.failures)),
         before.get("failedExecutions") or (),
         limits.failures,
+        until,
     )
     return {
         "ruleName": rule,
@@ -149,7 +155,9 @@ def _dated(entry: Mapping[str, Any]) -> bool:
     return True
 
 
-def _newest_first(new: Iterable[Object], old: Sequence[Object], kept: int) -> list[Object]:
-    entries = [*new, *old]
-    entries.sort(key=lambda entry: parse_instant(entry["scheduleTime"]), reverse=True)
-    return entries[:kept]
+def _newest_first(new: Iterable[Object], old: Sequence[Object], kept: int, until: int) -> list[Object]:
+    def rank(entry: Object) -> tuple[bool, int]:
+        at = parse_instant(entry["scheduleTime"])
+        return at <= until, at
+
+    return sorted([*new, *old], key=rank, reverse=True)[:kept]

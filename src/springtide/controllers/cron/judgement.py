@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import msgspec
 
 from springtide.almanac import Calendar
 from springtide.apis.karmada.targets import CronTarget
 from springtide.cluster.resources import Object
-from springtide.controllers.cron.cursor import Life, Mark, read_cursor, standing_of
+from springtide.controllers.cron.cursor import FAR, Life, Mark, read_cursor, standing_of
 from springtide.controllers.cron.history import News, histories_in, newest_in, stopped_history, written_history
 from springtide.controllers.cron.meaning import Meaning
 from springtide.controllers.cron.plan import Candidate, Execution, Plan, Rival, plan
@@ -24,11 +25,14 @@ class Judgement:
     name: str
     meaning: Meaning
     calendars: Mapping[str, Calendar]
+    now: int
     before: Mapping[str, Mark] | None
     """The marks that stand in the cursor; None where there is none yet."""
     past: Mapping[str, Object]
     """The histories that stand in the status."""
     candidates: tuple[Candidate, ...]
+    shared: bool
+    """Whether rules of other objects set the same target."""
     plan: Plan
 
     @property
@@ -45,7 +49,9 @@ class Judgement:
         names = tuple(self.past) if self.meaning.written is None else self.meaning.written
         sound = {rule.name: rule for rule in self.meaning.rules}
         return [
-            written_history(self.past.get(name, {}), name, news, sound[name].limits, self.plan.next.get(name))
+            written_history(
+                self.past.get(name, {}), name, news, sound[name].limits, self.plan.next.get(name), self.now + FAR
+            )
             if name in sound
             else stopped_history(self.past.get(name, {"ruleName": name}))
             for name in names
@@ -76,15 +82,21 @@ class Judgement:
     def is_lost(self, rule: str, at: int) -> bool:
         """Tell whether a firing that once was due is neither settled nor due any more: its rule has other times now."""
         due = [(one.rule, one.at) for one in self.plan.executions] + [(one.rule, one.at) for one in self.plan.missed]
-        if rule not in self.plan.settled or (rule, at) in due:
-            return False
+        return (rule, at) not in due and self.is_open(rule, at)
+
+    def is_open(self, rule: str, at: int) -> bool:
+        """Tell whether a firing that once was due is still to be recorded, whatever became of its rule meanwhile."""
+        since = {one.name: one.since for one in self.candidates}.get(rule)
+        if since is None or since < at:
+            return since is not None
         mark = (self.before or {}).get(rule)
-        return mark is not None and max(mark.handled, newest_in(self.past.get(rule, {})) or 0) < at
+        recorded = newest_in(self.past.get(rule, {}), self.now + FAR)
+        return mark is not None and max(mark.handled, recorded or 0) < at
 
     def as_rivals(self, *, precedes: bool) -> list[Rival]:
         """Give the rules that are in force, as they appear to other objects with the same target."""
         return [
-            Rival(self.name, one.name, one.firings, one.action, one.since, precedes)
+            Rival(self.name, one.name, one.firings, one.action, one.since, one.recorded, precedes)
             for one in self.candidates
             if one.ended is None
         ]
@@ -98,19 +110,24 @@ def judgement_of(
     default_zone: str,
     now: int,
     rivals: Callable[[], Sequence[Rival]] = tuple,
+    applied: Mapping[str, frozenset[int]] = MappingProxyType({}),
 ) -> Judgement:
-    """Judge an object; `rivals` is asked only where something is due."""
+    """Judge an object; `rivals` is asked only where something is due.
+
+    `applied` are the firings of each rule that have been applied and could not be recorded yet.
+    """
     before = read_cursor(record.cursor)
     past = histories_in(msgspec.json.decode(record.status))
     life = Life(record.created, record.edited)
     candidates = []
     for rule in meaning.rules:
+        recorded = newest_in(past.get(rule.name, {}), now + FAR)
         standing = standing_of(
             before,
             rule.name,
             timing=rule.timing,
             in_force=not rule.view.suspend,
-            recorded=newest_in(past.get(rule.name, {})),
+            recorded=recorded,
             life=life,
             now=now,
         )
@@ -120,12 +137,26 @@ def judgement_of(
                 rule.firings(default_zone, calendars),
                 rule.action,
                 standing.since,
+                recorded,
+                applied.get(rule.name, frozenset()),
                 standing.ended,
                 rule.view.max_delay_seconds,
                 max(1, rule.view.failed_history_limit),
             )
         )
     decided = plan(candidates, now)
+    others: Sequence[Rival] = ()
     if decided.executions:
-        decided = plan(candidates, now, rivals())
-    return Judgement(record.origin.key.name, meaning, calendars, before, past, tuple(candidates), decided)
+        others = rivals()
+        decided = plan(candidates, now, others)
+    return Judgement(
+        record.origin.key.name,
+        meaning,
+        calendars,
+        now,
+        before,
+        past,
+        tuple(candidates),
+        bool(others),
+        decided,
+    )

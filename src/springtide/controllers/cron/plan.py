@@ -3,6 +3,9 @@
 After an outage many firings may be due at once. What matters is where the target should be now: so of every field
 (replicas, minimum, maximum) only the latest due firing is applied, if it is not too late, and all others are missed.
 A missed firing is never applied instead of a later one that is too late: it was superseded all the same.
+
+A time at which a calendar keeps a rule from firing is settled when it passes. Otherwise it would become due when
+somebody tidies the calendar up, days later.
 """
 
 from __future__ import annotations
@@ -26,7 +29,11 @@ class Candidate:
     firings: Firings
     action: Action
     since: int
-    """Firings up to this instant are settled."""
+    """Firings up to this instant are settled, or never counted."""
+    recorded: int | None = None
+    """The newest firing that is known to be settled: it competes with those of other rules as if it were due."""
+    applied: frozenset[int] = frozenset()
+    """Firings that have been applied, and are still to be recorded."""
     ended: int | None = None
     """When the rule ceased to be in force; what was due until then is missed."""
     max_delay: int | None = None
@@ -43,7 +50,9 @@ class Rival:
     firings: Firings
     action: Action
     since: int
-    """From here on its firings count; an equal one has been handled."""
+    """Firings after this instant count."""
+    recorded: int | None
+    """The newest firing that is known to be settled: it counts as well."""
     precedes: bool
     """Whether ours win a tie."""
 
@@ -85,11 +94,8 @@ class Plan:
     """How far each rule has come when all of this is done."""
     next: Mapping[str, int | None]
     """When each rule in force fires next."""
-
-    @property
-    def wake(self) -> int | None:
-        """When something is due again."""
-        return min((at for at in self.next.values() if at is not None), default=None)
+    wake: int | None
+    """When something is to be settled again: a firing, or a time at which a calendar keeps a rule from firing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +116,17 @@ def plan(candidates: Sequence[Candidate], now: int, rivals: Sequence[Rival] = ()
     claims = {
         one.name: _Claim(latest, rank, f"rule `{one.name}`", "being listed last")
         for rank, one in enumerate(candidates)
-        if (latest := one.firings.at_or_before(now if one.ended is None else min(one.ended, now))) is not None
-        and latest >= one.since
+        if (latest := one.firings.at_or_before(_until(one, now))) is not None and _counts(latest, one)
     }
     winners = _winners(candidates, claims, rivals, now)
     executions: list[Execution] = []
     missed: list[Missed] = []
     for one in candidates:
         claim = claims.get(one.name)
-        if claim is None or claim.at == one.since:
+        if claim is None or claim.at <= one.since:
+            continue
+        if claim.at in one.applied:
+            missed += _missed_run(one, claim.at - 1, _superseded_by_itself(claim.at))
             continue
         won = {field: value for field, value in one.action.items() if winners.get(field) == claim}
         late = one.max_delay is not None and now - claim.at > one.max_delay
@@ -131,9 +139,35 @@ def plan(candidates: Sequence[Candidate], now: int, rivals: Sequence[Rival] = ()
     return Plan(
         tuple(executions),
         tuple(missed),
-        {one.name: claims[one.name].at if one.name in claims else one.since for one in candidates},
+        {one.name: _settled(one, now) for one in candidates},
         following,
+        min((at for one in candidates if (at := _next_look(one, following, now)) is not None), default=None),
     )
+
+
+def _until(one: Candidate, now: int) -> int:
+    """Give the instant up to which the firings of a rule count."""
+    return now if one.ended is None else min(one.ended, now)
+
+
+def _counts(latest: int, one: Candidate | Rival) -> bool:
+    """Tell whether the latest firing of a rule has a say: it is due, or it was settled just now.
+
+    A rule may also begin in the very second of one of its times, which then was nobody's.
+    """
+    return latest > one.since or latest == one.recorded
+
+
+def _settled(one: Candidate, now: int) -> int:
+    passed = one.firings.unrestricted().at_or_before(_until(one, now))
+    return one.since if passed is None else max(one.since, passed)
+
+
+def _next_look(one: Candidate, following: Mapping[str, int | None], now: int) -> int | None:
+    if one.ended is not None:
+        return None
+    times = one.firings.unrestricted()
+    return following[one.name] if times is one.firings else times.after(max(now, one.since))
 
 
 def _winners(
@@ -152,7 +186,7 @@ def _winners(
             claim_fields(one.action, claims[one.name])
     for number, rival in enumerate(rivals):
         latest = rival.firings.at_or_before(now)
-        if latest is not None and latest >= rival.since:
+        if latest is not None and _counts(latest, rival):
             rank = number - len(rivals) if rival.precedes else len(candidates) + number
             whose = f"rule `{rival.name}` of CronFederatedHPA `{rival.object}`"
             claim_fields(rival.action, _Claim(latest, rank, whose, "the name of its object coming last"))
@@ -179,11 +213,13 @@ def _execution(
 def _missed_run(one: Candidate, until: int, because: str) -> Iterator[Missed]:
     """List the due firings of a rule up to an instant, newest first and no more than are kept."""
     at = one.firings.at_or_before(until)
-    more = max(0, one.firings.count(one.since, until) - one.kept)
-    for number in range(one.kept):
-        if at is None or at <= one.since:
-            return
-        yield Missed(one.name, at, because, more if number == 0 else 0)
+    applied = sum(one.since < each <= until and one.firings.at_or_before(each) == each for each in one.applied)
+    more = max(0, one.firings.count(one.since, until) - applied - one.kept)
+    listed = 0
+    while at is not None and at > one.since and listed < one.kept:
+        if at not in one.applied:
+            yield Missed(one.name, at, because, 0 if listed else more)
+            listed += 1
         because = _superseded_by_itself(at)
         at = one.firings.at_or_before(at - 1)
 

@@ -39,6 +39,8 @@ class CronRecord:
     cursor: str
     paused: bool
     """Whether somebody keeps us from acting on it."""
+    going: bool
+    """Whether it is being deleted, and only waits for its finalizers."""
     written: bytes
     """What it says, without who it is: objects that say the same are judged once."""
     status: bytes
@@ -80,6 +82,7 @@ def record_of(item: Object) -> CronRecord:
         edited=_last_edit(metadata.get("managedFields") or ()),
         cursor=annotations.get(CURSOR, ""),
         paused=annotations.get(PAUSED) == "true",
+        going=bool(metadata.get("deletionTimestamp")),
         written=msgspec.json.encode(written),
         status=msgspec.json.encode(item.get("status") or {}),
         target=TargetName.of(metadata.get("namespace", ""), reference),

@@ -6,7 +6,7 @@ where the target is as it should be; that is a success as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from springtide.apis.karmada.targets import CronTarget, TargetKind
@@ -51,9 +51,12 @@ class Target:
 
 
 async def apply(
-    client: Client, kinds: Kinds, target: Target, executions: Sequence[Execution], because: str
+    client: Client, kinds: Kinds, target: Target, executions: Sequence[Execution], because: str, *, shared: bool
 ) -> dict[str, Trouble]:
     """Apply firings to their target, all in one write; gives those that were not applied, by rule.
+
+    A target may be shared with rules of other objects. One of those may raise the maximum in the same minute in which a
+    rule here raises the minimum, so a bound that is in the way now may not be in a moment.
 
     Where nobody answers at all, that is no matter of this target: it raises, and everything is tried again when the
     cluster is back, as after an outage of our own.
@@ -73,7 +76,8 @@ async def apply(
     for look in range(1, CONFLICTS + 1):
         try:
             if bounded.has_bounds:
-                return await _move_bounds(client, served, bounded, target, executions, because)
+                refused = await _move_bounds(client, served, bounded, target, executions, because)
+                return {rule: Trouble(words, passing=shared) for rule, words in refused.items()}
             await _scale(client, served, target, executions, because)
         except Conflict as conflict:
             if look == CONFLICTS:
@@ -102,8 +106,8 @@ async def _move_bounds(
     target: Target,
     executions: Sequence[Execution],
     because: str,
-) -> dict[str, Trouble]:
-    """Set minimum and maximum, in one write."""
+) -> Mapping[str, str]:
+    """Set minimum and maximum, in one write; gives the rules that could not have their way, with why."""
     autoscaler = await client.get(served.resource, target.key)
     fields = BOUND_FIELDS[kind]
     present = Bounds.of(autoscaler.get("spec") or {}, fields)
@@ -111,7 +115,7 @@ async def _move_bounds(
     changes = fields.written(present, move.bounds)
     if changes:
         await client.patch(served.resource, Patch.merge({"spec": changes}), of=autoscaler, because=because)
-    return {rule: Trouble(words, passing=False) for rule, words in move.refused.items()}
+    return move.refused
 
 
 def _all(executions: Sequence[Execution], trouble: Trouble) -> dict[str, Trouble]:
