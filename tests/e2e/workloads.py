@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from threading import Event, Thread
+from typing import Any, Self
 
-from tests.e2e.objects import read
+from tests.e2e.objects import read, read_all
 from tests.e2e.plane import ControlPlane
 
 from springtide.cluster.resources import Object
@@ -51,6 +53,35 @@ def external_autoscaler(name: str, metric: str, selector: dict[str, Any] | None 
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}},
         },
     }
+
+
+class Sizes:
+    """How many replicas the Deployments of a namespace shall have, looked at all the time while this is open."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._seen: dict[str, list[tuple[float, int]]] = {}
+        self._ended = Event()
+        self._looking = Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._looking.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._ended.set()
+        self._looking.join()
+
+    def changes(self, name: str) -> list[tuple[float, int]]:
+        """Give the sizes that a Deployment had one after the other, each with the time at which it was first seen."""
+        return list(self._seen.get(name, ()))
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.2):
+            for item in read_all(self._plane, "deployments"):
+                seen = self._seen.setdefault(item["metadata"]["name"], [])
+                if not seen or seen[-1][1] != item["spec"]["replicas"]:
+                    seen.append((time.time(), item["spec"]["replicas"]))
 
 
 def replicas_of(plane: ControlPlane, name: str) -> int:
