@@ -275,6 +275,22 @@ def test_of_two_objects_for_one_group_the_older_rules() -> None:
     assert cloud.orders == [("pool", 2), ("pool", 5)]
 
 
+def test_one_that_is_being_deleted_rules_no_more() -> None:
+    """It may wait for its finalizers as long as it likes."""
+    cloud = Cloud({"pool": Pool(1)})
+    old = node_group(replicas=2)
+    old["metadata"]["finalizers"] = ["example.com/wait"]
+
+    (
+        story(cloud, old)
+        .at("1m", create(node_group("other", 5)))
+        .at("2m", delete("ScalableNodeGroup", "workers"))
+        .run("5m")
+    )
+
+    assert cloud.orders == [("pool", 2), ("pool", 5)]
+
+
 def test_whoever_may_not_scale_a_group_does_not_rule_it() -> None:
     """Naming somebody's group first is no way to stop him."""
     cloud = Cloud({"pool": Pool(1)})

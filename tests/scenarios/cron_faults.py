@@ -43,6 +43,7 @@ LENGTH = "22m"
 _BEGIN = parse_instant(START)
 _MINUTE = 60
 _MORE = re.compile(r", and (\d+) earlier ones? (?:was|were) missed")
+_TOGETHER = re.compile(r"`(\S+)` was applied (\d+) times")
 
 LIMITS = {"successfulHistoryLimit": 32, "failedHistoryLimit": 32}
 SHORT = {"successfulHistoryLimit": 1, "failedHistoryLimit": 2}
@@ -135,6 +136,10 @@ class EveryFiringIsRecordedOnce(Invariant):
                 self._begun[written.key.name] = world.clock.now()
             elif world.clock.now() == _BEGIN + RESUMED:
                 self._suspension_seen = not marks["low"].in_force
+        # What can only be recorded together, and is more than a history keeps, is told by the reason of the write.
+        for name, count in _TOGETHER.findall(written.write.because):
+            told = self._told.setdefault((written.key.name, name), _Told())
+            told.more += int(count) - len(_applied(written.new, name) - _applied(written.old or {}, name))
         before = Counter((name, at) for name, at, _ in _records(written.old or {}))
         for name, at, message in _records(written.new):
             before[name, at] -= 1
@@ -220,6 +225,15 @@ def _records(item: Object) -> Iterator[tuple[str, str, str]]:
     for history in (item.get("status") or {}).get("executionHistories") or ():
         for entry in (*(history.get("successfulExecutions") or ()), *(history.get("failedExecutions") or ())):
             yield history["ruleName"], entry["scheduleTime"], entry.get("message", "")
+
+
+def _applied(item: Object, rule_name: str) -> set[str]:
+    return {
+        entry["scheduleTime"]
+        for history in (item.get("status") or {}).get("executionHistories") or ()
+        if history["ruleName"] == rule_name
+        for entry in history.get("successfulExecutions") or ()
+    }
 
 
 def meddling() -> Main:

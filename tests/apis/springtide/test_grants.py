@@ -52,6 +52,16 @@ def test_what_is_allowed(namespace: str, reach: Reach, target: str, expected: bo
     assert expected == allowed([TEAM_A], namespace, reach, target)
 
 
+@pytest.mark.parametrize("field", ["node_groups", "queues", "urls"])
+def test_what_one_field_lists_says_nothing_of_the_others(field: str) -> None:
+    """Whoever may reach every queue may resize no group by that."""
+    everything = {"node_groups": ("*",), "queues": ("*",), "urls": ("https://a/",)}
+    reaches = {"node_groups": Reach.NODE_GROUP, "queues": Reach.QUEUE, "urls": Reach.URL}
+    others = GrantSpec(namespaces=("*",), **{name: listed for name, listed in everything.items() if name != field})
+
+    assert not allowed([others], "team-a", reaches[field], "https://a/")
+
+
 def test_nothing_is_allowed_without_a_grant() -> None:
     """What no grant speaks of is refused, with the fix in words."""
     assert not allowed([], "team-a", Reach.QUEUE, "jobs")

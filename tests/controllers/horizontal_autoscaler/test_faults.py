@@ -107,15 +107,17 @@ def test_it_follows_the_schedule_through_heavy_faults_of_many_worlds() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_change_whose_answer_was_lost_counts_against_the_policies(seed: int) -> None:
-    """Half of all writes take effect without anybody telling; two replicas a minute are two, and are all told of."""
+@pytest.mark.parametrize(
+    "faults",
+    [pytest.param(Faults(failed_after=0.5), id="made"), pytest.param(Faults(failed_before=0.5), id="not-made")],
+)
+def test_a_change_without_an_answer_counts_against_the_policies_if_it_was_made(faults: Faults, seed: int) -> None:
+    """Of half of all writes nobody tells what became of them; two replicas a minute are two, and are told of once."""
     stage = Stage()
     stage.tell(SCHEDULED, 12)
     policies = [{"type": "Count", "value": 2, "periodSeconds": 60}]
     written = autoscaler(metric(), behavior={"scaleUp": {"policies": policies}})
-    outcome = (
-        stage.scenario(deployment(2), written).under(Faults(failed_after=0.5)).settling("2m").run("10m", seed=seed)
-    )
+    outcome = stage.scenario(deployment(2), written).under(faults).settling("2m").run("10m", seed=seed)
 
     sizes = scaled(outcome)
     assert [size for _, size in sizes] == [4, 6, 8, 10, 12]
@@ -123,10 +125,11 @@ def test_a_change_whose_answer_was_lost_counts_against_the_policies(seed: int) -
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
     last = parse_instant(status["lastScaleTime"]) - parse_instant(START)
     assert last == sizes[-1][0]
-    told = [one["message"] for one in outcome.objects("Event") if one["reason"] == "SuccessfulRescale"]
-    assert sorted(message.split(":")[0] for message in told) == sorted(
+    told = [one for one in outcome.objects("Event") if one["reason"] == "SuccessfulRescale"]
+    assert sorted(one["message"].split(":")[0] for one in told) == sorted(
         f"scaled Deployment web from {size - 2} to {size}" for size in (4, 6, 8, 10, 12)
     )
+    assert all(one.get("count", 1) == 1 for one in told)
 
 
 @pytest.mark.parametrize("seed", range(4))

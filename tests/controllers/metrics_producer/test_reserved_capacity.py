@@ -79,7 +79,7 @@ def unready(name: str) -> Action:
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param((), {"cpu": "NaN%, 0/0", "memory": "NaN%, 0/0", "pods": "NaN%, 0/0"}, id="no-nodes"),
+        pytest.param((), {"cpu": "NaN%, 0/0", "memory": "NaN%, 0/0", "pods": "NaN%, 0/0"}, id="H18-no-nodes"),
         pytest.param(
             (node("n1"),),
             {"cpu": "0.00%, 0/4", "memory": "0.00%, 0/8Gi", "pods": "0.00%, 0/110"},

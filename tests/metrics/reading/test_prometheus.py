@@ -228,6 +228,17 @@ def test_the_query_goes_below_the_url(path: str) -> None:
     assert fake.headers[0]["User-Agent"].startswith("springtide/")
 
 
+def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grants allow an address, and not one that somebody else fetches for us."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+    number, _ = asked(saying(vector(sample("1"))))
+    assert number == 1
+
+
 def test_redirections_are_not_followed() -> None:
     async def around(request: web.Request) -> web.StreamResponse:
         seen.append(request.path)

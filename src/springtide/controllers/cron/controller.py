@@ -204,6 +204,10 @@ def _measured_by(tools: Tools) -> CronMetrics:
 
 
 def _summary(news: News) -> str:
-    done = [f"`{rule}` was applied" for rule in news.successes]
+    done = [f"`{rule}` was applied{_times(len(found))}" for rule, found in news.successes.items()]
     failed = [f"`{rule}` was not" for rule in news.failures]
     return f"of the rules {', '.join((*done, *failed))}" if done or failed else "the rules say what comes next"
+
+
+def _times(count: int) -> str:
+    return "" if count == 1 else f" {count} times"
