@@ -34,17 +34,24 @@ class Days:
         return found is not None and day <= found[1]
 
     def runs(self, day: int) -> Iterator[tuple[int, int]]:
-        """Yield (first, last) of the unbroken runs of days that end on or after a day, in order."""
-        last_year = min(_year_of(day + CYCLE_DAYS), self._last_year())
+        """Yield (first, last) of the unbroken runs of days that end on or after a day, in order.
+
+        Runs are listed for as long as they come: what has not come for a whole cycle never will, and what has not
+        paused for one never does.
+        """
         opened: tuple[int, int] | None = None
-        for year in range(max(_year_of(day), self._first_year()), last_year + 1):
+        latest = max(_year_of(day), self._first_year())
+        for year in range(latest, self._last_year() + 1):
             for first, last in self._year(year):
+                latest = year
                 if opened is not None and first <= opened[1] + 1:
                     opened = (opened[0], max(opened[1], last))
                     continue
                 if opened is not None and opened[1] >= day:
                     yield opened
                 opened = (first, last)
+            if year - latest > _CYCLE_YEARS or (opened is not None and opened[1] - opened[0] > CYCLE_DAYS):
+                break
         if opened is not None and opened[1] >= day:
             yield opened
 

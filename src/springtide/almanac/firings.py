@@ -7,6 +7,7 @@ the days that calendars allow. A firing belongs to its local day.
 from collections.abc import Iterator, Sequence
 
 from springtide.almanac.calendars import CalendarReference, allowed
+from springtide.almanac.civil import CYCLE
 from springtide.almanac.cron import Cron
 from springtide.almanac.timeline import active_spans
 from springtide.almanac.zones import UTC, Zone
@@ -43,7 +44,12 @@ class Firings:
         hit = self._hit_after(t)
         if hit is None or not self._calendars:
             return hit
+        if self._cron is None:
+            return hit if self._allows(hit) else None
         for start, end in active_spans(self._allowed, t):
+            # Schedules and calendars have met in every way by then.
+            if start - t > CYCLE:
+                return None
             if hit < start:
                 hit = self._hit_after(start - 1)
             if hit is None:
@@ -55,7 +61,7 @@ class Firings:
     def at_or_before(self, t: int) -> int | None:
         """Return the latest firing that is not later than an instant, or None if there is none."""
         hit = self._hit_at_or_before(t)
-        while hit is not None:
+        while hit is not None and (self._cron is None or t - hit <= CYCLE):
             latest = hit
             for reference in self._calendars:
                 bound = reference.latest_allowed(latest, self._zone)
@@ -75,6 +81,9 @@ class Firings:
     def count(self, a: int, b: int) -> int:
         """Count the firings in (a, b], without going through them: years of every minute are no work."""
         return sum(self._hits_counted(low, high) for low, high in self._allowed_between(a, b))
+
+    def _allows(self, t: int) -> bool:
+        return all(reference.allows(t, self._zone) for reference in self._calendars)
 
     def _allowed_between(self, a: int, b: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of (a, b] that the calendars allow."""

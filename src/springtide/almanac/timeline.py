@@ -162,7 +162,8 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
     """Turn breakpoints into segments: the last of one instant counts, repeated values are dropped.
 
     The first breakpoint stands alone at its instant, so the value there is known at once. Gives up after
-    `QUIET_LIMIT` breakpoints without a change, and after `QUIET_BREAKPOINTS` that took `QUIET_TIME`.
+    `QUIET_LIMIT` breakpoints without a change, after `QUIET_BREAKPOINTS` that took `QUIET_TIME`, and after any that
+    took a whole cycle of the calendar.
     """
     points = iter(breakpoints)
     at, value = next(points)
@@ -176,6 +177,8 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
                 shown = value
                 quiet, since = 0, at
             quiet += 1
+            if at - since > CYCLE:
+                return
             if quiet > QUIET_BREAKPOINTS and (quiet > QUIET_LIMIT or later - since > QUIET_TIME):
                 return
             at = later

@@ -1,0 +1,142 @@
+"""What calendars always exclude never happens: a search over a whole cycle of the calendar ends with nothing."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springtide.almanac import (
+    UTC,
+    Calendar,
+    CalendarMode,
+    CalendarReference,
+    Cron,
+    Days,
+    Dialect,
+    Firings,
+    Pattern,
+    Timeline,
+    led_by,
+    overlay,
+    recurring,
+    restrict,
+)
+
+from .moments import utc
+
+_LEAP_YEAR = [date(2024, 1, 1) + timedelta(days=n) for n in range(366)]
+EVERY_DAY = tuple((day.month, day.day) for day in _LEAP_YEAR)
+#: Days that a calendar and a schedule are likely to share, and that leap years and weekdays make rare.
+FEASTS = ((1, 1), (2, 28), (2, 29), (12, 25), (12, 31))
+
+
+def _reference(days: Days, mode: CalendarMode = CalendarMode.EXCLUDE) -> CalendarReference:
+    return CalendarReference(Calendar(days), mode)
+
+
+NEVER = [
+    pytest.param((1, 1), [_reference(Days(yearly=((1, 1),)))], id="its-only-day-is-excluded"),
+    pytest.param((1, 2), [_reference(Days(yearly=((1, 1),)), CalendarMode.ONLY)], id="another-day-alone-is-allowed"),
+    pytest.param((2, 29), [_reference(Days(yearly=((2, 29),)))], id="leap-days-are-excluded"),
+    pytest.param((5, 1), [_reference(Days(yearly=EVERY_DAY))], id="every-day-is-excluded"),
+    pytest.param((5, 1), [_reference(Days(), CalendarMode.ONLY)], id="no-day-is-allowed"),
+    pytest.param(
+        (1, 1),
+        [_reference(Days(yearly=((1, 1), (5, 1))), CalendarMode.ONLY), _reference(Days(yearly=((1, 1),)))],
+        id="two-calendars-leave-nothing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("day", "references"), NEVER)
+def test_a_schedule_that_is_always_excluded_never_fires(
+    day: tuple[int, int], references: list[CalendarReference]
+) -> None:
+    """No firing lies ahead, and none behind."""
+    firings = Firings.of(Cron.parse(f"0 9 {day[1]} {day[0]} *", Dialect.RULE), UTC, references)
+
+    assert firings.after(utc("2026-11-18")) is None
+    assert firings.at_or_before(utc("2026-11-18")) is None
+
+
+@pytest.mark.parametrize(("day", "references"), NEVER)
+def test_a_window_that_is_always_excluded_never_opens(
+    day: tuple[int, int], references: list[CalendarReference]
+) -> None:
+    """Nothing changes, neither as a window nor as a value laid over a default, with a lead or without."""
+    window = _window(*day, references)
+
+    assert not window.at(utc("2026-11-18"))
+    assert window.next_change(utc("2026-11-18")) is None
+    assert overlay([(led_by(window, 600), 4)], 1).next_change(utc("2026-11-18")) is None
+
+
+def test_a_single_instant_is_judged_by_its_own_day_however_far_away() -> None:
+    """What happens once may lie further ahead than anything that recurs."""
+    new_year = _reference(Days(yearly=((1, 1),)))
+    allowed, excluded = utc("2999-01-02T12:00"), utc("2999-01-01T12:00")
+
+    assert Firings.once(allowed, UTC, [new_year]).after(utc("2026-11-18")) == allowed
+    assert Firings.once(excluded, UTC, [new_year]).after(utc("2026-11-18")) is None
+    assert Firings.once(allowed, UTC, [new_year]).at_or_before(utc("3999-01-01")) == allowed
+
+
+def test_days_are_listed_beyond_a_cycle() -> None:
+    """New Year comes after 400 years too, so that the days in between are never taken for the last."""
+    runs = Days(yearly=((1, 1),)).runs(0)
+
+    assert sum(1 for _ in zip(runs, range(1000), strict=False)) == 1000
+
+
+@st.composite
+def _references(draw: st.DrawFn) -> CalendarReference:
+    yearly = draw(st.lists(st.sampled_from(FEASTS), max_size=3))
+    dates = draw(st.lists(st.dates(date(2024, 1, 1), date(2060, 12, 31)), max_size=2))
+    ranges = draw(st.lists(st.tuples(st.dates(date(2024, 1, 1), date(2030, 1, 1)), st.integers(0, 9000)), max_size=1))
+    days = Days(tuple(dates), tuple((first, first + timedelta(days=n)) for first, n in ranges), tuple(yearly))
+    return _reference(days, draw(st.sampled_from(CalendarMode)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(FEASTS),
+    st.lists(_references(), min_size=1, max_size=2),
+    st.dates(date(2024, 1, 1), date(2032, 12, 31)),
+)
+def test_the_next_time_is_what_a_walk_over_the_days_finds(
+    day: tuple[int, int], references: list[CalendarReference], today: date
+) -> None:
+    """Firings and windows begin on the first allowed day of a whole cycle, or never."""
+    expected = next(_allowed_days(day, references, today), None)
+    start = None if expected is None else utc(f"{expected}T09:00")
+    firings = Firings.of(Cron.parse(f"0 9 {day[1]} {day[0]} *", Dialect.RULE), UTC, references)
+
+    assert firings.after(utc(str(today))) == start
+    assert _window(*day, references).next_change(utc(str(today))) == (start and (start, True))
+
+
+def _window(month: int, day: int, references: Sequence[CalendarReference]) -> Timeline[bool]:
+    opens = Pattern.parse(months=month, days=day, hours=9)
+    return restrict(recurring(opens, Pattern.parse(months=month, days=day, hours=17), UTC), references, UTC)
+
+
+def _allowed_days(day: tuple[int, int], references: list[CalendarReference], today: date) -> Iterator[date]:
+    for year in range(today.year, today.year + 402):
+        try:
+            candidate = date(year, *day)
+        except ValueError:
+            continue
+        if candidate >= today and all(_allows(reference, candidate) for reference in references):
+            yield candidate
+
+
+def _allows(reference: CalendarReference, day: date) -> bool:
+    days = reference.calendar.days
+    listed = (
+        day in days.dates
+        or (day.month, day.day) in days.yearly
+        or any(first <= day <= last for first, last in days.ranges)
+    )
+    return listed == (reference.mode is CalendarMode.ONLY)
