@@ -68,8 +68,8 @@ class Coincidence:
     instants: tuple[int, ...]
 
 
-def overlaps(layers: Sequence[Layer[V]], from_: int, until: int | None = None, first: int = 3) -> list[Overlap]:
-    """Return every pair of layers that is active together with different values, with its first few spans."""
+def overlaps(layers: Sequence[Layer[V]], from_: int, until: int | None = None, first: int | None = 3) -> list[Overlap]:
+    """Return every pair of layers that is active together with different values, with its first few spans, or all."""
     horizon = from_ + OVERLAP_YEARS * _DAYS_PER_YEAR * DAY if until is None else until
     ranked = sorted(range(len(layers)), key=lambda index: (-layers[index].priority, index))
     ordered = [layers[index] for index in ranked]
@@ -85,15 +85,17 @@ def overlaps(layers: Sequence[Layer[V]], from_: int, until: int | None = None, f
             found[pair].append((opened.pop(pair), at))
             missing -= len(found[pair]) == first
         for pair in combinations([index for index, state in enumerate(states) if state], 2):
-            if pair in found and len(found[pair]) < first:
+            if pair in found and (first is None or len(found[pair]) < first):
                 opened.setdefault(pair, at)
     for pair, start in opened.items():
         found[pair].append((start, None))
     return [Overlap(ordered[a].name, ordered[b].name, tuple(spans)) for (a, b), spans in found.items() if spans]
 
 
-def same_minute(rules: Sequence[Rule[V]], from_: int, until: int | None = None, first: int = 3) -> list[Coincidence]:
-    """Return every pair of rules that fires at the same instants and disagrees about a field."""
+def same_minute(
+    rules: Sequence[Rule[V]], from_: int, until: int | None = None, first: int | None = 3
+) -> list[Coincidence]:
+    """Return every pair of rules that disagrees about a field at the same instants, with the first few, or all."""
     horizon = from_ + FIRING_YEARS * _DAYS_PER_YEAR * DAY if until is None else until
     found: list[Coincidence] = []
     for index, later in enumerate(rules):
@@ -109,7 +111,7 @@ def same_minute(rules: Sequence[Rule[V]], from_: int, until: int | None = None, 
     return found
 
 
-def _common_instants(a: Firings, b: Firings, from_: int, horizon: int, first: int) -> tuple[int, ...]:
+def _common_instants(a: Firings, b: Firings, from_: int, horizon: int, first: int | None) -> tuple[int, ...]:
     """Return the first instants at which both fire, leaping from one to the other."""
     common: list[int] = []
     mine, theirs = a.after(from_ - 1), b.after(from_ - 1)

@@ -7,7 +7,7 @@ from tests.cli.pictures import samples
 from tests.cli.pictures.samples import DAY, START
 
 from springtide.apis.forecast import Collision, LaneStyle
-from springtide.cli.pictures.clashes import clashes_of
+from springtide.cli.pictures.clashes import clashes_of, told
 from springtide.cli.pictures.clock import wall_clock
 
 BEFORE, WITHIN, AFTER = START - 2 * DAY, START + DAY, START + 9 * DAY
@@ -49,3 +49,29 @@ def test_a_collision_is_told_with_its_time(
 
     assert (1, start, sentence, drawn) == (clash.number, clash.start, clash.sentence, clash.drawn)
     assert length == clash.end - clash.start
+
+
+@pytest.mark.parametrize(
+    ("days", "when"),
+    [
+        pytest.param(1, "Sat 31 Oct 2026 19:00 UTC", id="once"),
+        pytest.param(3, "Sat 31 Oct 2026 19:00 UTC; Sun 1 Nov 2026 19:00 UTC; Mon 2 Nov 2026 19:00 UTC", id="thrice"),
+        pytest.param(
+            4, "Sat 31 Oct 2026 19:00 UTC; Sun 1 Nov 2026 19:00 UTC; Mon 2 Nov 2026 19:00 UTC and once more", id="four"
+        ),
+        pytest.param(
+            6,
+            "Sat 31 Oct 2026 19:00 UTC; Sun 1 Nov 2026 19:00 UTC; Mon 2 Nov 2026 19:00 UTC and 3 more times",
+            id="more",
+        ),
+    ],
+)
+def test_a_collision_that_comes_again_is_told_once(days: int, when: str) -> None:
+    again = tuple(Collision(WITHIN + day * DAY, WITHIN + day * DAY, "a and b") for day in range(days))
+    lane = samples.lane("x", LaneStyle.FIRINGS, 1, [])
+    other = Collision(WITHIN, WITHIN, "a and c")
+
+    clashes = clashes_of(samples.forecast(lane, collisions=(*again, other)), wall_clock("UTC"))
+
+    assert [clash.number for clash in clashes] == [*(1 for _ in again), 2], "every one is drawn"
+    assert told(clashes) == [(1, f"{when}: a and b"), (2, "Sat 31 Oct 2026 19:00 UTC: a and c")]

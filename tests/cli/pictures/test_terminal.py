@@ -159,7 +159,10 @@ def test_what_comes_next_is_said_with_its_distance_and_reason() -> None:
     ("lane", "words"),
     [
         pytest.param(samples.lane("x", LaneStyle.LEVEL, 1, [], because="always"), "never changes: always", id="steady"),
-        pytest.param(samples.lane("x", LaneStyle.FIRINGS, None, []), "never fires", id="suspended"),
+        pytest.param(samples.lane("x", LaneStyle.FIRINGS, None, [], because="off"), "never fires: off", id="suspended"),
+        pytest.param(
+            samples.lane("x", LaneStyle.FIRINGS, {"min": 1}, [], because="x fires"), "never fires again", id="fired"
+        ),
         pytest.param(
             samples.lane("x", LaneStyle.LEVEL, 1, [(START + 900 * DAY, 2)], until=START),
             "next: 2 at Tue 17 Apr 2029 12:00 PDT (in 896d 21h)",

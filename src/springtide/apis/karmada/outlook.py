@@ -61,5 +61,11 @@ def _lane(rule: CronFederatedHPARule, kind: TargetKind, question: Question) -> L
         current=None if latest is None else dict(action),
         changes=tuple(change(at) for at in firings.between(question.start, question.until)),
         next=None if following is None else change(following),
-        because=f"rule `{rule.name}` has not fired yet" if latest is None else change(latest).because,
+        because=_never_fired(rule, following) if latest is None else change(latest).because,
     )
+
+
+def _never_fired(rule: CronFederatedHPARule, following: int | None) -> str:
+    if following is not None:
+        return f"rule `{rule.name}` has not fired yet"
+    return f"calendars exclude every time of rule `{rule.name}`"

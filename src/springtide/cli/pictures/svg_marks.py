@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from springtide.cli.pictures.clashes import clashes_of
+from springtide.cli.pictures.clashes import clashes_of, told
 from springtide.cli.pictures.heights import is_ever_blocked
 from springtide.cli.pictures.lettering import text_width, wrap
 from springtide.cli.pictures.markup import Markup, join, tag
@@ -99,9 +99,9 @@ def draw_notes(forecast: Forecast, frame: Frame, top: int) -> tuple[Markup, int]
         shapes.append(upright(MARGIN + 9, y + 1, y + 15, "shift"))
         shapes.append(label(shift.sentence, MARGIN + _INDENT, y + 12, "note muted"))
         y += _LINE
-    for clash in clashes_of(forecast, frame.clock):
-        shapes.append(_badge(clash.number, MARGIN + 9, y + 8))
-        for line in wrap(clash.sentence, _LETTERS, RIGHT - MARGIN - _INDENT):
+    for number, sentence in told(clashes_of(forecast, frame.clock)):
+        shapes.append(_badge(number, MARGIN + 9, y + 8))
+        for line in wrap(sentence, _LETTERS, RIGHT - MARGIN - _INDENT):
             shapes.append(label(line, MARGIN + _INDENT, y + 12, "note ink"))
             y += _LINE
     return join(shapes), y

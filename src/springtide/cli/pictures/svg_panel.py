@@ -23,7 +23,7 @@ from springtide.cli.pictures.svg_frame import (
 )
 from springtide.cli.pictures.svg_lanes import HEIGHTS, draw_lane
 from springtide.cli.pictures.svg_marks import draw_marks, draw_notes
-from springtide.cli.pictures.words import format_span, format_subject, value_forms, why_empty
+from springtide.cli.pictures.words import format_never, format_span, format_subject, value_forms, why_empty
 
 if TYPE_CHECKING:
     from springtide.apis.forecast import Forecast, Lane
@@ -144,8 +144,7 @@ def _held(lane: Lane, frame: Frame) -> str:
 def _coming(lane: Lane, frame: Frame) -> str:
     change = upcoming(lane, frame.seen_at)
     if change is None:
-        never = "never fires" if lane.style is LaneStyle.FIRINGS else "never changes"
-        return f"no more until {frame.clock.date(frame.until)}" if lane.next else never
+        return f"no more until {frame.clock.date(frame.until)}" if lane.next else format_never(lane)
     when = f"{frame.clock.date(change.at)} {frame.clock.time(change.at)}"
     if lane.style is LaneStyle.FIRINGS:
         return f"next {when}"

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from springtide.apis.forecast import LaneStyle
 from springtide.apis.problems import format_path
-from springtide.cli.pictures.clashes import clashes_of
+from springtide.cli.pictures.clashes import clashes_of, told
 from springtide.cli.pictures.clock import clock_for
 from springtide.cli.pictures.heights import tell
 from springtide.cli.pictures.spans import upcoming, value_at
@@ -18,7 +18,7 @@ from springtide.cli.pictures.terminal_canvas import Ink, fit, paint, pieces, sho
 from springtide.cli.pictures.terminal_lanes import draw_lane
 from springtide.cli.pictures.terminal_rows import Columns, Rows
 from springtide.cli.pictures.terminal_table import list_changes
-from springtide.cli.pictures.words import format_relative, format_span, format_subject, why_empty
+from springtide.cli.pictures.words import format_never, format_relative, format_span, format_subject, why_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,8 +128,9 @@ def _coming(sheet: _Sheet, lane: Lane) -> str:
     if change is None:
         if lane.next is not None:
             return f"next: nothing more before {sheet.clock.moment(sheet.forecast.until)}"
-        ahead = "never fires" if lane.style is LaneStyle.FIRINGS else "never changes"
-        return f"{ahead}: {lane.because}" if lane.because else ahead
+        # Why a lane of firings has its value is who set it, and not why nobody will again.
+        because = "" if lane.style is LaneStyle.FIRINGS and lane.current is not None else lane.because
+        return f"{format_never(lane)}: {because}" if because else format_never(lane)
     value = tell(lane, change.value, unicode=sheet.unicode)
     when = f"{sheet.clock.moment_near(change.at, sheet.now)} ({format_relative(change.at, sheet.now)})"
     because = f", because {change.because}" if change.because else ""
@@ -146,8 +147,8 @@ def _beside(sheet: _Sheet, names: Sequence[str], rows: Rows) -> Iterator[Line]:
 def _notes(sheet: _Sheet) -> Iterator[Line]:
     for shift in sheet.clock.shifts(sheet.forecast.start, sheet.forecast.until):
         yield from _note(sheet, "▲", shift.sentence, Ink.SHIFT)
-    for clash in clashes_of(sheet.forecast, sheet.clock):
-        yield from _note(sheet, str(clash.number), clash.sentence, Ink.CLASH)
+    for number, sentence in told(clashes_of(sheet.forecast, sheet.clock)):
+        yield from _note(sheet, str(number), sentence, Ink.CLASH)
 
 
 def _problems(sheet: _Sheet) -> Iterator[Line]:

@@ -6,8 +6,10 @@ import json
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from springtide.apis.forecast import LaneStyle
+
 if TYPE_CHECKING:
-    from springtide.apis.forecast import Forecast, LaneValue
+    from springtide.apis.forecast import Forecast, Lane, LaneValue
 
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -112,6 +114,13 @@ def format_relative(at: int, now: int) -> str:
     if at == now:
         return "now"
     return f"in {format_span(at - now)}" if at > now else f"{format_span(now - at)} ago"
+
+
+def format_never(lane: Lane) -> str:
+    """Say that nothing more happens to a lane; one that is of firings may have had some."""
+    if lane.style is not LaneStyle.FIRINGS:
+        return "never changes"
+    return "never fires" if lane.current is None else "never fires again"
 
 
 def why_empty(forecast: Forecast) -> str:
