@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from springtide.apis.fields import Context
 from springtide.apis.objects import LoadedObject, load
 from springtide.apis.problems import format_path
-from springtide.apis.references import check_together
+from springtide.apis.references import FILES, Surroundings, check_together
 from springtide.apis.yaml import dump
 
 CONTEXT = Context(now=1_780_000_000)
@@ -61,7 +62,7 @@ def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any
     return {"name": name, "schedule": schedule, "targetReplicas": replicas, **extra}
 
 
-def found(*values: dict[str, Any]) -> list[str]:
+def found(*values: dict[str, Any], where: Surroundings = FILES) -> list[str]:
     """Give what is wrong with the objects together, as `name path: message`."""
     objects = load("---\n".join(dump(value) for value in values), CONTEXT)
     assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
@@ -70,7 +71,7 @@ def found(*values: dict[str, Any]) -> list[str]:
     loaded = [item for item in objects if isinstance(item, LoadedObject)]
     return [
         f"{item.name} {format_path(problem.path)}: {problem.message}"
-        for item, problems in zip(loaded, check_together(loaded, CONTEXT), strict=True)
+        for item, problems in zip(loaded, check_together(loaded, CONTEXT, where), strict=True)
         for problem in problems
     ]
 
@@ -289,3 +290,87 @@ def test_behaviours_are_compared_as_calendars_leave_them(mode: str, date: str, m
     assert len(told) == (meeting is not None)
     assert all(f"first on {meeting} 12:00" in message for message in told), told
     assert not any("at the same time" in message for message in found(schedule)), "it is not known what is left"
+
+
+def new_year(**spec: Any) -> dict[str, Any]:
+    return manifest("springtide.dev/v1alpha1", "Calendar", "holidays", spec or {"yearly": ["01-01"]})
+
+
+@pytest.mark.parametrize(
+    ("times", "mode", "told"),
+    [
+        pytest.param({"schedule": "0 8 1 1 *"}, "Exclude", "every time of its schedule", id="excluded every year"),
+        pytest.param({"schedule": "0 8 2 1 *"}, "Only", "every time of its schedule", id="never one of the days"),
+        pytest.param({"at": "2027-01-01T08:00:00Z"}, "Exclude", "2027-01-01T08:00:00Z", id="once, on an excluded day"),
+        pytest.param({"schedule": "0 8 1 * *"}, "Exclude", None, id="excluded once a year"),
+        pytest.param({"at": "2027-01-02T08:00:00Z"}, "Exclude", None, id="once, on another day"),
+        pytest.param({"schedule": "0 8 1 1 *", "suspend": True}, "Exclude", None, id="suspended anyway"),
+    ],
+)
+def test_rules_that_their_calendars_keep_from_firing(times: dict[str, Any], mode: str, told: str | None) -> None:
+    one = {"name": "a", "targetReplicas": 3, "calendars": [{"name": "holidays", "mode": mode}], **times}
+
+    messages = found(cron("c", one), deployment(), new_year())
+
+    expected = f"c spec.rules[0].calendars: rule `a` never fires: its calendars exclude {told}"
+    assert messages == ([] if told is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("day", "mode", "told"),
+    [
+        pytest.param(1, "Exclude", True, id="excluded every year"),
+        pytest.param(2, "Only", True, id="never one of the days"),
+        pytest.param(2, "Exclude", False, id="another day"),
+    ],
+)
+def test_behaviours_that_their_calendars_keep_from_taking_effect(day: int, mode: str, told: bool) -> None:
+    one = behavior("a", 4, (9, 17), mode)
+    for part in ("start", "end"):
+        one[part] |= {"months": "Jan", "days": day}
+    schedule = manifest(KARPENTER, "MetricsProducer", "p", {"schedule": {"defaultReplicas": 1, "behaviors": [one]}})
+
+    place, message = "p spec.schedule.behaviors[0].calendars", "behaviour `a` never takes effect"
+    expected = f"{place}: {message}: its calendars exclude every time at which it would"
+    assert found(schedule, new_year()) == ([expected] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("mode", "date", "meeting"),
+    [
+        pytest.param("Exclude", "2026-05-29", "Sat 2026-05-30", id="on all days but one"),
+        pytest.param("Only", "2026-06-01", "Mon 2026-06-01", id="on one day"),
+    ],
+)
+def test_rules_are_compared_as_calendars_leave_them(mode: str, date: str, meeting: str) -> None:
+    """Within one object and across two of them, where the calendar is known."""
+    plain = rule("a", "0 9 * * *", 3)
+    cut = rule("b", "0 9 * * *", 4, calendars=[{"name": "holidays", "mode": mode}])
+    calendar = new_year(dates=[date])
+
+    (within,) = found(cron("c", plain, cut), deployment(), calendar)
+    (across,) = found(cron("c", plain), cron("d", cut), deployment(), calendar)
+
+    assert f"rules `a` and `b` fire together and set replicas to 3 and 4, first on {meeting} 09:00" in within
+    assert f"rules `c/a` and `d/b` set replicas of one target to different values at {meeting} 09:00" in across
+    elsewhere = "Calendar `holidays` is not in these files"
+    assert [elsewhere in message for message in found(cron("c", plain, cut), deployment())] == [True]
+
+
+def test_where_everything_is_seen_a_missing_calendar_cuts_nothing() -> None:
+    """So it is for the controllers, too."""
+    behaviors = [behavior("a", 4, (9, 17)), behavior("b", 5, (12, 18), "Exclude")]
+    schedule = manifest(KARPENTER, "MetricsProducer", "p", {"schedule": {"defaultReplicas": 1, "behaviors": behaviors}})
+
+    told = found(schedule, where=replace(FILES, everything=True))
+
+    assert any("are active at the same time" in message for message in told), told
+
+
+def test_rules_of_one_name_are_not_compared() -> None:
+    """Which of them is meant cannot be told, and that they have one name is an error already."""
+    rules = [rule("a", "0 9 * * *", 2), rule("a", "0 9 * * *", 3), rule("b", "0 9 * * *", 4)]
+    (loaded,) = load(dump(cron("c", *rules)), CONTEXT)
+
+    assert isinstance(loaded, LoadedObject)
+    assert not any("fire together" in problem.message for problem in loaded.problems)

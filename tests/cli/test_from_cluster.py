@@ -320,3 +320,40 @@ def test_a_preview_of_a_namespace_shows_what_depends_on_time(ask: Run) -> None:
     assert "note:" not in result.stderr
     named = ask("preview", "-n", "shop", "horizontalautoscaler/web")
     assert "note: HorizontalAutoscaler `web` does not depend on time" in named.stderr
+
+
+RIVALS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata: {name: always}
+spec: {ranges: [{from: 2020-01-01, until: 2090-01-01}]}
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: asked, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules: [{name: up, schedule: "0 8 * * *", targetReplicas: 4}]
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: a-rival, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules:
+  - {name: never, schedule: "0 8 * * *", targetReplicas: 5, calendars: [{name: always}]}
+  - {name: daily, schedule: "0 8 * * *", targetReplicas: 5, calendars: [{name: gone}]}
+"""
+
+
+def test_rivals_are_compared_as_their_calendars_leave_them(run: Run, tmp_path: Path) -> None:
+    """A calendar that is in the cluster cuts their rules, one that is not cuts nothing."""
+    with served_objects(tmp_path, RIVALS) as kubeconfig:
+        found = problems(run("check", "-n", "shop", "cronfhpa/asked", "-o", "json", "--kubeconfig", kubeconfig).stdout)
+
+    contradictions = [one["message"] for one in found if "different values" in one["message"]]
+    assert ["rules `a-rival/daily` and `asked/up`" in message for message in contradictions] == [True]

@@ -14,6 +14,7 @@ from springtide.apis import registry
 from springtide.apis.core.consumers import CONSUME_ANNOTATION
 from springtide.apis.fields import Context
 from springtide.apis.karmada.together import cron_problems
+from springtide.apis.meta.windows import KnownCalendars
 from springtide.apis.objects import LoadedObject
 from springtide.apis.outlook import calendars_among
 from springtide.apis.problems import Path, Problem, format_path, warning
@@ -68,6 +69,8 @@ class Surroundings:
     """What to do about a Calendar that is not there."""
     unseen: frozenset[Target] = frozenset()
     """Objects that could not be looked for, and of which nothing is said."""
+    everything: bool = False
+    """Whether what was not found there does not exist."""
 
 
 FILES = Surroundings(
@@ -188,14 +191,16 @@ def check_together(
     """Find the problems that no object has by itself; a list for each object, in their order."""
     found: list[list[Problem]] = [[] for _ in objects]
     references = [list(references_of(loaded)) for loaded in objects]
+    sees_calendars = not any(target.kind == "Calendar" for target in surroundings.unseen)
+    calendars = KnownCalendars(calendars_among(objects), surroundings.everything and sees_calendars)
     for position, problem in (
         *_repeated(objects),
         *_missing(objects, references, surroundings),
         *_contested(objects, references),
-        *cron_problems(objects, context),
+        *cron_problems(objects, context, calendars),
         *buffer_problems(objects),
         *node_group_problems(objects),
-        *schedule_meetings(objects, context),
+        *schedule_meetings(objects, context, calendars),
     ):
         found[position].append(problem)
     return found

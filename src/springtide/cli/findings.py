@@ -79,6 +79,7 @@ _CLUSTER = Surroundings(
     "in the cluster",
     "create it, or name another one",
     "its days are not taken into account; create the Calendar",
+    everything=True,
 )
 
 

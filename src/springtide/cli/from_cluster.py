@@ -14,7 +14,7 @@ from springtide.apis import registry
 from springtide.apis.fields import Context
 from springtide.apis.kinds import Kind, Version
 from springtide.apis.objects import LoadedObject, load_tree
-from springtide.apis.references import SCALING_KINDS, Target, identity, is_readable, references_of
+from springtide.apis.references import SCALING_KINDS, Role, Target, identity, is_readable, references_of
 from springtide.apis.suggestions import nearest
 from springtide.cli.cluster_options import ClusterChoice
 from springtide.cli.connecting import Cluster, NoSuchThing, connected
@@ -154,10 +154,13 @@ class _Reading:
     async def read_companions(self) -> None:
         """Read what the objects refer to, and what scales in the same namespaces."""
         await self._read_rivals()
+        # Of rivals only the calendars count: they say when rivals act.
+        references = [reference for loaded in self._gathered.asked for reference in references_of(loaded)]
+        for rival in self._gathered.companions:
+            references += (reference for reference in references_of(rival) if reference.role is Role.CALENDAR)
         targets = dict.fromkeys(
             reference.target
-            for loaded in self._gathered.asked
-            for reference in references_of(loaded)
+            for reference in references
             if is_readable(reference.target) and reference.target not in self._seen
         )
         turns = asyncio.Semaphore(_AT_ONCE)

@@ -533,7 +533,7 @@ class TestSurprises:
 
         assert conditions_of(missing)["Unambiguous"] == ("False", "Collision"), "one that is missing cuts nothing"
         assert conditions_of(there)["Unambiguous"] == ("False", "Collision")
-        assert conditions_of(moved)["Unambiguous"] == ("True", "NothingFound")
+        assert conditions_of(moved)["Unambiguous"] == ("False", "NeverTakesEffect")
 
     def test_a_mended_schedule_is_searched_anew(self) -> None:
         """What was said of the old one is taken back."""

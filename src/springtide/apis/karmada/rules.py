@@ -18,6 +18,11 @@ def zone_of(rule: CronFederatedHPARule, default: str) -> Zone:
     return load_zone(rule.time_zone or default)
 
 
+def fires(rule: CronFederatedHPARule) -> bool:
+    """Tell whether a rule has times and is not suspended."""
+    return not rule.suspend and (rule.schedule is None) != (rule.at is None)
+
+
 def firings_of(rule: CronFederatedHPARule, default_zone: str, calendars: Mapping[str, Calendar]) -> Firings:
     """Compile a rule without errors to the instants at which it fires while it is not suspended."""
     zone = zone_of(rule, default_zone)

@@ -9,11 +9,13 @@ from springtide.almanac import Rule, load_zone, same_minute
 from springtide.apis.core.autoscalers import HorizontalPodAutoscaler, ScaledObject
 from springtide.apis.fields import Context
 from springtide.apis.karmada.actions import action_of
+from springtide.apis.karmada.conflicts import collision_problems
 from springtide.apis.karmada.federated import FederatedHPA
-from springtide.apis.karmada.rules import firings_of
+from springtide.apis.karmada.rules import fires, firings_of
 from springtide.apis.karmada.targets import CronTarget
 from springtide.apis.karmada.types import CronFederatedHPA
 from springtide.apis.meta.clock_times import date_and_time
+from springtide.apis.meta.windows import KnownCalendars
 from springtide.apis.objects import LoadedObject
 from springtide.apis.problems import Path, Problem, warning
 
@@ -21,8 +23,10 @@ _HORIZON = 60 * 86400
 _MOST_COMPARISONS = 400
 
 
-def cron_problems(objects: Sequence[LoadedObject], context: Context) -> Iterator[tuple[int, Problem]]:
-    """Find rules that contradict those of other objects, or the bounds of their target; each with its object."""
+def cron_problems(
+    objects: Sequence[LoadedObject], context: Context, calendars: KnownCalendars
+) -> Iterator[tuple[int, Problem]]:
+    """Find rules that contradict others or the bounds of their target, or never fire; each with its object."""
     by_target: dict[tuple[str | None, str, str, str], list[int]] = {}
     for position, loaded in enumerate(objects):
         if isinstance(loaded.view, CronFederatedHPA) and loaded.sound:
@@ -31,19 +35,36 @@ def cron_problems(objects: Sequence[LoadedObject], context: Context) -> Iterator
             by_target.setdefault((loaded.namespace, group, target.kind, target.name), []).append(position)
             for problem in _bound_problems(loaded.view, _bounds_of(target, loaded.namespace, objects)):
                 yield position, problem
+            if any(rule.calendars for rule in loaded.view.spec.rules):
+                for problem in _on_calendars(loaded.view, context, calendars):
+                    yield position, problem.under("spec")
     for positions in by_target.values():
-        yield from _contradictions(objects, positions, context)
+        yield from _contradictions(objects, positions, context, calendars)
+
+
+def _on_calendars(view: CronFederatedHPA, context: Context, calendars: KnownCalendars) -> Iterator[Problem]:
+    """Find what calendars leave of rules: nothing, or times that another rule has too."""
+    rules = view.spec.rules
+    for number, rule in enumerate(rules):
+        if not fires(rule) or not rule.calendars:
+            continue
+        left = firings_of(rule, context.default_zone, calendars.by_name).after(context.now)
+        if left is None and firings_of(rule, context.default_zone, {}).after(context.now) is not None:
+            when = rule.at or "every time of its schedule"
+            message = f"rule `{rule.name}` never fires: its calendars exclude {when}"
+            yield warning(("rules", number, "calendars"), message, "remove the rule, or one of its calendars")
+    yield from collision_problems(rules, view.spec.scale_target_ref.target_kind, context, calendars)
 
 
 def _contradictions(
-    objects: Sequence[LoadedObject], positions: Sequence[int], context: Context
+    objects: Sequence[LoadedObject], positions: Sequence[int], context: Context, calendars: KnownCalendars
 ) -> Iterator[tuple[int, Problem]]:
     """Compare the rules of different objects; within one object its own check does.
 
     Of two that fire together the one wins whose object has the name that comes last.
     """
     positions = sorted(positions, key=lambda position: objects[position].name)
-    named = {position: list(_named_rules(objects[position], context)) for position in positions}
+    named = {position: list(_named_rules(objects[position], context, calendars)) for position in positions}
     pairs = [
         (one, other, position)
         for earlier, position in combinations(positions, 2)
@@ -61,13 +82,13 @@ def _contradictions(
             yield position, warning(path, message, "move one of them by a minute, or remove it")
 
 
-def _named_rules(loaded: LoadedObject, context: Context) -> Iterator[tuple[Rule[int], Path]]:
+def _named_rules(loaded: LoadedObject, context: Context, calendars: KnownCalendars) -> Iterator[tuple[Rule[int], Path]]:
     view = loaded.view
     assert isinstance(view, CronFederatedHPA)  # noqa: S101 - chosen by the caller
     for number, rule in enumerate(view.spec.rules):
-        if not rule.suspend and not rule.calendars:
+        if not rule.suspend and calendars.tell(rule.calendars):
             action = action_of(rule, view.spec.scale_target_ref.target_kind)
-            firings = firings_of(rule, context.default_zone, {})
+            firings = firings_of(rule, context.default_zone, calendars.by_name)
             yield Rule(f"{loaded.name}/{rule.name}", firings, action), ("spec", "rules", number)
 
 

@@ -8,6 +8,7 @@ same everywhere and stands here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from springtide import almanac
@@ -152,6 +153,19 @@ def on_calendars(
 ) -> Timeline[bool]:
     """Cut a timeline to the days that all referenced calendars leave; one that does not exist cuts nothing."""
     return restrict(timeline, known_references(references, calendars), zone)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCalendars:
+    """The calendars that are known where something is checked."""
+
+    by_name: Mapping[str, Calendar]
+    all_there_are: bool = False
+    """Whether one that is not among them does not exist, and so cuts nothing; else it may be elsewhere."""
+
+    def tell(self, references: Iterable[CalendarReference] | None) -> bool:
+        """Tell whether it is known what these references leave."""
+        return self.all_there_are or all(reference.name in self.by_name for reference in references or ())
 
 
 def known_references(

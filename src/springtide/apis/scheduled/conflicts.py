@@ -6,16 +6,16 @@ about its meeting others; whoever knows the calendars gives them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from springtide.almanac import (
-    Calendar,
     Layer,
     MatchPolicy,
     Overlap,
+    Timeline,
     Zone,
     active_spans,
     always,
@@ -25,7 +25,7 @@ from springtide.almanac import (
 )
 from springtide.apis.fields import Context
 from springtide.apis.meta.clock_times import date_and_time, dates_and_times
-from springtide.apis.meta.windows import open_times
+from springtide.apis.meta.windows import KnownCalendars, open_times
 from springtide.apis.problems import Path, Problem, has_errors, warning
 from springtide.apis.scheduled.schedule import Claim, active_times, zone_of
 
@@ -71,20 +71,16 @@ def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]
     return (warning(found.path, found.dated, found.hint) for found in surprises(spec, context))
 
 
-def surprises(
-    spec: ScheduleSpec, context: Context, calendars: Mapping[str, Calendar] | None = None
-) -> Iterator[Surprise]:
-    """Find surprises in a schedule.
-
-    `calendars` are all that there are, of which one that is missing cuts nothing; None where they are not known.
-    """
+def surprises(spec: ScheduleSpec, context: Context, calendars: KnownCalendars | None = None) -> Iterator[Surprise]:
+    """Find surprises in a schedule."""
+    calendars = calendars or KnownCalendars({})
     zone = zone_of(spec, context.default_zone)
     policy = MatchPolicy(spec.match_policy)
     sound = [
         Claim(
             position,
             behavior,
-            active_times(behavior, policy, zone, calendars or {}),
+            active_times(behavior, policy, zone, calendars.by_name),
             context.position("behaviors", position),
         )
         for position, behavior in enumerate(spec.behaviors)
@@ -100,11 +96,18 @@ def surprises(
             rhythm = _rhythm(claim, policy, zone, context.now)
             yield from _leads(claim, lead, rhythm)
             filled = rhythm.is_filled_by(lead)
-        if claim.behavior.calendars:
-            compared += () if calendars is None else (claim,)
-        else:
+        if _is_excluded(claim, policy, zone, context.now):
+            yield Surprise(
+                "NeverTakesEffect",
+                ("behaviors", claim.position, "calendars"),
+                f"{claim.label} never takes effect: its calendars exclude every time at which it would",
+                "remove it, or one of its calendars",
+            )
+        elif not claim.behavior.calendars:
             # What is known to be always active need not be searched for its end.
             compared.append(replace(claim, active=always()) if filled else claim)
+        elif calendars.tell(claim.behavior.calendars):
+            compared.append(claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
     shadowed = _shadowed(compared, context.now)
     for claim in shadowed:
@@ -117,17 +120,30 @@ def surprises(
     yield from _clashes([claim for claim in compared if claim not in shadowed], zone, context.now)
 
 
-def collisions(claims: Sequence[Claim], from_: int, until: int) -> Iterator[tuple[Claim, Claim, Overlap]]:
+def collisions(
+    claims: Sequence[Claim], from_: int, until: int, first: int | None = None
+) -> Iterator[tuple[Claim, Claim, Overlap]]:
     """Find the pairs of ranked claims that are active together with different replicas: winner, loser, and when."""
     by_name = {str(claim.position): claim for claim in claims}
     layers = [Layer(name, claim.active, claim.replicas, claim.priority) for name, claim in by_name.items()]
-    for overlap in overlaps(layers, from_, until, _SHOWN):
+    for overlap in overlaps(layers, from_, until, first):
         yield by_name[overlap.winner], by_name[overlap.loser], overlap
 
 
 def _is_sound(behavior: ScheduledBehavior, context: Context) -> bool:
     parts = (part for part in (behavior, behavior.start, behavior.end) if part is not None)
     return not any(has_errors(part.problems(context)) for part in parts)
+
+
+def _is_excluded(claim: Claim, policy: MatchPolicy, zone: Zone, now: int) -> bool:
+    """Tell whether calendars leave nothing of a behaviour that would be active some time."""
+    if not claim.behavior.calendars or not _never_again(claim.active, now):
+        return False
+    return not _never_again(open_times(claim.behavior, zone, policy), now)
+
+
+def _never_again(active: Timeline[bool], now: int) -> bool:
+    return not active.at(now) and active.next_change(now) is None
 
 
 def _is_weekly(claim: Claim) -> bool:
@@ -232,7 +248,7 @@ def _clashes(claims: Sequence[Claim], zone: Zone, now: int) -> Iterator[Surprise
     # The days of a calendar are in some weeks and not in others.
     weekly = all(_is_weekly(claim) and not claim.behavior.calendars for claim in claims)
     horizon = _WEEKLY_HORIZON if weekly else _COLLISION_HORIZON
-    for winner, loser, overlap in collisions(claims, now, now + horizon):
+    for winner, loser, overlap in collisions(claims, now, now + horizon, _SHOWN):
         if winner.priority != loser.priority:
             continue  # somebody has decided who wins
         fact = (

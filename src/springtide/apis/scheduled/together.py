@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from springtide.apis.fields import Context
+from springtide.apis.meta.windows import KnownCalendars
 from springtide.apis.objects import LoadedObject
-from springtide.apis.outlook import calendars_among
 from springtide.apis.problems import Problem, warning
 from springtide.apis.scheduled.conflicts import surprises
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
@@ -14,19 +14,14 @@ from springtide.apis.scheduled.node_group_ids import GroupId, may_be_same, read_
 from springtide.apis.scheduled.producer import MetricsProducer
 
 
-def schedule_meetings(objects: Sequence[LoadedObject], context: Context) -> Iterator[tuple[int, Problem]]:
-    """Find where behaviours with calendars meet others, which no schedule tells by itself.
-
-    Only where all of its calendars are here: what one that is elsewhere leaves of a behaviour is not known.
-    """
-    calendars = calendars_among(objects)
+def schedule_meetings(
+    objects: Sequence[LoadedObject], context: Context, calendars: KnownCalendars
+) -> Iterator[tuple[int, Problem]]:
+    """Find where behaviours with calendars meet others or never take effect, which no schedule tells by itself."""
     for position, loaded in enumerate(objects):
         view = loaded.view
         schedule = view.spec.schedule if isinstance(view, MetricsProducer) and loaded.sound else None
-        if schedule is None:
-            continue
-        referred = {one.name for behavior in schedule.behaviors for one in behavior.calendars or ()}
-        if not referred or not referred <= calendars.keys():
+        if schedule is None or not any(behavior.calendars for behavior in schedule.behaviors):
             continue
         told = {problem.message for problem in loaded.problems}
         for found in surprises(schedule, context, calendars):

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from springtide.almanac import Calendar
 from springtide.apis.fields import Context
+from springtide.apis.meta.windows import KnownCalendars
 from springtide.apis.scheduled.behaviors import ScheduleSpec
 from springtide.apis.scheduled.conflicts import Surprise, surprises
 from springtide.cluster.resources import Key
@@ -98,4 +99,4 @@ class Searches:
 
 
 def _search(schedule: ScheduleSpec, context: Context, calendars: Mapping[str, Calendar]) -> tuple[Surprise, ...]:
-    return tuple(surprises(schedule, context, calendars))
+    return tuple(surprises(schedule, context, KnownCalendars(calendars, all_there_are=True)))
