@@ -11,7 +11,9 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.serving_objects import served_objects
 
+from springtide.apis.meta.instants import parse_instant
 from springtide.apis.yaml import Document, read
+from springtide.cli.connecting import Cluster
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.http import HttpTransport
 from springtide.cluster.resources import Selection
@@ -134,11 +136,12 @@ def explain(run: Run, kubeconfig: Path) -> Run:
 
 
 @pytest.fixture
-def told(explain: Run) -> Callable[[str], dict[str, Any]]:
-    """Explain an object to a script."""
+def told(explain: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
+    """Explain an object to a script, as if it were now that its status says what it says."""
+    monkeypatch.setattr(Cluster, "now", parse_instant(AT))
 
     def ask(name: str) -> dict[str, Any]:
-        result = explain(name, "--at", AT, "-o", "json")
+        result = explain(name, "-o", "json")
         assert result.exit_code == 0, result.stderr
         document = json.loads(result.stdout)
         assert isinstance(document, dict)
@@ -203,6 +206,15 @@ def test_a_group_of_nodes_and_its_grant(told: Callable[[str], dict[str, Any]]) -
     document = told("scalablenodegroup/pool")
     assert document["notes"] == ['the node group "shop-nodes" is allowed by Grant `for-shop`']
     assert [stop["what"] for stop in document["stopped"]] == ["no controller has reported yet"]
+
+
+def test_of_another_time_schedules_tell_and_not_the_status(explain: Run) -> None:
+    night = json.loads(explain("horizontalautoscaler/web", "--at", "2026-11-16T20:30:00Z", "-o", "json").stdout)
+    assert night["wants"] == {"replicas": 2}
+    assert night["because"][0].endswith("its schedule says 2, which recommends 2")
+    assert "at present Deployment `web` has 8 replicas, 0 of them there" in night["because"]
+    assert night["stopped"] == []
+    assert "conditions, events and the target are those of the present" in night["notes"][0]
 
 
 def test_yaml_says_the_same_as_json(explain: Run, told: Callable[[str], dict[str, Any]]) -> None:

@@ -40,13 +40,15 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
                   {"replicas"|"min"|"max": 6} of cron rules: what they set last
       because     [sentence]
       next        [{"at", "value", "lane", "because"}]; values as in `springtide preview -o json`
+      nextUnknown why it is not known what comes next, else null
       stopped     [{"what", "why", "until"}]: empty means that nothing is in the way
       conditions  [{"type", "status", "reason", "message", "since"}]
       history     [{"at", "what", "bad"}]: executions and events, newest first
       notes       [sentence]
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. The present is the
-    cluster's, also where its clock is its own, as with `springtide up --speed`.
+    cluster's, also where its clock is its own, as with `springtide up --speed`. For another time the answer follows
+    from schedules and rules; conditions, events and the target are still those of the present.
 
     \b
     Exit codes: 0 explained, whatever stops it; 2 there is no such object, or no cluster.

@@ -23,7 +23,7 @@ def render(explanation: Explanation, *, width: int, unicode: bool) -> str:
     sections = [
         page.section("wants", [click.style(plain(explanation.headline), bold=True)]),
         page.section("because", [page.wrapped(text) for text in explanation.because]),
-        page.section("next", page.table(explanation)),
+        page.section("next", page.table(explanation) or page.unforeseen(explanation)),
         page.section("stopped by", page.stops(explanation), colour="red" if explanation.stopped else "cyan"),
         page.section("conditions", [page.condition(one, explanation) for one in explanation.conditions]),
         page.section("happened", page.happenings(explanation)),
@@ -72,6 +72,10 @@ class _Page:
             self._beside([cell.ljust(width) for cell, width in zip(row, widths, strict=False) if width], row[4])
             for row in rows
         ]
+
+    def unforeseen(self, explanation: Explanation) -> list[str]:
+        """Say why nothing is listed ahead, where something may lie there."""
+        return [self.wrapped(f"not known: {explanation.next_unknown}")] if explanation.next_unknown else []
 
     def _row(self, coming: Coming, explanation: Explanation) -> tuple[str, str, str, str, str]:
         local = date_and_time(coming.at, load_zone(coming.zone))

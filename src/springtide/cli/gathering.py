@@ -47,7 +47,8 @@ async def gather_facts(cluster: Cluster, word: str, name: str, *, at: int | None
         listed = ", ".join(kind.lower() for _, kind in EXPLAINED)
         raise NoSuchThing(f"a {resource.kind} cannot be explained", f"these can: {listed}")
     item = await cluster.get(resource, name, cluster.namespace)
-    time = cluster.now if at is None else at
+    now = cluster.now
+    time = now if at is None else at
     gathering = _Gathering(cluster, Context(now=time, default_zone=default_zone, thorough=False))
     loaded = gathering.loaded(item)
     assert loaded is not None  # noqa: S101 - a kind that is explained is known
@@ -64,7 +65,7 @@ async def gather_facts(cluster: Cluster, word: str, name: str, *, at: int | None
         paused=await gathering.paused(item),
         unknown=tuple(gathering.unknown),
         unseen=frozenset(gathering.unseen),
-        present=at is None,
+        present=time == now,
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.apis.explaining.building import NIGHTLY, PEAK, WEB, condition, explained, stops
 
 from springtide.apis.explaining import TargetState
+from springtide.apis.forecast import format_instant
 from springtide.apis.meta.instants import parse_instant
 
 READ = '`karpenter_scheduled_capacity{name="peak"}` is 6, at 1 for each replica: 6 replicas'
@@ -77,12 +78,14 @@ def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
 def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
     explanation = explained(WEB.replace('karpenter_scheduled_capacity{name="peak"}', query), PEAK, status=STATUS)
     assert explanation.next == ()
+    assert explanation.next_unknown == f"`{query}` is not the schedule of a MetricsProducer as it stands"
     assert any("reads what MetricsProducer `peak` makes: 9 now, 6 from" in note for note in explanation.notes)
 
 
 def test_targets_in_proportion_depend_on_what_will_be_there() -> None:
     explanation = explained(WEB.replace("AverageValue", "Value"), PEAK, status=STATUS)
     assert explanation.next == ()
+    assert "depends on how many replicas there are then (target Value)" in explanation.next_unknown
 
 
 @pytest.mark.parametrize(
@@ -136,6 +139,7 @@ def test_the_document_has_every_key_of_the_contract() -> None:
         "wants",
         "because",
         "next",
+        "nextUnknown",
         "stopped",
         "conditions",
         "history",
@@ -152,3 +156,87 @@ def test_the_document_has_every_key_of_the_contract() -> None:
             "since": "2026-11-16T11:00:00Z",
         }
     ]
+
+
+EARLY = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: early, namespace: shop}
+spec:
+  schedule:
+    timezone: Europe/Berlin
+    defaultReplicas: 1
+    behaviors: [{name: shift, replicas: 7, start: {hours: 13}, end: {hours: 15}}]
+"""
+BOTH = (
+    WEB
+    + """  - prometheus: {query: 'karpenter_scheduled_capacity{name="early"}', target: {type: AverageValue, value: 1}}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("behavior", "ahead"),
+    [
+        pytest.param(
+            "{}",
+            [
+                (
+                    "11:00",
+                    8,
+                    "MetricsProducer `peak`: behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds",
+                ),
+                (
+                    "13:00",
+                    7,
+                    "MetricsProducer `peak`: behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on",
+                ),
+                ("14:00", 6, "MetricsProducer `early`: behaviour `shift` ends (15:00 Europe/Berlin): the default"),
+            ],
+            id="the highest counts",
+        ),
+        pytest.param(
+            "{scaleUp: {selectPolicy: Min}, scaleDown: {selectPolicy: Min}}",
+            [
+                ("12:00", 7, "MetricsProducer `early`: behaviour `shift` starts (13:00 Europe/Berlin)"),
+                (
+                    "13:00",
+                    6,
+                    "MetricsProducer `peak`: behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on",
+                ),
+                ("14:00", 1, "MetricsProducer `early`: behaviour `shift` ends (15:00 Europe/Berlin): the default"),
+            ],
+            id="the lowest counts",
+        ),
+    ],
+)
+def test_what_several_schedules_will_ask_for(behavior: str, ahead: list[tuple[str, int, str]]) -> None:
+    explanation = explained(f"{BOTH}  behavior: {behavior}\n", PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
+    found = [(format_instant(one.at)[11:16], one.value, one.because) for one in explanation.next[:3]]
+    assert found == ahead
+    assert explanation.next_unknown == ""
+
+
+def test_two_schedules_are_not_foretold_where_the_way_decides() -> None:
+    explanation = explained(f"{BOTH}  behavior: {{scaleDown: {{selectPolicy: Min}}}}\n", PEAK, EARLY, status=STATUS)
+    assert explanation.next == ()
+    assert "depends on whether it goes up or down" in explanation.next_unknown
+
+
+def test_another_time_is_not_answered_with_the_status() -> None:
+    known = explained(WEB, PEAK, status=STATUS, target=DEPLOYMENT, at="2026-11-16T20:00:00Z", present=False)
+    assert dict(known.wants) == {"replicas": 2}
+    assert known.because == (
+        '`karpenter_scheduled_capacity{name="peak"}` is not read for another time than the present;'
+        " its schedule says 2, which recommends 2",
+        "the bounds are 1 and 8",
+        "at present Deployment `web` has 6 replicas",
+    )
+    unknown = explained(WEB.replace("AverageValue", "Value"), PEAK, status=STATUS, present=False)
+    assert (unknown.headline, dict(unknown.wants)) == ("not known for that time", {"replicas": None})
+
+
+def test_a_rival_that_the_controller_tells_of_is_told_once() -> None:
+    twin = WEB.replace("name: web, namespace", "name: twin, namespace")
+    told = {**STATUS, "conditions": [condition("Unopposed", "False", "AlsoScaled", "also scaled by twin")]}
+    assert stops(explained(WEB, twin, status=told, target=DEPLOYMENT)) == ["Unopposed is False"]

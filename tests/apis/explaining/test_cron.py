@@ -193,3 +193,19 @@ def test_a_status_that_is_no_status_breaks_nothing() -> None:
         "conditions": ["x", {}],
     }
     assert dict(explained(NIGHTLY, status=odd).wants) == {}
+
+
+@pytest.mark.parametrize(
+    ("at", "replicas", "because"),
+    [
+        pytest.param("2026-11-20T12:00:00Z", 10, "`up` is due on Fri 2026-11-20 08:30", id="a coming day"),
+        pytest.param("2026-11-21T20:00:00Z", 2, "`down` is due on Sat 2026-11-21 20:00", id="a coming night"),
+        pytest.param("2026-11-14T12:00:00Z", 2, "`down` is due on Fri 2026-11-13 20:00", id="before the history"),
+    ],
+)
+def test_another_time_is_told_by_the_rules(at: str, replicas: int, because: str) -> None:
+    status = history(DOWN, failed("up", "the target is not there"))
+    explanation = explained(NIGHTLY, status=status, at=at, present=False)
+    assert dict(explanation.wants) == {"replicas": replicas}
+    assert because in explanation.because[0]
+    assert stops(explanation) == []

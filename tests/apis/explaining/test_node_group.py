@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.explaining.building import GRANT, POOL, WEB, condition, explained, stops
+from tests.apis.explaining.building import GRANT, PEAK, POOL, WEB, condition, explained, stops
 
 MASTER = WEB.replace("apiVersion: apps/v1, kind: Deployment, name: web", "{target}").replace(
     "{{target}}", "{apiVersion: autoscaling.karpenter.sh/v1alpha1, kind: ScalableNodeGroup, name: pool}"
@@ -52,3 +52,23 @@ def test_a_missing_grant_is_told_where_nobody_has_tried() -> None:
 def test_a_second_object_for_the_group_is_told() -> None:
     twin = POOL.replace("name: pool, namespace: shop", "name: twin, namespace: other")
     assert stops(explained(POOL, twin)) == ["no controller has reported yet", "the group is claimed twice"]
+
+
+def test_it_will_have_what_its_autoscaler_will_ask_for() -> None:
+    explanation = explained(POOL, MASTER, PEAK, status={"replicas": 1}, at="2026-11-16T10:00:00Z")
+    assert [one.value for one in explanation.next[:2]] == [8, 6]
+    assert explanation.because[1] == "AWSEC2AutoScalingGroup shop-nodes has 1 node that is ready"
+    later = explained(POOL, MASTER, PEAK, status={"replicas": 1}, at="2026-11-16T20:00:00Z", present=False)
+    assert dict(later.wants) == {"replicas": 2}
+    assert later.because[1].startswith("at present ")
+
+
+def test_what_comes_is_not_known_where_its_autoscaler_does_not_tell() -> None:
+    unknown = explained(POOL, MASTER, status={"replicas": 1}, present=False)
+    assert unknown.headline == "not known for that time"
+    assert unknown.next_unknown.startswith("HorizontalAutoscaler `web` sets its replicas, and `karpenter_scheduled")
+
+
+def test_a_group_that_nobody_scales_keeps_its_size() -> None:
+    alone = explained(POOL, status={"replicas": 1}, present=False)
+    assert (dict(alone.wants), alone.next_unknown) == ({"replicas": 3}, "")

@@ -30,3 +30,15 @@ def test_events_and_what_could_not_be_seen_are_handed_on() -> None:
     explanation = explained(PEAK, events=(happened,), unknown=("events are not looked at: forbidden",))
     assert explanation.history == (happened,)
     assert explanation.notes[-1] == "events are not looked at: forbidden"
+
+
+def test_who_is_paused_does_not_miss_a_controller() -> None:
+    assert stops(explained(PEAK, paused="the annotation pauses it")) == ["no controller touches it"]
+    (missed,) = explained(PEAK).stopped
+    assert missed.why.endswith("and does more than observe")
+
+
+def test_what_is_reported_stops_nothing_at_another_time() -> None:
+    status = {"conditions": [condition("Calculable", "False")]}
+    assert stops(explained(PEAK, status=status, present=False)) == []
+    assert stops(explained(PEAK, present=False)) == []

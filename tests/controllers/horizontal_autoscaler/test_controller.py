@@ -192,7 +192,7 @@ def test_the_whole_status() -> None:
             {
                 "type": "Unopposed",
                 "reason": "NoOtherAutoscaler",
-                "message": "nobody else is known to scale Deployment web",
+                "message": "no other autoscaler is known to scale Deployment web",
                 **happy,
             },
         ],

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 
-from springtide.apis.explaining.explanation import Coming, Explanation, Stop
+from springtide.apis.explaining.explanation import Explanation, Stop
 from springtide.apis.explaining.facts import Facts, TargetState, instant_of
+from springtide.apis.explaining.foresight import (
+    Foresight,
+    choices,
+    foresee,
+    producers,
+    recommendation,
+    scheduled_value,
+)
 from springtide.apis.explaining.producer import upcoming
 from springtide.apis.explaining.stops import common_stops
-from springtide.apis.forecast import Lane, Outlook, format_instant
+from springtide.apis.forecast import format_instant
 from springtide.apis.references import Role
-from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, MetricTarget, PrometheusMetricSource
-from springtide.apis.scheduled.producer import MetricsProducer
-from springtide.apis.scheduled.readers import reads, reads_only
-from springtide.quantity import Quantity
-from springtide.scaling import Tolerance, per_replica
-
-_NANO = 10**9
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, PrometheusMetricSource
+from springtide.apis.scheduled.readers import reads
 
 
 def explain_autoscaler(facts: Facts) -> Explanation:
     """Explain an autoscaler by what it saw, what follows from that, and what was made of it."""
     view = facts.object.view
     autoscaler = view if isinstance(view, HorizontalAutoscaler) else None
-    desired = _count(facts, "desiredReplicas")
-    if desired is None and autoscaler is not None:
-        desired = _computed(facts, autoscaler)
-    coming = tuple(_next(facts, autoscaler)) if autoscaler is not None and facts.object.sound else ()
+    ahead = foresee(facts, autoscaler) if autoscaler is not None and facts.object.sound else Foresight()
+    desired = _count(facts, "desiredReplicas") if facts.present else None
+    if desired is None:
+        desired = ahead.wants
     return Explanation(
         subject=facts.subject,
-        zone=coming[0].zone if coming else facts.default_zone,
+        zone=ahead.coming[0].zone if ahead.coming else facts.default_zone,
         wants={"replicas": desired},
-        headline="not known yet" if desired is None else f"{desired} replica{'' if desired == 1 else 's'}",
+        headline=facts.not_known if desired is None else f"{desired} replica{'' if desired == 1 else 's'}",
         because=tuple(_because(facts, autoscaler)) if autoscaler is not None else (),
-        next=coming,
+        next=ahead.coming,
+        next_unknown=ahead.unknown,
         stopped=(*common_stops(facts, "horizontal-autoscaler"), *target_stops(facts), *_rivals(facts)),
         conditions=facts.conditions,
         history=facts.events,
@@ -53,8 +56,13 @@ def target_stops(facts: Facts) -> Iterator[Stop]:
         yield Stop(f"{facts.target.label} cannot be scaled", facts.target.trouble)
 
 
-def target_words(target: TargetState) -> str:
-    """Say how a target is now."""
+def target_words(facts: Facts) -> Iterator[str]:
+    """Say how the target is now, where that is known."""
+    if facts.target is not None and not facts.target.trouble:
+        yield f"{'' if facts.present else 'at present '}{_state_words(facts.target)}"
+
+
+def _state_words(target: TargetState) -> str:
     values = [f"{name} {value}" for name, value in target.values.items() if name != "replicas"]
     if "replicas" in target.values:
         asked = target.values["replicas"]
@@ -65,7 +73,7 @@ def target_words(target: TargetState) -> str:
 
 def _because(facts: Facts, autoscaler: HorizontalAutoscaler) -> Iterator[str]:
     spec = autoscaler.spec
-    active = next((one for one in facts.conditions if one.type == "Active"), None)
+    active = next((one for one in facts.conditions if one.type == "Active" and facts.present), None)
     if active is None:
         yield from (_unread(one.prometheus, facts) for one in spec.metrics or () if one.prometheus is not None)
     elif active.status == "True":
@@ -76,35 +84,25 @@ def _because(facts: Facts, autoscaler: HorizontalAutoscaler) -> Iterator[str]:
     elif len(spec.metrics) > 1:
         yield f"of several recommendations the {_choice(autoscaler)} counts"
     yield f"the bounds are {spec.min_replicas} and {spec.max_replicas}"
-    if facts.target is not None and not facts.target.trouble:
-        yield target_words(facts.target)
-    if (last := instant_of(facts.status.get("lastScaleTime"))) is not None:
+    yield from target_words(facts)
+    if facts.present and (last := instant_of(facts.status.get("lastScaleTime"))) is not None:
         yield f"it scaled last at {format_instant(last)}"
 
 
 def _choice(autoscaler: HorizontalAutoscaler) -> str:
-    behavior = autoscaler.spec.behavior
-    rules = (behavior.scale_up, behavior.scale_down) if behavior is not None else (None, None)
-    up, down = ("lowest" if one is not None and one.select_policy == "Min" else "highest" for one in rules)
+    up, down = choices(autoscaler)
     return up if up == down else f"{up} on the way up and the {down} on the way down"
 
 
 def _unread(source: PrometheusMetricSource, facts: Facts) -> str:
     """Say what a metric that nobody has read will be, where its schedule tells."""
-    value = _scheduled(source, facts)
+    value = scheduled_value(source, facts)
+    state = "has not been read yet" if facts.present else "is not read for another time than the present"
     if value is None:
-        return f"`{source.query}` has not been read yet"
+        return f"`{source.query}` {state}"
     asked = recommendation(value, source.target)
     outcome = f", which recommends {asked}" if asked is not None else ""
-    return f"`{source.query}` has not been read yet; its schedule says {value}{outcome}"
-
-
-def recommendation(value: int, target: MetricTarget) -> int | None:
-    """Tell how many replicas a value asks for; None where that depends on how many there will be then."""
-    goal = target.value if target.value is not None else target.average_value
-    if target.type != "AverageValue" or goal is None or (amount := Quantity.parse(goal)).sign <= 0:
-        return None
-    return per_replica(Fraction(value * _NANO, amount.nano), present=0, tolerance=Tolerance())
+    return f"`{source.query}` {state}; its schedule says {value}{outcome}"
 
 
 def _count(facts: Facts, name: str) -> int | None:
@@ -112,57 +110,10 @@ def _count(facts: Facts, name: str) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _computed(facts: Facts, autoscaler: HorizontalAutoscaler) -> int | None:
-    """Tell what the only metric asks for where it is a schedule, for want of a controller that has read it."""
-    source = _only_source(autoscaler)
-    value = _scheduled(source, facts) if source is not None else None
-    asked = recommendation(value, source.target) if source is not None and value is not None else None
-    return None if asked is None else _bounded(asked, autoscaler)
-
-
-def _only_source(autoscaler: HorizontalAutoscaler) -> PrometheusMetricSource | None:
-    """Give the metric of an autoscaler that follows nothing else."""
-    sources = [one.prometheus for one in autoscaler.spec.metrics or () if one.prometheus is not None]
-    return sources[0] if len(sources) == 1 else None
-
-
-def _schedule(source: PrometheusMetricSource, facts: Facts) -> tuple[Outlook, Lane] | None:
-    """Look ahead at the schedule that a query reads, and reads as it is."""
-    for producer in _producers(facts):
-        if reads_only(source.query, facts.object.namespace, producer):
-            return upcoming(producer, facts)
-    return None
-
-
-def _scheduled(source: PrometheusMetricSource, facts: Facts) -> int | None:
-    """Give the value of such a schedule now."""
-    ahead = _schedule(source, facts)
-    return ahead[1].current if ahead is not None and isinstance(ahead[1].current, int) else None
-
-
-def _bounded(replicas: int, autoscaler: HorizontalAutoscaler) -> int:
-    return min(max(replicas, autoscaler.spec.min_replicas), autoscaler.spec.max_replicas)
-
-
-def _next(facts: Facts, autoscaler: HorizontalAutoscaler) -> Iterator[Coming]:
-    """Tell what a schedule will ask for, where it is the only metric and is asked for as it is."""
-    source = _only_source(autoscaler)
-    ahead = _schedule(source, facts) if source is not None else None
-    if source is None or ahead is None:
-        return
-    outlook, lane = ahead
-    for change in lane.changes:
-        asked = recommendation(change.value, source.target) if isinstance(change.value, int) else None
-        if asked is not None:
-            value = _bounded(asked, autoscaler)
-            bounded = "" if value == asked else f", {asked} cut to the bounds"
-            yield Coming(change.at, value, "replicas", change.because + bounded, outlook.zones[0])
-
-
 def _sources(facts: Facts, autoscaler: HorizontalAutoscaler) -> Iterator[str]:
     """Say which producers the metrics come from, and what those do next."""
     for metric in autoscaler.spec.metrics or ():
-        for producer in _producers(facts):
+        for producer in producers(facts):
             if metric.prometheus is None or not reads(metric.prometheus.query, facts.object.namespace, producer):
                 continue
             said = f"`{metric.prometheus.query}` reads what MetricsProducer `{producer.metadata.name}` makes"
@@ -181,13 +132,9 @@ def _crons(facts: Facts) -> Iterator[str]:
         yield f"{other.kind.kind} `{other.name}` sets {label} too, when its rules fire, and this one then undoes it"
 
 
-def _producers(facts: Facts) -> Iterator[MetricsProducer]:
-    for other in facts.others:
-        if isinstance(other.view, MetricsProducer) and other.sound:
-            yield other.view
-
-
 def _rivals(facts: Facts) -> Iterator[Stop]:
+    if facts.has_reported("Unopposed"):
+        return  # the controller has looked, and what it found is told
     for other in facts.contenders(Role.SCALES):
         label = facts.target.label if facts.target is not None else "its target"
         why = f"{other.kind.kind} `{other.name}` scales it too: they undo each other's work; keep one of them"

@@ -80,7 +80,7 @@ def explain_cron(facts: Facts) -> Explanation:
             *common_stops(facts, _CONTROLLER),
             *_overdue(facts, rules),
             *_suspended(cron),
-            *_failures(executions, zone),
+            *(_failures(executions, zone) if facts.present else ()),
             *target_stops(facts),
             *_contradicted(facts, wants),
             *_rivals(facts),
@@ -130,13 +130,16 @@ def _executions(status: Mapping[str, Any]) -> Iterator[_Execution]:
 
 def _claims(facts: Facts, rules: tuple[_Rule, ...], executions: tuple[_Execution, ...]) -> dict[str, _Execution]:
     """Find for each field the execution that set it last; without any, the firing that should have."""
-    done = [one for one in executions if not one.message]
-    if not facts.status:
-        done = [*_due(facts, rules)]
+    done = [one for one in executions if not one.message] if _is_recorded(facts) else [*_due(facts, rules)]
     claims: dict[str, _Execution] = {}
     for one in sorted(done, key=lambda one: one.order):
         claims |= dict.fromkeys(one.action, one)
     return claims
+
+
+def _is_recorded(facts: Facts) -> bool:
+    """Tell whether the status says what was done until the time that is explained."""
+    return facts.present and bool(facts.status)
 
 
 def _due(facts: Facts, rules: tuple[_Rule, ...]) -> Iterator[_Execution]:
@@ -151,15 +154,14 @@ def _because(facts: Facts, claims: Mapping[str, _Execution], zone: str) -> Itera
     for order, claim in sorted({claim.order: claim for claim in claims.values()}.items()):
         fields = {name: claim.action[name] for name, owner in sorted(claims.items()) if owner.order == order}
         when = date_and_time(claim.due, load_zone(zone))
-        if facts.status:
+        if _is_recorded(facts):
             late = f", {claim.done - claim.due} s late" if claim.done - claim.due > 1 else ""
             yield f"rule `{claim.rule}` set {in_words(fields)} on {when}{late}"
         else:
-            yield f"rule `{claim.rule}` was due on {when}, with {in_words(fields)}"
+            yield f"rule `{claim.rule}` {'was' if facts.present else 'is'} due on {when}, with {in_words(fields)}"
     if not claims:
-        yield "no rule has fired since the object is there" if not facts.status else "no rule has been applied yet"
-    if facts.target is not None and not facts.target.trouble:
-        yield target_words(facts.target)
+        yield "no rule has been applied yet" if _is_recorded(facts) else "no rule has fired since the object is there"
+    yield from target_words(facts)
 
 
 def _next(facts: Facts, rules: tuple[_Rule, ...]) -> list[Coming]:
@@ -229,7 +231,7 @@ def _failures(executions: tuple[_Execution, ...], zone: str) -> Iterator[Stop]:
 def _contradicted(facts: Facts, wants: Mapping[str, int]) -> Iterator[Stop]:
     """Find values that somebody else has changed since a rule set them."""
     target = facts.target
-    if target is None or target.trouble or not facts.status:
+    if target is None or target.trouble or not _is_recorded(facts):
         return
     other = {
         name: target.values[name] for name in wants if name in target.values and target.values[name] != wants[name]
@@ -243,7 +245,7 @@ def _contradicted(facts: Facts, wants: Mapping[str, int]) -> Iterator[Stop]:
 
 
 def _rivals(facts: Facts) -> Iterator[Stop]:
-    if any(condition.type == _OPPOSED for condition in facts.conditions):
+    if facts.has_reported(_OPPOSED):
         return  # the controller has looked, and what it found is told
     for other in facts.contenders(Role.SCALES):
         label = facts.target.label if facts.target is not None else "its target"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from springtide.apis.explaining.autoscaler import explain_autoscaler
 from springtide.apis.explaining.cron import explain_cron
@@ -19,7 +20,10 @@ EXPLAINED: Mapping[tuple[str, str], Callable[[Facts], Explanation]] = {
 }
 """By group and kind."""
 
+_OF_THE_PRESENT = "conditions, events and the target are those of the present, not of the time that is explained"
+
 
 def explain(facts: Facts) -> Explanation:
     """Explain an object of a kind that is in `EXPLAINED`."""
-    return EXPLAINED[facts.object.kind.group, facts.object.kind.kind](facts)
+    explanation = EXPLAINED[facts.object.kind.group, facts.object.kind.kind](facts)
+    return explanation if facts.present else replace(explanation, notes=(_OF_THE_PRESENT, *explanation.notes))

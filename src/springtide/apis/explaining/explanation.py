@@ -107,6 +107,8 @@ class Explanation:
     """What it wants, in words."""
     because: tuple[str, ...]
     next: tuple[Coming, ...] = ()
+    next_unknown: str = ""
+    """Why it is not known what comes next, where that is so."""
     stopped: tuple[Stop, ...] = ()
     conditions: tuple[Observation, ...] = ()
     history: tuple[Happening, ...] = ()
@@ -121,6 +123,7 @@ class Explanation:
             "wants": dict(self.wants),
             "because": list(self.because),
             "next": [coming.document() for coming in self.next],
+            "nextUnknown": self.next_unknown or None,
             "stopped": [stop.document() for stop in self.stopped],
             "conditions": [condition.document() for condition in self.conditions],
             "history": [happening.document() for happening in self.history],

@@ -59,6 +59,15 @@ class Facts:
         )
 
     @property
+    def not_known(self) -> str:
+        """How a headline says that it is not known what is wanted."""
+        return "not known yet" if self.present else "not known for that time"
+
+    def has_reported(self, type_: str) -> bool:
+        """Tell whether a controller has written a condition, and it is of the time that is explained."""
+        return self.present and any(one.type == type_ for one in self.conditions)
+
+    @property
     def calendars(self) -> dict[str, almanac.Calendar]:
         """The calendars that can be used, by name."""
         return calendars_among(self.others)

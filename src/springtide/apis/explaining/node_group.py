@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from springtide.apis.explaining.explanation import Explanation, Stop
 from springtide.apis.explaining.facts import Facts
+from springtide.apis.explaining.foresight import Foresight, foresee
 from springtide.apis.explaining.producer import granted
 from springtide.apis.explaining.stops import common_stops
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
 from springtide.apis.springtide.grants import Reach
 
@@ -18,13 +21,19 @@ def explain_node_group(facts: Facts) -> Explanation:
     """Explain a group of nodes: how many are wanted, by whom, and how many there are."""
     view = facts.object.view
     group = view if isinstance(view, ScalableNodeGroup) else None
+    ahead = _foreseen(facts)
     wanted = group.spec.replicas if group is not None else None
+    unset = "nothing"
+    if wanted is not None and not facts.present and facts.scaled_by():
+        wanted, unset = ahead.wants, facts.not_known
     return Explanation(
         subject=facts.subject,
-        zone=facts.default_zone,
+        zone=ahead.coming[0].zone if ahead.coming else facts.default_zone,
         wants={"replicas": wanted},
-        headline="nothing" if wanted is None else f"{wanted} node{'' if wanted == 1 else 's'}",
+        headline=unset if wanted is None else f"{wanted} node{'' if wanted == 1 else 's'}",
         because=tuple(_because(facts, group)) if group is not None else (),
+        next=ahead.coming,
+        next_unknown=ahead.unknown,
         stopped=(*common_stops(facts, "scalable-node-group"), *_twins(facts, group)),
         conditions=facts.conditions,
         history=facts.events,
@@ -39,6 +48,18 @@ def explain_node_group(facts: Facts) -> Explanation:
     )
 
 
+def _foreseen(facts: Facts) -> Foresight:
+    """Look ahead with the eyes of the autoscaler that sets the replicas, where it is the only one who does."""
+    masters = facts.scaled_by()
+    if not masters:
+        return Foresight()
+    names = " and ".join(f"{one.kind.kind} `{one.name}`" for one in masters)
+    if len(masters) > 1 or not isinstance(view := masters[0].view, HorizontalAutoscaler) or not masters[0].sound:
+        return Foresight(unknown=f"{names} {'set' if len(masters) > 1 else 'sets'} its replicas")
+    ahead = foresee(replace(facts, object=masters[0]), view)
+    return replace(ahead, unknown=f"{names} sets its replicas, and {ahead.unknown}") if ahead.unknown else ahead
+
+
 def _because(facts: Facts, group: ScalableNodeGroup) -> Iterator[str]:
     masters = [f"{other.kind.kind} `{other.name}`" for other in facts.scaled_by()]
     if group.spec.replicas is None:
@@ -49,7 +70,8 @@ def _because(facts: Facts, group: ScalableNodeGroup) -> Iterator[str]:
         yield "`replicas` says so, and no autoscaler sets it"
     observed = facts.status.get("replicas")
     if isinstance(observed, int):
-        yield f"{group.spec.type} {group.spec.id} has {observed} node{'' if observed == 1 else 's'} that are ready"
+        nodes = "1 node that is ready" if observed == 1 else f"{observed} nodes that are ready"
+        yield f"{'' if facts.present else 'at present '}{group.spec.type} {group.spec.id} has {nodes}"
 
 
 def _twins(facts: Facts, group: ScalableNodeGroup | None) -> Iterator[Stop]:

@@ -104,12 +104,13 @@ def _of_observation(facts: Facts, producer: MetricsProducer | None) -> Explanati
     spec = facts.object.value.get("spec")
     source = next((name for name in _SOURCES if isinstance(spec, dict) and name in spec), "schedule")
     seen = facts.status.get("scheduledCapacity" if source == "schedule" else source)
-    wants: dict[str, Any] = {source: seen} if isinstance(seen, dict) else {}
+    wants: dict[str, Any] = {source: seen} if isinstance(seen, dict) and facts.present else {}
     return Explanation(
         subject=facts.subject,
         zone=facts.default_zone,
         wants=wants,
-        headline=", ".join(f"{name} {value}" for name, value in _flat(wants)) or "nothing yet",
+        headline=", ".join(f"{name} {value}" for name, value in _flat(wants))
+        or ("nothing yet" if facts.present else facts.not_known),
         because=(f"it is what the controller has seen of its {source} last",) if wants else (),
         stopped=tuple(common_stops(facts, "metrics-producer")),
         conditions=facts.conditions,

@@ -21,10 +21,13 @@ def common_stops(facts: Facts, controller: str) -> Iterator[Stop]:
     for problem in facts.object.problems:
         if problem.severity == "error":
             yield Stop(f"{format_path(problem.path) or facts.object.kind.kind} is wrong", in_words(problem))
-    if not facts.status:
+    if not facts.present:
+        return  # what a controller has reported is of the present
+    if not facts.status and not facts.paused:
         yield Stop(
             "no controller has reported yet",
-            f"nothing has acted on it; see that `springtide controller` runs, with {controller}",
+            f"nothing has acted on it; see that `springtide controller` runs, with {controller}, and does more than"
+            " observe",
         )
     yield from _reported(facts)
 

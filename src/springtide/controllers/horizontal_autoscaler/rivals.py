@@ -59,7 +59,9 @@ def unopposed(reference: ScaleTargetReference, others: Sequence[str]) -> Conditi
     """Say whether an autoscaler has its target for itself, and what to do if not."""
     target = f"{reference.kind} {reference.name}"
     if not others:
-        return Condition("Unopposed", Truth.TRUE, "NoOtherAutoscaler", f"nobody else is known to scale {target}")
+        return Condition(
+            "Unopposed", Truth.TRUE, "NoOtherAutoscaler", f"no other autoscaler is known to scale {target}"
+        )
     message = (
         f"{target} is also scaled by {' and by '.join(others)}, and each undoes what the other sets:"
         " let one of them follow all metrics, and remove the rest"
