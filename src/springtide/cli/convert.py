@@ -9,7 +9,7 @@ import click
 
 from springtide.apis.canonical import Rewritten, canonical_text
 from springtide.apis.edits import Change
-from springtide.apis.peers import Replaced, Setting, Told, replace_peers
+from springtide.apis.peers import Replaced, Setting, Surroundings, Told, replace_peers
 from springtide.apis.problems import format_path
 from springtide.cli.arguments import ZoneType, files_argument
 from springtide.cli.findings import Finding
@@ -53,8 +53,11 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
     code = 2 if unread else 0
     setting = Setting(now=int(time.time()), zone=timezone)
     printed: list[str] = []
+    surroundings = Surroundings()
     for source in sources:
-        replaced = replace_peers(source.text, setting)
+        surroundings.read(source.text)
+    for source in sources:
+        replaced = replace_peers(source.text, setting, surroundings)
         rewritten = canonical_text(source.text)
         text = canonical_text(replaced.text).text if replaced.changes else rewritten.text
         _tell(source, rewritten, replaced, quiet=quiet)

@@ -140,6 +140,21 @@ def test_what_is_left_alone_is_told(value: dict[str, Any], said: str) -> None:
     assert [message for message in warnings_of(conversion) if said in message], conversion.problems
 
 
+def test_a_misspelt_annotation_is_told_with_what_was_meant() -> None:
+    (unknown, _) = converted(convert_downscaler, workload(uptim="always")).problems
+    assert (unknown.message, unknown.hint) == (
+        "is not an annotation that kube-downscaler reads: it says nothing",
+        "did you mean `downscaler/uptime`?",
+    )
+
+
+def test_without_times_no_schedule_is_spoken_of() -> None:
+    assert not any(
+        "the schedule" in message
+        for message in warnings_of(converted(convert_downscaler, workload(grace_period="300")))
+    )
+
+
 def test_an_object_without_annotations_is_no_business_of_ours() -> None:
     assert convert_downscaler(workload(), Setting(NOW)) is None
 

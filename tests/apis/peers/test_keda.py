@@ -166,6 +166,20 @@ def test_beside_other_triggers_cron_rules_move_the_minimum() -> None:
     at = applied_at(conversion)
     assert at(NOW + 8 * 3600) == {"min": 6}
     assert at(NOW + 18 * 3600) == {"min": 2}
+    (told,) = warnings_of(conversion)
+    assert told.endswith("a window that is open already raises nothing until it begins again")
+
+
+def test_beside_other_triggers_a_window_is_cut_to_the_bounds_as_anywhere() -> None:
+    queue = {"type": "cpu", "metadata": {"value": "50"}}
+    alone, beside = (
+        converted(convert_keda, scaled_object(*others, cron("0 8 * * *", "0 18 * * *", "6"), maxReplicaCount=4))
+        for others in ((), (queue,))
+    )
+    cut = "6 replicas are outside the bounds 0 to 4: 4 it is"
+    assert cut in warnings_of(alone)
+    assert cut in warnings_of(beside)
+    assert applied_at(beside)(NOW + 8 * 3600) == {"min": 4}
 
 
 def test_beside_other_triggers_windows_may_meet_but_not_overlap() -> None:

@@ -44,8 +44,13 @@ def cron_problems(
 
 def _on_calendars(view: CronFederatedHPA, context: Context, calendars: KnownCalendars) -> Iterator[Problem]:
     """Find what calendars leave of rules: nothing, or times that another rule has too."""
-    rules = view.spec.rules
-    for number, rule in enumerate(rules):
+    yield from excluded_rules(view, context, calendars)
+    yield from collision_problems(view.spec.rules, view.spec.scale_target_ref.target_kind, context, calendars)
+
+
+def excluded_rules(view: CronFederatedHPA, context: Context, calendars: KnownCalendars) -> Iterator[Problem]:
+    """Find rules that would fire, were it not for their calendars; paths are relative to the spec."""
+    for number, rule in enumerate(view.spec.rules):
         if not fires(rule) or not rule.calendars:
             continue
         left = firings_of(rule, context.default_zone, calendars.by_name).after(context.now)
@@ -53,7 +58,6 @@ def _on_calendars(view: CronFederatedHPA, context: Context, calendars: KnownCale
             when = rule.at or "every time of its schedule"
             message = f"rule `{rule.name}` never fires: its calendars exclude {when}"
             yield warning(("rules", number, "calendars"), message, "remove the rule, or one of its calendars")
-    yield from collision_problems(rules, view.spec.scale_target_ref.target_kind, context, calendars)
 
 
 def _contradictions(

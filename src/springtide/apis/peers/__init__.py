@@ -9,12 +9,14 @@ from springtide.apis.peers.conversion import Conversion, Setting, Tree
 from springtide.apis.peers.cronhpa import convert_cronhpa
 from springtide.apis.peers.downscaler import convert_downscaler
 from springtide.apis.peers.keda import convert_keda
+from springtide.apis.peers.surroundings import Surroundings
 from springtide.apis.peers.text import Replaced, Told, is_converted, replace_peers
 
 __all__ = [
     "Conversion",
     "Replaced",
     "Setting",
+    "Surroundings",
     "Told",
     "Tree",
     "convert_cronhpa",

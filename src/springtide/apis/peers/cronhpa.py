@@ -92,9 +92,12 @@ def _rule(job: Tree, path: Path, target: Tree, taken: Sequence[str], world: _Wor
     name = free_name(given if isinstance(given, str) and given else f"job-{path[-1]}", taken)
     if name != given:
         notes.warn((*path, "name"), f"the rule is called `{name}`: names have at most 32 letters and are unique")
-    size = whole(job.get("targetSize"))
+    if job.get("targetSize") is None:
+        notes.error(path, "the job has no `targetSize`", "say how many replicas it sets")
+        return None
+    size = whole(job["targetSize"])
     if size is None or size < 0:
-        notes.error((*path, "targetSize"), f"{job.get('targetSize')!r} is no number of replicas")
+        notes.error((*path, "targetSize"), f"{job['targetSize']!r} is no number of replicas")
         return None
     timing = _timing(job, path, world)
     if timing is None:
@@ -157,7 +160,7 @@ def _five_fields(text: str, path: Path, world: _World) -> str | None:
     if len(fields) != 6:
         world.notes.error(
             path,
-            f"schedule `{text}` has {len(fields)} fields, expected 6: second, minute, hour, day of month, month, day"
+            f"schedule `{text}` has {_fields(len(fields))}, expected 6: second, minute, hour, day of month, month, day"
             " of week",
         )
         return None
@@ -169,6 +172,10 @@ def _five_fields(text: str, path: Path, world: _World) -> str | None:
     if fields[0].strip("0"):
         world.notes.warn(path, f"rules have no seconds: instead of second `{fields[0]}` the rule fires at second 0")
     return " ".join(fields[1:])
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
 
 
 def _interval(text: str, path: Path, notes: Notes) -> str | None:
@@ -246,7 +253,7 @@ def _calendar(value: Tree, name: str, world: _World) -> Tree | None:
 def _days_of_year(text: str, path: Path, notes: Notes) -> list[str]:
     fields = text.split()
     if len(fields) != 6:
-        notes.error(path, f"`{text}` has {len(fields)} fields, expected 6, such as * * * 25 12 *")
+        notes.error(path, f"`{text}` has {_fields(len(fields))}, expected 6, such as * * * 25 12 *")
         return []
     try:
         days = parse_schedule(f"0 0 {' '.join(fields[3:])}", Dialect.RULE).days

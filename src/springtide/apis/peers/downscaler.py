@@ -38,6 +38,7 @@ from springtide.apis.peers.time_specs import (
 )
 from springtide.apis.peers.weekly import begin_rules, change_rules
 from springtide.apis.problems import Path
+from springtide.apis.suggestions import nearest
 
 _PREFIX = "downscaler/"
 _AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
@@ -258,9 +259,9 @@ def _read(given: dict[str, str], value: Tree, setting: Setting, notes: Notes) ->
 
     for name in given:
         if name not in _KNOWN:
-            notes.warn(annotation(name), "is not an annotation that kube-downscaler reads: it goes")
-    if "grace-period" in given:
-        notes.warn(annotation("grace-period"), "has no equivalent: a new workload follows the schedule at once")
+            close = nearest(name, _KNOWN)
+            hint = f"did you mean `{_PREFIX}{close}`?" if close else ""
+            notes.warn(annotation(name), "is not an annotation that kube-downscaler reads: it says nothing", hint)
     plan = _Plan(
         uptime=times("uptime", ALWAYS),
         downtime=times("downtime", NEVER),
@@ -281,6 +282,8 @@ def _read(given: dict[str, str], value: Tree, setting: Setting, notes: Notes) ->
     if nothing and not notes.failed and not {"uptime", "downtime"} & given.keys():
         notes.warn(("metadata", "annotations"), "no annotation says when to scale: there is nothing to convert")
         return None
+    if "grace-period" in given:
+        notes.warn(annotation("grace-period"), "has no equivalent: a new workload follows the schedule at once")
     return plan
 
 

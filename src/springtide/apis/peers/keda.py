@@ -7,7 +7,7 @@ would fight; cron rules then raise its minimum for the time of the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,12 +139,7 @@ def _behaviors(triggers: Sequence[_Trigger], bounds: _Bounds, notes: Notes) -> l
     sizes = sorted({bounds.within(trigger.replicas) for trigger in triggers})
     behaviors: list[Tree] = []
     for trigger in triggers:
-        replicas = bounds.within(trigger.replicas)
-        if replicas != trigger.replicas:
-            notes.warn(
-                (*trigger.path, "desiredReplicas"),
-                f"{trigger.replicas} replicas are outside the bounds {bounds.least} to {bounds.most}: {replicas} it is",
-            )
+        replicas = _within(trigger, bounds, notes)
         for start, end in _windows(trigger, notes):
             behavior: dict[str, Any] = {
                 "name": free_name(trigger.name, [made["name"] for made in behaviors], longest=63),
@@ -154,6 +149,17 @@ def _behaviors(triggers: Sequence[_Trigger], bounds: _Bounds, notes: Notes) -> l
                 behavior["priority"] = rank
             behaviors.append({**behavior, "start": start, "end": end})
     return behaviors
+
+
+def _within(trigger: _Trigger, bounds: _Bounds, notes: Notes) -> int:
+    """Give the replicas of a window as the bounds leave them, and say so where that is something else."""
+    replicas = bounds.within(trigger.replicas)
+    if replicas != trigger.replicas:
+        notes.warn(
+            (*trigger.path, "desiredReplicas"),
+            f"{trigger.replicas} replicas are outside the bounds {bounds.least} to {bounds.most}: {replicas} it is",
+        )
+    return replicas
 
 
 def _windows(trigger: _Trigger, notes: Notes) -> list[tuple[Tree, Tree]]:
@@ -192,16 +198,18 @@ def _beside_others(
     notes.warn(
         _TRIGGERS,
         f"the triggers {kinds} stay with KEDA: cron rules raise `minReplicaCount` when a window begins and lower it"
-        " when it ends",
+        " when it ends; a window that is open already raises nothing until it begins again",
     )
+    raised = {trigger.position: _within(trigger, bounds, notes) for trigger in triggers}
     kept = {**value, "spec": {**value["spec"], "triggers": others}}
     target = {"apiVersion": value["apiVersion"], "kind": "ScaledObject", "name": name}
     # Where one window ends as another begins, the rule that is listed later wins: the one that begins.
-    rules = [*_rules(triggers, "end", bounds), *_rules(triggers, "start", bounds)]
+    lowered = dict.fromkeys(raised, bounds.least)
+    rules = [*_rules(triggers, "end", lowered), *_rules(triggers, "start", raised)]
     return notes.done(kept, cron_object(metadata_of(value, name), target, rules))
 
 
-def _rules(triggers: Sequence[_Trigger], edge: str, bounds: _Bounds) -> Iterator[Tree]:
+def _rules(triggers: Sequence[_Trigger], edge: str, minima: Mapping[int, int]) -> Iterator[Tree]:
     names: list[str] = []
     for trigger in triggers:
         names.append(free_name(f"{trigger.name[:25]}-{edge}", names))
@@ -209,7 +217,7 @@ def _rules(triggers: Sequence[_Trigger], edge: str, bounds: _Bounds) -> Iterator
             "name": names[-1],
             "schedule": trigger.start if edge == "start" else trigger.end,
             "timeZone": trigger.zone,
-            "targetMinReplicas": bounds.within(trigger.replicas) if edge == "start" else bounds.least,
+            "targetMinReplicas": minima[trigger.position],
         }
 
 

@@ -85,6 +85,39 @@ def free_name(wanted: str, taken: Collection[str], longest: int = _LONGEST_RULE_
     return name
 
 
+def renamed(made: Sequence[Tree], position: int, name: str) -> tuple[Tree, ...]:
+    """Give one of the objects that are made together another name, also where the others refer to it."""
+    item = made[position]
+    old, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
+    swapped = [*made]
+    swapped[position] = {**item, "metadata": {**item["metadata"], "name": name}}
+    if item["kind"] == "MetricsProducer":
+        return tuple(_replaced(one, _query(old, namespace), _query(name, namespace)) for one in swapped)
+    if item["kind"] == "Calendar":
+        return tuple(_with_calendar(one, old, name) for one in swapped)
+    return tuple(swapped)
+
+
+def _replaced(value: Any, old: str, new: str) -> Any:
+    """Put a text in the place of another one, wherever it is the whole of a value."""
+    match value:
+        case dict():
+            return {key: _replaced(item, old, new) for key, item in value.items()}
+        case list():
+            return [_replaced(item, old, new) for item in value]
+    return new if value == old else value
+
+
+def _with_calendar(value: Tree, old: str, new: str) -> Tree:
+    rules = part(value, "spec").get("rules")
+    if not isinstance(rules, list):
+        return value
+    named_anew = [
+        {**rule, "calendars": _replaced(rule["calendars"], old, new)} if "calendars" in rule else rule for rule in rules
+    ]
+    return {**value, "spec": {**value["spec"], "rules": named_anew}}
+
+
 def zone_suffix(zone: str) -> str:
     """Write the name of a zone as a part of an object's name: Europe/Berlin is `europe-berlin`."""
     return re.sub(r"[^a-z0-9]+", "-", zone.lower()).strip("-")

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from springtide.apis import registry
 from springtide.apis.canonical import canonical
 from springtide.apis.edits import Change, as_json, json_indentation, lost_comments
-from springtide.apis.fields import Context
+from springtide.apis.fields import Context, View
 from springtide.apis.judging import judge
+from springtide.apis.karmada.together import excluded_rules
+from springtide.apis.karmada.types import CronFederatedHPA
+from springtide.apis.meta.windows import KnownCalendars
 from springtide.apis.objects import members_of
 from springtide.apis.peers.conversion import Conversion, Converter, Setting, Tree, head, part
 from springtide.apis.peers.cronhpa import CRON_HPA, convert_cronhpa
 from springtide.apis.peers.downscaler import convert_downscaler
 from springtide.apis.peers.keda import convert_keda
-from springtide.apis.problems import Path, Problem, error, format_path
+from springtide.apis.peers.surroundings import Surroundings
+from springtide.apis.problems import Path, Problem, error, format_path, warning
+from springtide.apis.springtide.calendars import compile_calendar
+from springtide.apis.springtide.types import Calendar
 from springtide.apis.yaml import Document, Position, dump, read, repair, rewrite
 
 PEERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
@@ -54,15 +60,22 @@ class Replaced:
         return any(told.problem.severity == "error" for told in self.told)
 
 
-def replace_peers(text: str, setting: Setting) -> Replaced:
-    """Put the objects that they become in the place of all peers' objects of a text."""
+def replace_peers(text: str, setting: Setting, surroundings: Surroundings | None = None) -> Replaced:
+    """Put the objects that they become in the place of all peers' objects of a text.
+
+    `surroundings` are the files that are converted together, this one among them; without any it stands alone.
+    """
     repaired, _ = repair(text)
+    if surroundings is None:
+        surroundings = Surroundings()
+        surroundings.read(repaired)
     replaced = repaired
     told: list[Told] = []
     changes: list[Change] = []
+    documents = [document for document in read(repaired) if isinstance(document, Document)]
+    converted = [(document, list(_conversions(document, setting, surroundings))) for document in documents]
     # From the last to the first, so that the places of the earlier ones stay true.
-    for document in reversed([document for document in read(repaired) if isinstance(document, Document)]):
-        found = list(_conversions(document, setting))
+    for document, found in reversed(converted):
         for root, value, conversion in found:
             told += _told(document, root, value, conversion)
         effective = [
@@ -81,14 +94,16 @@ def replace_peers(text: str, setting: Setting) -> Replaced:
     )
 
 
-def _conversions(document: Document, setting: Setting) -> Iterator[tuple[Path, Tree, Conversion]]:
+def _conversions(
+    document: Document, setting: Setting, surroundings: Surroundings
+) -> Iterator[tuple[Path, Tree, Conversion]]:
     for root, value in members_of(document.value):
         if not isinstance(value, dict):
             continue
         for convert in PEERS:
             conversion = convert(value, setting)
             if conversion is not None:
-                yield root, value, _checked(value, conversion, setting)
+                yield root, value, surroundings.fit(value, _checked(value, conversion, setting))
                 break
 
 
@@ -97,15 +112,27 @@ def _checked(value: Tree, conversion: Conversion, setting: Setting) -> Conversio
     made = tuple(canonical(item).value for item in conversion.made)
     context = Context(now=setting.now, thorough=False)
     refused: list[Problem] = []
+    views: list[tuple[str, View | None]] = []
     for item in made:
         found = registry.find(item["apiVersion"], item["kind"])
-        for problem in judge(item, *found, context).problems if found is not None else ():
+        judged = judge(item, *found, context) if found is not None else None
+        views.append((item["metadata"]["name"], judged.view if judged is not None else None))
+        for problem in judged.problems if judged is not None else ():
             if problem.severity == "error":
                 place = f"{item['kind']}.{format_path(problem.path)}"
                 refused.append(error((), f"what it becomes is not valid: {place} {problem.message}", problem.hint))
     if refused:
         return Conversion(value, (), (*conversion.problems, *refused))
-    return replace(conversion, made=made)
+    return replace(conversion, made=made, problems=(*conversion.problems, *_excluded(views, context)))
+
+
+def _excluded(views: Sequence[tuple[str, View | None]], context: Context) -> Iterator[Problem]:
+    """Find rules that the calendar that is made with them keeps from ever firing."""
+    calendars = {name: compile_calendar(view.spec) for name, view in views if isinstance(view, Calendar)}
+    for _, view in views:
+        if calendars and isinstance(view, CronFederatedHPA):
+            for problem in excluded_rules(view, context, KnownCalendars(calendars)):
+                yield warning((), problem.message, "remove its job, or the date")
 
 
 def _edited(document: Document, conversions: Mapping[Path, Conversion]) -> str:
