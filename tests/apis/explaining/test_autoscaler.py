@@ -223,6 +223,12 @@ def test_two_schedules_are_not_foretold_where_the_way_decides() -> None:
     assert "depends on whether it goes up or down" in explanation.next_unknown
 
 
+def test_nothing_is_foretold_where_one_way_is_disabled() -> None:
+    explanation = explained(f"{WEB}  behavior: {{scaleDown: {{selectPolicy: Disabled}}}}\n", PEAK, status=STATUS)
+    assert explanation.next == ()
+    assert "`scaleDown` is disabled" in explanation.next_unknown
+
+
 def test_another_time_is_not_answered_with_the_status() -> None:
     known = explained(WEB, PEAK, status=STATUS, target=DEPLOYMENT, at="2026-11-16T20:00:00Z", present=False)
     assert dict(known.wants) == {"replicas": 2}

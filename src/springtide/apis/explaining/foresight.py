@@ -56,7 +56,10 @@ def foresee(facts: Facts, autoscaler: HorizontalAutoscaler) -> Foresight:
     if len(followed) > 1 and up != down:
         return Foresight(unknown="which of its metrics counts depends on whether it goes up or down from where it is")
     asked = (minimum if up == "lowest" else maximum)([one.asked for one in followed])
-    return Foresight(bounded(asked.at(facts.at), autoscaler), tuple(_coming(facts, autoscaler, followed, asked)))
+    wants = bounded(asked.at(facts.at), autoscaler)
+    if disabled := _disabled(autoscaler):
+        return Foresight(wants, unknown=f"`{disabled}` is disabled, so that it depends on where it is then")
+    return Foresight(wants, tuple(_coming(facts, autoscaler, followed, asked)))
 
 
 def choices(autoscaler: HorizontalAutoscaler) -> tuple[str, str]:
@@ -65,6 +68,12 @@ def choices(autoscaler: HorizontalAutoscaler) -> tuple[str, str]:
     rules = (behavior.scale_up, behavior.scale_down) if behavior is not None else (None, None)
     up, down = ("lowest" if one is not None and one.select_policy == "Min" else "highest" for one in rules)
     return up, down
+
+
+def _disabled(autoscaler: HorizontalAutoscaler) -> str:
+    behavior = autoscaler.spec.behavior
+    rules = {"scaleUp": behavior.scale_up, "scaleDown": behavior.scale_down} if behavior is not None else {}
+    return next((name for name, rule in rules.items() if rule is not None and rule.select_policy == "Disabled"), "")
 
 
 def recommendation(value: int, target: MetricTarget) -> int | None:
