@@ -252,6 +252,12 @@ def test_names_of_nothing_are_told_with_what_was_meant(explain: Run, name: str, 
     assert result.stdout == ""
 
 
+def test_a_namespace_that_is_not_there_is_told(run: Run, kubeconfig: Path) -> None:
+    result = run("explain", "metricsproducer/peak", "-n", "shp", "--kubeconfig", kubeconfig)
+    assert result.exit_code == 2
+    assert "there is no namespace `shp`; did you mean shop?" in result.stderr
+
+
 def test_a_cluster_that_is_not_there_is_told(run: Run) -> None:
     result = run("explain", "metricsproducer/peak", "--kubeconfig", "/nonexistent/config")
     assert result.exit_code == 2

@@ -11,8 +11,9 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.serving_objects import served_objects
 
+from springtide.cli import connecting
 from springtide.cli.from_cluster import as_written
-from springtide.cluster.errors import Forbidden
+from springtide.cluster.errors import Forbidden, Unauthorized
 from springtide.cluster.http import HttpTransport
 from springtide.cluster.port import Page
 from springtide.cluster.resources import Selection
@@ -180,6 +181,28 @@ def test_names_of_nothing_are_told_with_what_was_meant(ask: Run, name: str, mess
     assert hint in problem["hint"]
 
 
+def test_a_name_behind_a_blank_is_answered_with_the_slash(ask: Run) -> None:
+    told = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
+    assert "takes its name behind a slash: metricsproducer/peak" in told
+
+
+def test_what_is_named_and_does_not_depend_on_time_is_told(ask: Run) -> None:
+    assert "note: Deployment `web` does not depend on time" in ask("preview", "-n", "shop", "deployment").stderr
+
+
+def test_credentials_that_are_refused_are_told_with_where_they_came_from(
+    ask: Run, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(transport: HttpTransport) -> Any:
+        raise Unauthorized("Unauthorized")
+
+    monkeypatch.setattr(connecting, "discover", refused)
+    told = ask("check", "-n", "shop").stdout
+    assert "https://127.0.0.1:" in told
+    assert "does not accept the credentials of the context" in told
+    assert str(kubeconfig) in told
+
+
 def test_a_file_beside_a_cluster_is_refused(ask: Run, write: Write) -> None:
     result = ask("check", write("x.yaml", "a: 1"))
     assert result.exit_code == 2
@@ -207,7 +230,7 @@ def test_a_name_without_a_cluster_is_answered_with_the_option(run: Run) -> None:
         pytest.param(
             "{clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: a, context:"
             " {cluster: a}}], current-context: a}",
-            "cannot connect",
+            "cannot connect: connection refused",
             id="nobody there",
         ),
     ],

@@ -136,6 +136,8 @@ def test_a_rule_may_fire_once(run: Run) -> None:
     ("options", "said"),
     [
         pytest.param(("--target", "shop", "--rule", "a=0 8 * * *:1"), "write kind and name", id="target"),
+        pytest.param(("--target", "foo/bar/baz", "--rule", "a=0 8 * * *:1"), '"foo/bar/baz" is no target', id="parts"),
+        pytest.param(("--target", "deploy/shop", "--rule", "a=0 8 * * *:5-20"), "a Deployment has replicas", id="both"),
         pytest.param(("--target", "deploymnt/shop", "--rule", "a=0 8 * * *:1"), "deployment/shop?", id="kind"),
         pytest.param(("--target", "deploy/Shop", "--rule", "a=0 8 * * *:1"), "not a legal name", id="name"),
         pytest.param(("--target", "deploy/shop", "--rule", "0 8 * * *"), "is no rule", id="rule"),

@@ -36,6 +36,8 @@ _KINDS = {
     "scaledobject": "ScaledObject", "so": "ScaledObject",
     "scalablenodegroup": "ScalableNodeGroup",
 }  # fmt: skip
+_API_VERSION = re.compile(r"(?:[^/]+/)?v\d+(?:(?:alpha|beta)\d+)?", re.ASCII)
+_BOUNDS = re.compile(r"\d+\s*-\s*\d*|-\s*\d+", re.ASCII)
 _MEANT = re.compile(r"did you mean (?P<name>\S+)\?")
 
 
@@ -79,8 +81,10 @@ def target(text: str) -> Tree:
 def _split(text: str) -> tuple[str, str, str]:
     api_version, _, rest = text.rpartition("/")
     api_version, _, kind = api_version.rpartition("/")
-    if not (api_version and kind and rest):
-        raise AnswerError(f'"{text}" is no target', "write kind and name, such as deployment/shop")
+    if not (kind and rest and _API_VERSION.fullmatch(api_version)):
+        raise AnswerError(
+            f'"{text}" is no target', "write kind and name, such as deployment/shop, or example.com/v1/Kind/name"
+        )
     return api_version, kind, rest
 
 
@@ -173,6 +177,11 @@ def rule_for(reference: Tree, zone: str | None) -> Callable[[str], Tree]:
         when, colon, count = rest.rpartition(":")
         if not equals or not colon or not name.strip():
             raise AnswerError(f'"{text}" is no rule', _RULE_FORM)
+        if not kind.has_bounds and _BOUNDS.fullmatch(count.strip()):
+            raise AnswerError(
+                f'"{count.strip()}" are bounds, which autoscalers have, and a {reference["kind"]} has replicas',
+                "write one number, or name the autoscaler as the target, such as hpa/shop",
+            )
         action = _bounds(count.strip()) if kind.has_bounds else {"targetReplicas": replicas(count.strip())}
         return {"name": name.strip(), **_timing(when.strip(), zone), **action}
 

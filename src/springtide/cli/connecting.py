@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 
 from springtide.apis import registry
 from springtide.apis.suggestions import nearest
 from springtide.cli.cluster_options import ClusterChoice
-from springtide.cluster.errors import NotFound
+from springtide.cluster.errors import ApiError, NotFound, Unauthorized
 from springtide.cluster.http import HttpSettings, HttpTransport, Retries, access
 from springtide.cluster.http.discovery import Discovery, discover
 from springtide.cluster.resources import Key, Object, Resource, Selection
 
+_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 _PAGE = 500
 # Somebody waits for the answer: two tries tell as much as four.
 _SETTINGS = HttpSettings(component="cli", retries=Retries(attempts=2))
@@ -94,9 +95,22 @@ class Cluster:
             pass
         where = f" in namespace {namespace}" if resource.namespaced else ""
         others = [item["metadata"]["name"] for item in await self.list(resource, namespace)]
+        if resource.namespaced and not others:
+            with suppress(ApiError):  # whether it is there may not be ours to know
+                await self.expect_namespace(namespace)
         close = nearest(name, others)
         hint = f"did you mean {close}?" if close else "" if others else f"there is none{where} at all"
         raise NoSuchThing(f"there is no {resource.kind} `{name}`{where}", hint)
+
+    async def expect_namespace(self, name: str) -> None:
+        """Raise `NoSuchThing` where there is no such namespace."""
+        try:
+            await self.transport.get(_NAMESPACES, Key("", name))
+        except NotFound:
+            others = [item["metadata"]["name"] for item in await self.list(_NAMESPACES)]
+            close = nearest(name, others)
+            hint = f"did you mean {close}?" if close else "`kubectl get namespaces` lists those there are"
+            raise NoSuchThing(f"there is no namespace `{name}`", hint) from None
 
 
 @asynccontextmanager
@@ -104,7 +118,12 @@ async def connected(choice: ClusterChoice) -> AsyncIterator[Cluster]:
     """Connect to the cluster that is meant, and ask what it serves; `ClusterError` where that cannot be."""
     found = access(choice.kubeconfig, choice.context)
     async with HttpTransport(found, settings=_SETTINGS, random=Random()) as transport:  # noqa: S311 - spreads retries
-        yield Cluster(transport, await discover(transport), choice.namespace or found.namespace)
+        try:
+            discovery = await discover(transport)
+        except Unauthorized as refusal:
+            why = f"{found.server} does not accept the credentials of {found.origin}"
+            raise Unauthorized(f"{why}: {refusal}") from refusal
+        yield Cluster(transport, discovery, choice.namespace or found.namespace)
 
 
 def _whole(item: Object, resource: Resource) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from springtide.apis.fields import Context
 from springtide.apis.kinds import Kind, Version
 from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apis.references import SCALING_KINDS, Role, Target, identity, is_readable, references_of
-from springtide.apis.suggestions import nearest
 from springtide.cli.cluster_options import ClusterChoice
 from springtide.cli.connecting import Cluster, NoSuchThing, connected
 from springtide.cli.inputs import Unread
@@ -25,7 +25,6 @@ from springtide.cluster.resources import Key, Object, Resource
 LABEL = "cluster"
 Wanted = Callable[[Kind, Version], bool]
 _AT_ONCE = 16
-_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 @dataclass(slots=True)
@@ -59,10 +58,9 @@ async def _gathered(
         async with connected(choice) as cluster:
             gathering.now = cluster.now
             reading = _Reading(cluster, choice, context(gathering.now), gathering)
-            if names:
-                for name in names:
-                    await reading.read_named(name)
-            else:
+            for name, before in zip(names, ("", *names), strict=False):
+                await reading.read_named(name, before)
+            if not names:
                 await reading.read_all(wanted)
             if not gathering.asked and not gathering.unread:
                 await reading.explain_nothing()
@@ -89,8 +87,8 @@ class _Reading:
         self._gathered = gathered
         self._seen: set[Target] = set()
 
-    async def read_named(self, name: str) -> None:
-        """Read `KIND/NAME`, or all of `KIND` or `KIND,KIND`."""
+    async def read_named(self, name: str, before: str = "") -> None:
+        """Read `KIND/NAME`, or all of `KIND` or `KIND,KIND`; `before` is the word that stands before it."""
         word, slash, one = name.partition("/")
         for kind in word.split(","):
             try:
@@ -106,9 +104,16 @@ class _Reading:
             except NoSuchThing as missing:
                 mixed = "files and a cluster do not mix: leave out the options of the cluster to read this file"
                 hint = mixed if Path(name).exists() else missing.hint
+                if not slash and not hint.startswith("did you mean") and self._is_kind(before):
+                    hint = f"`{before}` is a kind, and takes its name behind a slash: {before}/{name}"
                 self._gathered.unread.append(Unread(LABEL, str(missing), hint))
             except ApiError as refusal:
                 self._gathered.unread.append(Unread(LABEL, str(refusal)))
+
+    def _is_kind(self, word: str) -> bool:
+        with suppress(NoSuchThing):
+            return bool(word) and bool(self._cluster.named(word))
+        return False
 
     async def _read_one(self, resource: Resource, name: str) -> None:
         if not self._everywhere or not resource.namespaced:
@@ -140,12 +145,9 @@ class _Reading:
             return
         name = self._namespace
         try:
-            await self._cluster.transport.get(_NAMESPACES, Key("", name))
-        except NotFound:
-            others = [item["metadata"]["name"] for item in await self._cluster.list(_NAMESPACES)]
-            close = nearest(name, others)
-            hint = f"did you mean {close}?" if close else "`kubectl get namespaces` lists those there are"
-            self._gathered.unread.append(Unread(LABEL, f"there is no namespace `{name}`", hint))
+            await self._cluster.expect_namespace(name)
+        except NoSuchThing as missing:
+            self._gathered.unread.append(Unread(LABEL, str(missing), missing.hint))
         except ApiError as refusal:
             self._gathered.notes.append(f"there is nothing of it in namespace {name}, if that exists: {refusal}")
         else:

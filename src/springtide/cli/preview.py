@@ -137,8 +137,9 @@ def _tell(found: Findings) -> None:
 
 
 def _note(found: Findings, forecasts: list[tuple[Manifest, Forecast]]) -> None:
-    """Say which of our objects are not in the picture."""
+    """Say which objects are not in the picture; those of others only where nobody named anything else."""
     shown = {id(manifest) for manifest, _ in forecasts}
+    foreign = all(manifest.object.kind.builtin for manifest in found.manifests)
     for manifest in found.manifests:
-        if id(manifest) not in shown and not manifest.object.kind.builtin:
+        if id(manifest) not in shown and (foreign or not manifest.object.kind.builtin):
             click.echo(f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time", err=True)

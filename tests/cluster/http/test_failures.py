@@ -122,7 +122,9 @@ def test_a_server_that_is_not_there_is_tried_a_few_times_and_then_told(call: Cal
         async with playing(answers({})) as server:
             pass
         async with connected(server) as transport:
-            with pytest.raises(ConnectionLost, match=r"127\.0\.0\.1:\d+/api/v1/.*cannot connect: Connect") as caught:
+            with pytest.raises(
+                ConnectionLost, match=r"127\.0\.0\.1:\d+/api/v1/.*cannot connect: Connection refused"
+            ) as caught:
                 await call(transport)
             return caught.value
 

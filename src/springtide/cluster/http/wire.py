@@ -5,6 +5,8 @@ What aiohttp, the ssl module and the operating system raise ends here; above, th
 
 from __future__ import annotations
 
+import errno
+import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -161,14 +163,22 @@ def _reason(failure: Exception, access: Access) -> str:
         told = getattr(failure.certificate_error, "verify_message", "") or str(failure.certificate_error)
         return f"the server's certificate is not trusted: {told}; {access.origin} says which authority is"
     if isinstance(failure, aiohttp.ClientProxyConnectionError):
-        return f"cannot connect to the proxy {failure.host}:{failure.port}: {failure.os_error.strerror or failure}"
+        return f"cannot connect to the proxy {failure.host}:{failure.port}: {_system_words(failure)}"
     if isinstance(failure, aiohttp.ClientHttpProxyError):
         return f"the proxy refuses with {failure.status} {failure.message}"
     if isinstance(failure, aiohttp.ClientConnectorError):
-        return f"cannot connect: {failure.os_error.strerror or failure}"
+        return f"cannot connect: {_system_words(failure)}"
     if isinstance(failure, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     return f"the connection broke: {str(failure) or type(failure).__name__}"
+
+
+def _system_words(failure: aiohttp.ClientConnectorError) -> str:
+    """Say why nobody was reached; asyncio has words of its own where the operating system has better ones."""
+    number = failure.os_error.errno
+    if number is not None and number in errno.errorcode:
+        return os.strerror(number)
+    return failure.os_error.strerror or str(failure)
 
 
 async def _body_of(answer: aiohttp.ClientResponse, largest: int) -> bytes:
