@@ -140,3 +140,13 @@ def _allows(reference: CalendarReference, day: date) -> bool:
         or any(first <= day <= last for first, last in days.ranges)
     )
     return listed == (reference.mode is CalendarMode.ONLY)
+
+
+def test_a_search_into_the_past_stops_where_nothing_older_counts() -> None:
+    """Whoever knows what is settled need not be told what came before it."""
+    weekday = _reference(Days(dates=(date(2026, 11, 18),)))
+    firings = Firings.of(Cron.parse("0 9 * * *", Dialect.RULE), UTC, [weekday])
+    yesterday = utc("2026-11-17T09:00")
+
+    assert firings.at_or_before(utc("2026-11-18T12:00"), since=yesterday) == yesterday
+    assert firings.at_or_before(utc("2026-11-18T12:00"), since=yesterday + 1) is None

@@ -12,6 +12,9 @@ from springtide.almanac.cron import Cron
 from springtide.almanac.timeline import active_spans
 from springtide.almanac.zones import UTC, Zone
 
+MOST_EXCLUDED = 1_500
+"""How many times in a row a search into the past may be told that a day is excluded: more than four years of days."""
+
 
 class Firings:
     """The instants of a rule, searched in both directions."""
@@ -58,10 +61,16 @@ class Firings:
                 return hit
         return None
 
-    def at_or_before(self, t: int) -> int | None:
-        """Return the latest firing that is not later than an instant, or None if there is none."""
+    def at_or_before(self, t: int, *, since: int | None = None) -> int | None:
+        """Return the latest firing that is not later than an instant, or None if there is none.
+
+        With `since`, only a firing that is not earlier than that counts. Gives up where calendars take turns in
+        excluding `MOST_EXCLUDED` runs of days, one after the other.
+        """
         hit = self._hit_at_or_before(t)
-        while hit is not None and (self._cron is None or t - hit <= CYCLE):
+        for _ in range(MOST_EXCLUDED):
+            if hit is None or (since is not None and hit < since):
+                return None
             latest = hit
             for reference in self._calendars:
                 bound = reference.latest_allowed(latest, self._zone)

@@ -116,7 +116,7 @@ def plan(candidates: Sequence[Candidate], now: int, rivals: Sequence[Rival] = ()
     claims = {
         one.name: _Claim(latest, rank, f"rule `{one.name}`", "being listed last")
         for rank, one in enumerate(candidates)
-        if (latest := one.firings.at_or_before(_until(one, now))) is not None and _counts(latest, one)
+        if (latest := _latest(one, _until(one, now))) is not None
     }
     winners = _winners(candidates, claims, rivals, now)
     executions: list[Execution] = []
@@ -150,12 +150,14 @@ def _until(one: Candidate, now: int) -> int:
     return now if one.ended is None else min(one.ended, now)
 
 
-def _counts(latest: int, one: Candidate | Rival) -> bool:
-    """Tell whether the latest firing of a rule has a say: it is due, or it was settled just now.
+def _latest(one: Candidate | Rival, until: int) -> int | None:
+    """Give the latest firing of a rule that has a say: it is due, or it was settled just now.
 
     A rule may also begin in the very second of one of its times, which then was nobody's.
     """
-    return latest > one.since or latest == one.recorded
+    begun = one.since if one.recorded is None else min(one.since, one.recorded)
+    latest = one.firings.at_or_before(until, since=begun)
+    return latest if latest is not None and (latest > one.since or latest == one.recorded) else None
 
 
 def _settled(one: Candidate, now: int) -> int:
@@ -185,8 +187,8 @@ def _winners(
         if one.name in claims and one.ended is None:
             claim_fields(one.action, claims[one.name])
     for number, rival in enumerate(rivals):
-        latest = rival.firings.at_or_before(now)
-        if latest is not None and _counts(latest, rival):
+        latest = _latest(rival, now)
+        if latest is not None:
             rank = number - len(rivals) if rival.precedes else len(candidates) + number
             whose = f"rule `{rival.name}` of CronFederatedHPA `{rival.object}`"
             claim_fields(rival.action, _Claim(latest, rank, whose, "the name of its object coming last"))
@@ -205,14 +207,13 @@ def _execution(
         comes = following.get(other.name)
         if comes is not None and not other.action.keys().isdisjoint(values):
             ends.append(comes - 1)
-    earlier = one.firings.at_or_before(at - 1)
-    settled = one.since if earlier is None else max(one.since, earlier)
-    return Execution(one.name, at, values, min(ends, default=None), settled)
+    earlier = one.firings.at_or_before(at - 1, since=one.since)
+    return Execution(one.name, at, values, min(ends, default=None), one.since if earlier is None else earlier)
 
 
 def _missed_run(one: Candidate, until: int, because: str) -> Iterator[Missed]:
     """List the due firings of a rule up to an instant, newest first and no more than are kept."""
-    at = one.firings.at_or_before(until)
+    at = one.firings.at_or_before(until, since=one.since)
     applied = sum(one.since < each <= until and one.firings.at_or_before(each) == each for each in one.applied)
     more = max(0, one.firings.count(one.since, until) - applied - one.kept)
     listed = 0
@@ -221,7 +222,7 @@ def _missed_run(one: Candidate, until: int, because: str) -> Iterator[Missed]:
             yield Missed(one.name, at, because, 0 if listed else more)
             listed += 1
         because = _superseded_by_itself(at)
-        at = one.firings.at_or_before(at - 1)
+        at = one.firings.at_or_before(at - 1, since=one.since)
 
 
 def _superseded_by_itself(at: int) -> str:
