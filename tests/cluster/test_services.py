@@ -76,3 +76,27 @@ def test_controllers_are_given_services_and_are_woken_and_released() -> None:
 
     assert WORK in [watch.cached for watch in Woken.watches]
     play(story)
+
+
+def test_what_was_made_known_stays_known_until_nobody_works_any_more() -> None:
+    """Whoever is stopped in the middle of a reconcile still reads what others have made known."""
+    told: list[str] = []
+
+    class Telling(stamper(name="telling")):  # type: ignore[misc]
+        def __init__(self, tools: Tools) -> None:
+            super().__init__(tools)
+            tools.when_released(lambda: told.append("taken back"))
+
+    class Slow(stamper(name="slow")):  # type: ignore[misc]
+        async def reconcile(self, key: Key, now: int) -> None:
+            await self.tools.clock.sleep(5)
+            told.append("reconciled")
+
+    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, Telling, Slow)
+        await clock.sleep(1)
+        await process.manager.stop()
+        assert told == ["reconciled", "taken back"]
+
+    play(story)

@@ -52,7 +52,7 @@ def test_every_object_has_its_own_series() -> None:
     ]
     book.drop(OTHER)
     assert not [line for line in exported(book, 50) if 'namespace="other"' in line]
-    book.clear()
+    book.close()
     assert exported(book, 50) == []
 
 
@@ -108,7 +108,7 @@ def test_listeners_hear_of_what_changes(values: dict[str, Value], changed: set[s
     book.put(PEAK, values, good_until=None)
     assert heard == ([(PEAK, frozenset(changed))] if changed else [])
     end()
-    book.clear()
+    book.close()
     assert len(heard) == bool(changed)
 
 
@@ -122,7 +122,6 @@ def test_what_is_expected_is_awaited_until_it_is_known() -> None:
     assert book.awaited("a", "shop") == [OFFICE, PEAK]
     assert book.awaited("a", "shop", "peak") == [PEAK]
     assert book.awaited("a", "shop", "nobody") == book.awaited("c", "shop") == []
-    assert not book.is_empty
     assert heard == []
 
     book.put(PEAK, {"a": 1}, good_until=None)
@@ -132,9 +131,8 @@ def test_what_is_expected_is_awaited_until_it_is_known() -> None:
 
     book.expect(PEAK, ("a", "c"))
     assert book.awaited("a", "shop") == [], "the last value counts until there is another"
-    book.clear()
+    book.close()
     assert book.awaited("a", "other") == []
-    assert book.is_empty
 
 
 def test_what_is_expected_may_change() -> None:
@@ -142,6 +140,16 @@ def test_what_is_expected_may_change() -> None:
     book.expect(PEAK, ("a",))
     book.expect(PEAK, ("b",))
     assert (book.awaited("a", "shop"), book.awaited("b", "shop")) == ([], [PEAK])
+
+
+def test_a_book_is_open_from_when_all_is_expected_until_the_time_of_leading_is_over() -> None:
+    book = SeriesBook()
+    book.expect(PEAK, ("a",))
+    assert not book.is_open
+    book.open()
+    assert book.is_open
+    book.close()
+    assert not book.is_open
 
 
 def test_every_metric_has_its_help() -> None:

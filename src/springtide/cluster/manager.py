@@ -257,9 +257,13 @@ class Manager:
             if self._settings.pausable:
                 # Whoever cannot tell whether everything is paused must not act.
                 await asyncio.shield(catching_up[self._switch.cached])
-            await post.serve(term, sink, ready)
+            await post.serve(term, sink, ready, self._all_idle)
         except Exception:
             log.exception("the controller %s has stopped; others go on without it", post.health.name)
+
+    async def _all_idle(self) -> None:
+        for post in self._posts:
+            await post.idle()
 
     def _marked(self, cached: Cached) -> Cached:
         """Let the records of objects that can be paused be made with an eye on their annotations."""

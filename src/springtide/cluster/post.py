@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -63,13 +64,24 @@ class Post:
         self._marks = marks
         self._worker: Worker | None = None
         self._former: Worker | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._log = logging.getLogger(f"springtide.{kind.name}")
         marks.listen(self._resumed)
         for watch in kind.watches:
             self._listen(watch)
 
-    async def serve(self, term: Term, sink: EventSink, ready: Callable[[Watch], Awaitable[None]]) -> None:
-        """Let the controller work for one term, as soon as all that it knows is complete (`ready` waits for that)."""
+    async def serve(
+        self,
+        term: Term,
+        sink: EventSink,
+        ready: Callable[[Watch], Awaitable[None]],
+        others: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Let the controller work for one term, as soon as all that it knows is complete (`ready` waits for that).
+
+        What it has made known is taken back when `others` have come to their end as well: they may still read it.
+        """
         self.health.state = State.SYNCING
         tools = self._equip(term, sink)
         try:
@@ -82,8 +94,12 @@ class Post:
             if self._worker is not None:
                 self.health.state = State.RUNNING
                 self._worker.enqueue_everything()
+                self._idle.clear()
                 await self._worker.run()
+                self._idle.set()
+                await others()
         finally:
+            self._idle.set()
             self._former, self._worker = self._worker or self._former, None
             tools.release()
             if self.health.state is not State.FAILED:
@@ -93,6 +109,10 @@ class Post:
     def working(self) -> bool:
         """Whether the controller is there: it is not while its caches are incomplete."""
         return self._worker is not None
+
+    async def idle(self) -> None:
+        """Wait until nothing is worked on."""
+        await self._idle.wait()
 
     def enqueue_everything(self) -> None:
         """Look at everything again."""

@@ -3,7 +3,8 @@
 Every series has the labels `name` and `namespace` of its object. Values are exact; they become floats only where
 Prometheus reads them. The book is that of the process, its entries are those of a term of leading: a process that does
 not lead exports none, and an object that goes takes its series along. Those who add series up are told of what is not
-known yet: right after a restart, a sum of what is known so far would be too small.
+known yet: right after a restart, a sum of what is known so far would be too small. The book is closed until somebody
+has told which objects there are: in one that is closed, what is not written down may be there all the same.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class SeriesBook:
     """The readings of all objects of a process."""
 
     def __init__(self) -> None:
+        self.is_open = False
+        """Whether it is known of all objects that there are; else that something is not in here means nothing."""
         self._readings: dict[Key, Reading] = {}
         self._by_metric: dict[tuple[str, str], dict[Key, Value]] = {}
         """The series of a metric in a namespace."""
@@ -76,10 +79,9 @@ class SeriesBook:
         """The same by metric and namespace."""
         self._listeners: list[Listener] = []
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known of any object, nor will be soon."""
-        return not self._readings and not self._expected
+    def open(self) -> None:
+        """Say that all objects that there are have been put down or are expected."""
+        self.is_open = True
 
     def expect(self, key: Key, metrics: Iterable[str]) -> None:
         """Say that there is an object that will have series, if nothing is known of it yet."""
@@ -101,8 +103,9 @@ class SeriesBook:
         before = self._readings.pop(key, None)
         self._take_down(key, before.values if before is not None else {}, {}, self._await_no_more(key))
 
-    def clear(self) -> None:
+    def close(self) -> None:
         """Forget everything: the time of leading is over."""
+        self.is_open = False
         for key in (*self._readings, *self._expected):
             self.drop(key)
 

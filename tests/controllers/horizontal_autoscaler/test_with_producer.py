@@ -35,7 +35,8 @@ PRODUCER: Object = {
 }
 
 
-def _services(incarnation: Incarnation) -> Services:
+def offered(incarnation: Incarnation) -> Services:
+    """Offer a book, and a reader of it."""
     book = SeriesBook()
     return Services(book, Reading(book), Trust(everything=True))
 
@@ -45,7 +46,7 @@ def _shop(start: str, replicas: int, query: str = QUERY) -> Scenario:
         Scenario("a shop with opening hours", start=start)
         .given(node(), deployment(replicas), PRODUCER, autoscaler(metric(query), least=1, most=10))
         .behaving(*NODES, *SCHEDULING, *WORKLOADS)
-        .running(MetricsProducerController, HorizontalAutoscalerController, services=_services)
+        .running(MetricsProducerController, HorizontalAutoscalerController, services=offered)
     )
 
 

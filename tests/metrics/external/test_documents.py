@@ -25,6 +25,7 @@ def book(*, good_until: int | None = None, **values: Value) -> SeriesBook:
     made = SeriesBook()
     for name, value in values.items():
         made.put(Key("default", name), {METRIC: value}, good_until=good_until)
+    made.open()
     return made
 
 
@@ -118,6 +119,16 @@ def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
     assert refused.value.code == 503
     told = value_list(made, METRIC, "default", LabelSelector.parse("name=depot").matches, NOW)
     assert [item["value"] for item in told["items"]] == ["1"]
+
+
+def test_nothing_is_told_while_nobody_knows_which_series_there_are() -> None:
+    """No items would mean that there are none."""
+    made = book(shop=3)
+    made.close()
+
+    with pytest.raises(ServerError, match="not known yet which MetricsProducers there are") as refused:
+        value_list(made, METRIC, "default", EVERYTHING, NOW)
+    assert (refused.value.code, refused.value.retry_after) == (503, 1)
 
 
 def test_a_metric_that_nobody_knows_is_told_from_one_without_series() -> None:

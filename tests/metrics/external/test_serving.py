@@ -80,6 +80,7 @@ def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None
         shelf.put(API_SERVICES, api_service(SERVICE))
         shelf.tell(told_by())
         book.put(Key("default", "shop"), {METRIC: 3}, good_until=None)
+        book.open()
         async with external_metrics(
             shelf.transport,
             book,

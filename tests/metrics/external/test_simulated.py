@@ -23,6 +23,7 @@ def book() -> SeriesBook:
     made.put(Key("default", "depot"), {METRIC: Fraction(5, 2)}, good_until=None)
     made.put(Key("default", "empty"), {METRIC: None}, good_until=None)
     made.put(Key("elsewhere", "shop"), {METRIC: 9}, good_until=None)
+    made.open()
     return made
 
 
@@ -66,6 +67,15 @@ def test_a_sum_of_which_a_part_is_too_old_is_not_told() -> None:
 
     with pytest.raises(Unmeasurable):
         propose(external(None), WORKLOAD, SeriesMetrics([made]), Tolerance(), NOW)
+
+
+def test_only_the_book_of_the_leader_counts() -> None:
+    """Others are closed, and know nothing."""
+    proposal = propose(external(None), WORKLOAD, SeriesMetrics([SeriesBook(), book()]), Tolerance(), NOW)
+    assert proposal.replicas == 6
+
+    with pytest.raises(Unmeasurable):
+        propose(external(None), WORKLOAD, SeriesMetrics([SeriesBook()]), Tolerance(), NOW)
 
 
 def test_nothing_else_is_measured() -> None:

@@ -14,9 +14,10 @@ CAPACITY = "karpenter_reserved_capacity_cpu_capacity"
 
 
 def book_of(readings: Mapping[str, Mapping[str, Value]]) -> SeriesBook:
-    """Make a book of values by metric, by `namespace/name`."""
+    """Make an open book of values by metric, by `namespace/name`."""
     book = SeriesBook()
     for place, values in readings.items():
         namespace, name = place.split("/")
         book.put(Key(namespace, name), values, good_until=None)
+    book.open()
     return book

@@ -110,6 +110,7 @@ def test_what_has_been_old_for_long_is_no_answer(now: int, answered: bool) -> No
     """An autoscaler that is told nothing takes nothing away."""
     book = SeriesBook()
     book.put(Key("shop", "jobs"), {QUEUE: 41}, good_until=1000)
+    book.open()
     reading = Reading(book, now=lambda: now)
     if answered:
         assert _read(reading, QUEUE) == 41

@@ -249,4 +249,16 @@ def test_a_process_that_makes_no_series_says_where_they_may_be() -> None:
     """Autoscalers may run in another process than producers: then only Prometheus knows."""
     with pytest.raises(Unreadable, match="let Prometheus answer with --metrics-source prometheus") as told:
         answer(compiled(QUEUE), SeriesBook(), namespace="shop")
-    assert told.value.reason == "NoSample"
+    assert told.value.reason == "NotKnownYet"
+
+
+@pytest.mark.parametrize(
+    "query", [QUEUE, f"{QUEUE} or vector(1)", f"max({QUEUE} or vector(1))", f"vector(1) or {QUEUE}"]
+)
+def test_nothing_is_read_while_nobody_knows_which_series_there_are(query: str) -> None:
+    """A fallback would be taken for the answer."""
+    book = book_of({"shop/jobs": {QUEUE: 3}})
+    book.close()
+    with pytest.raises(Unreadable) as told:
+        answer(compiled(query), book, namespace="shop")
+    assert told.value.reason == "NotKnownYet"

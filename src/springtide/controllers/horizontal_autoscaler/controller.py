@@ -141,7 +141,8 @@ class HorizontalAutoscalerController(Controller):
         await self._write(
             autoscaler, fields, conditions, now, last_scale=memory.last_scale, trouble=trouble, remarks=remarks
         )
-        quiet = target.scale.present == decision.replicas and self._is_told_of_all(spec)
+        missing = any(isinstance(reading, Missing) for reading in readings)
+        quiet = target.scale.present == decision.replicas and not missing and self._is_told_of_all(spec)
         due = now + (self.quiet_period if quiet else self.period)
         due = due if decision.wake_at is None else min(due, decision.wake_at)
         settling = decision.replicas != target.scale.asked and any(kept_in_proportion(source) for source in sources)

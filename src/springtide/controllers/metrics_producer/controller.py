@@ -74,8 +74,10 @@ class MetricsProducerController(Controller):
         self._reservations = Reservations(tools)
         self._queues = QueueLengths(tools)
         self._read: dict[Key, tuple[Written, Judged[MetricsProducer]]] = {}
-        tools.when_released(self._book.clear)
+        tools.when_released(self._book.close)
         tools.follow(PRODUCERS, self._producer_changed)
+        # Now that all producers are expected, what nobody expects is not there.
+        self._book.open()
         tools.follow(DEFINITIONS, self._definition_changed)
         when_set_back(tools, self._look_at_all)
 

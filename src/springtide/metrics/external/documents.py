@@ -74,6 +74,8 @@ def series(
     book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int
 ) -> Iterator[tuple[dict[str, str], int | Fraction, int]]:
     """Give the labels, the value and the age of every series that is meant and that has a value."""
+    if not book.is_open:
+        raise _unavailable("it is not known yet which MetricsProducers there are", retry_after=1)
     for key in book.awaited(metric, namespace):
         if selects(_labels(key)):
             raise _unavailable(f"the value of {metric} of MetricsProducer {key} is not known yet", retry_after=1)

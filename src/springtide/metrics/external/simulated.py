@@ -10,7 +10,7 @@ from springtide.metrics.series import SeriesBook
 
 
 class SeriesMetrics:
-    """External metrics from the books of all processes, of which one leads and has series; nothing else is measured."""
+    """External metrics from the books of all processes, of which the leader's is open; nothing else is measured."""
 
     def __init__(self, books: Sequence[SeriesBook]) -> None:
         self._books = books
@@ -26,7 +26,12 @@ class SeriesMetrics:
     def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:
         """Add up, in thousandths, the series of a namespace that are meant; none where there are none to rely on."""
         try:
-            values = [value for book in self._books for _, value, _ in series(book, metric, namespace, selects, now)]
+            values = [
+                value
+                for book in self._books
+                if book.is_open
+                for _, value, _ in series(book, metric, namespace, selects, now)
+            ]
         except ServerError:
             return None
         return sum(map(milli, values)) if values else None

@@ -41,7 +41,7 @@ def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | Non
     """Give the one sample of a formula, for an object of a namespace; raises `Unreadable`.
 
     A series that has been old for too long is no answer: what it was made from may be quite different by now. Nor is
-    there one as long as a series that the formula reads is still awaited.
+    there one as long as a series that the formula reads is still awaited, or may be.
     """
     evaluation = _Evaluation(book, namespace, now)
     result = evaluation.of(formula)
@@ -107,11 +107,6 @@ class _Evaluation:
         others = [key.name for key, _ in self.book.of(selector.metric, self.namespace)]
         if others:
             found = f"MetricsProducers that have one: {listed(others)}"
-        elif self.book.is_empty:
-            found = (
-                "this process makes no series at all: make a MetricsProducer or, where another process runs the"
-                " metrics-producer controller, let Prometheus answer with --metrics-source prometheus"
-            )
         else:
             found = "no MetricsProducer has one"
         return f"there is no series {selector.written} in namespace {self.namespace} ({found})"
@@ -125,6 +120,12 @@ class _Evaluation:
                     f" can be read from here: remove `{matcher.written}`",
                     lasting=True,
                 )
+        if not self.book.is_open:
+            raise Unreadable(
+                "NotKnownYet",
+                f"{selector.written} is not known before the metrics-producer controller of this process has begun;"
+                " where that runs in another one, let Prometheus answer with --metrics-source prometheus",
+            )
         named = [matcher.accepts for matcher in selector.matchers if matcher.label == "name"]
         for key in self.book.awaited(selector.metric, self.namespace, selector.name):
             if all(accepts(key.name) for accepts in named):

@@ -1,0 +1,57 @@
+"""Autoscalers and producers begin and end at different times: meanwhile nobody takes a fallback for the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.horizontal_autoscaler.stage import autoscaler, conditions, deployment, metric, node, scaled
+from tests.controllers.horizontal_autoscaler.test_with_producer import PRODUCER, QUERY, offered
+
+from springtide.cluster.catching_up import catch_up
+from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
+from springtide.controllers.metrics_producer import MetricsProducerController
+from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
+from springtide.simulator.scenario import Scenario, crash
+
+WITH_FALLBACK = f"max({QUERY} or vector(1))"
+
+
+def _shop(query: str, *controllers: Any, replicas: int = 1) -> Scenario:
+    hasty = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+    return (
+        Scenario("a shop", start="2026-06-08T16:30:00Z")
+        .given(node(), deployment(3), PRODUCER, autoscaler(metric(query), most=10, behavior=hasty))
+        .behaving(*NODES, *SCHEDULING, *WORKLOADS)
+        .running(*controllers, services=offered, replicas=replicas)
+    )
+
+
+def test_whoever_takes_over_waits_for_the_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Producers need nodes and pods, of which there are many; autoscalers could begin long before."""
+    at_once = catch_up
+
+    async def pods_take_their_time(transport: Any, selection: Any, store: Any, clock: Any) -> None:
+        if selection.resource.plural == "pods":
+            await clock.sleep(20)
+        await at_once(transport, selection, store, clock)
+
+    monkeypatch.setattr("springtide.cluster.caches.catch_up", pods_take_their_time)
+    outcome = (
+        _shop(WITH_FALLBACK, MetricsProducerController, HorizontalAutoscalerController, replicas=2)
+        .at("10m", crash("springtide-0", downtime=30))
+        .at("14m", crash("springtide-1", downtime=30))
+        .run("20m")
+    )
+
+    assert scaled(outcome) == []
+    assert conditions(outcome)["Active"]["reason"] == "MetricsRead"
+
+
+def test_where_no_producer_is_looked_after_nothing_is_known() -> None:
+    outcome = _shop(WITH_FALLBACK, HorizontalAutoscalerController).run("20m")
+
+    assert scaled(outcome) == []
+    active = conditions(outcome)["Active"]
+    assert active["reason"] == "NotKnownYet"
+    assert "--metrics-source prometheus" in active["message"]
