@@ -36,7 +36,7 @@ def test_in_proportion(ratio: Fraction, asked: int, present: int, tolerance: Tol
 
 
 @pytest.mark.parametrize(
-    ("ratio", "present", "tolerance", "expected"),
+    ("ratio", "current", "tolerance", "expected"),
     [
         pytest.param(Fraction(304, 50), 1, EXACT, 7, id="a-part-counts-as-one"),
         pytest.param(Fraction(304, 50), 0, EXACT, 7, id="however-many-there-are"),
@@ -44,18 +44,21 @@ def test_in_proportion(ratio: Fraction, asked: int, present: int, tolerance: Tol
         pytest.param(Fraction(-3), 5, EXACT, 0, id="less-than-nothing"),
         pytest.param(Fraction(105, 10), 10, TENTH, 10, id="tolerated"),
         pytest.param(Fraction(111, 10), 10, TENTH, 12, id="beyond-tolerance"),
+        pytest.param(Fraction(105, 10), 10, Tolerance(down=Fraction(1, 10)), 11, id="only-fewer-are-tolerated"),
+        pytest.param(Fraction(95, 10), 11, Tolerance(up=Fraction(1, 10)), 10, id="only-more-are-tolerated"),
+        pytest.param(Fraction(0), 0, TENTH, 0, id="nobody-is-there-to-have-a-share"),
     ],
 )
-def test_per_replica(ratio: Fraction, present: int, tolerance: Tolerance, expected: int) -> None:
-    assert per_replica(ratio, present=present, tolerance=tolerance) == expected
+def test_per_replica(ratio: Fraction, current: int, tolerance: Tolerance, expected: int) -> None:
+    assert per_replica(ratio, current=current, tolerance=tolerance) == expected
 
 
 @given(st.fractions(0, 1000), st.integers(1, 500))
 def test_the_least_number_that_is_enough(ratio: Fraction, present: int) -> None:
     """One replica fewer would each have more than its share."""
-    enough = per_replica(ratio, present=present, tolerance=EXACT)
+    enough = per_replica(ratio, current=present, tolerance=EXACT)
 
     assert enough >= ratio > enough - 1
     assert in_proportion(ratio, asked=present, present=present, tolerance=EXACT) == max(
-        1, per_replica(ratio * present, present=present, tolerance=EXACT)
+        1, per_replica(ratio * present, current=present, tolerance=EXACT)
     )

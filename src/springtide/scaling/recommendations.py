@@ -36,8 +36,8 @@ def in_proportion(ratio: Fraction, *, asked: int, present: int, tolerance: Toler
     return min(MOST, max(1, ceil(present * ratio)))
 
 
-def per_replica(ratio: Fraction, *, present: int, tolerance: Tolerance) -> int:
-    """Give every replica its share of a value, however many there are; of nothing, nobody needs one."""
-    if present and tolerance.holds(ratio / present):
-        return present
+def per_replica(ratio: Fraction, *, current: int, tolerance: Tolerance) -> int:
+    """Give every replica its share of a value, or leave it at the current number; of nothing, nobody needs one."""
+    if current and tolerance.holds(ratio / current):
+        return current
     return min(MOST, max(0, ceil(ratio)))

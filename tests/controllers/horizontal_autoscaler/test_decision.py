@@ -353,6 +353,15 @@ def test_a_tolerance_lets_a_metric_be_off_its_target_in_each_direction(
     assert {value: judge(written, [value], 5).replicas for value in readings} == readings
 
 
+@pytest.mark.parametrize("behavior", [{"scaleUp": {"tolerance": "0.1"}}, {"scaleDown": {"tolerance": "0.1"}}, TOLERANT])
+@pytest.mark.parametrize("present", [0, 19, 22])
+def test_what_is_asked_for_stays_while_others_come_and_go(behavior: Object, present: int) -> None:
+    """During a rollout there are more or fewer replicas than were asked for, and no metric is off its target."""
+    rules = {**behavior, "scaleDown": {"stabilizationWindowSeconds": 0, **behavior.get("scaleDown", {})}}
+
+    assert judge(autoscaler(metric(), behavior=rules), [20], (20, present)).replicas == 20
+
+
 def test_without_a_tolerance_every_difference_counts() -> None:
     assert judge(autoscaler(metric(LOAD, "Value", 1000)), [1001], 5).replicas == 6
 

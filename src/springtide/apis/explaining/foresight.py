@@ -81,7 +81,7 @@ def recommendation(value: int, target: MetricTarget) -> int | None:
     goal = target.value if target.value is not None else target.average_value
     if target.type != "AverageValue" or goal is None or (amount := Quantity.parse(goal)).sign <= 0:
         return None
-    return per_replica(Fraction(value * _NANO, amount.nano), present=0, tolerance=Tolerance())
+    return per_replica(Fraction(value * _NANO, amount.nano), current=0, tolerance=Tolerance())
 
 
 def bounded(replicas: int, autoscaler: HorizontalAutoscaler) -> int:

@@ -45,7 +45,8 @@ def recommend(source: PrometheusMetricSource, value: Fraction, scale: Scale, tol
     target = target_of(source.target)
     match source.target.type:
         case "AverageValue":
-            replicas = per_replica(value / target, present=scale.present, tolerance=tolerance)
+            # Nothing was measured on those that are present: during a rollout there are more or fewer for a while.
+            replicas = per_replica(value / target, current=scale.asked, tolerance=tolerance)
             words = f"is {_spoken(value)}, at {_spoken(target)} for each replica"
         case "Utilization":
             ratio = value * 100 / target

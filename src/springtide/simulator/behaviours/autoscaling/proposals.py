@@ -231,7 +231,7 @@ def _by_total(value: int, target: Object, workload: Workload, tolerance: Toleran
         goal = _goal(target, "averageValue", reason)
         present = workload.present
         average = ceil(Fraction(value, present)) if present else value
-        replicas = per_replica(Fraction(value, goal), present=present, tolerance=tolerance)
+        replicas = per_replica(Fraction(value, goal), current=present, tolerance=tolerance)
         return replicas, {"averageValue": _amount("", average)}
     ratio = Fraction(value, _goal(target, "value", reason))
     current = {"value": _amount("", value)}
