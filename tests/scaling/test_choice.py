@@ -66,14 +66,17 @@ def test_what_is_agreed_on_stays(recommendations: list[int], up: Select, down: S
 
 
 @pytest.mark.parametrize(
-    ("recommendations", "up", "expected"),
+    ("recommendations", "up", "overruled", "expected"),
     [
-        pytest.param([], MAX, 5, id="nothing-is-known"),
-        pytest.param([3], MAX, 5, id="never-fewer"),
-        pytest.param([3, 8], MAX, 8, id="at-least-as-many"),
-        pytest.param([8, 9], MIN, 5, id="the-missing-one-may-be-the-lowest"),
+        pytest.param([], MAX, None, 5, id="nothing-is-known"),
+        pytest.param([3], MAX, None, 5, id="never-fewer"),
+        pytest.param([3, 8], MAX, None, 8, id="at-least-as-many"),
+        pytest.param([8, 9], MIN, None, 5, id="the-missing-one-may-be-the-lowest"),
+        pytest.param([3, 8], MAX, 8, 5, id="what-was-overruled-stays-so"),
+        pytest.param([3, 9], MAX, 8, 9, id="until-it-rises"),
+        pytest.param([3, 4], MAX, 8, 5, id="the-missing-one-was-overruled"),
     ],
 )
-def test_certain(recommendations: list[int], up: Select, expected: int) -> None:
+def test_certain(recommendations: list[int], up: Select, overruled: int | None, expected: int) -> None:
     """There are five replicas, and one more metric that is missing."""
-    assert certain(recommendations, 5, up=up) == expected
+    assert certain(recommendations, 5, up=up, overruled=overruled) == expected

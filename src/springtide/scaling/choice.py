@@ -51,11 +51,13 @@ def agreed(
     return Agreement(current, known)
 
 
-def certain(recommendations: Sequence[int], current: int, *, up: Select) -> int:
+def certain(recommendations: Sequence[int], current: int, *, up: Select, overruled: int | None = None) -> int:
     """Give what is asked for in any case, while some recommendations are not known: never fewer than there are.
 
-    Of the highest it is certain that it is no lower than the highest that is known. Of the lowest nothing is.
+    Of the highest it is certain that it is no lower than the highest that is known. Of the lowest nothing is. What was
+    overruled before stays so: that another metric is missing is no reason to bring it back.
     """
     if not recommendations or up is Select.MIN:
         return current
-    return max(current, *recommendations)
+    most = max(recommendations)
+    return max(current, most) if overruled is None or most > overruled else current

@@ -82,7 +82,7 @@ def decide(
     numbers = [one.replicas for one in known]
     bounds = Bounds(spec.min_replicas, spec.max_replicas)
     if missing:
-        wanted = certain(numbers, scale.asked, up=behaviour.up.select)
+        wanted = certain(numbers, scale.asked, up=behaviour.up.select, overruled=history.overruled)
         bounds = Bounds(bounds.least, max(bounds.most, scale.asked))
     else:
         up, down = behaviour.up.select, behaviour.down.select
