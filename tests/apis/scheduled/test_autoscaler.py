@@ -138,10 +138,10 @@ def test_targets(target: dict[str, Any], expected: list[str]) -> None:
 
 def test_query_of_the_design_is_explained() -> None:
     """X9: `max(a, b)` is not PromQL; the legal form is shown."""
-    (found,) = judge(autoscaler(metrics=[metric('max(a{name="q"},b)')]))
+    (found,) = judge(autoscaler(metrics=[metric('max(a{name="q"},b{name="s"})')]))
 
     assert (found.severity, found.path[-1]) == ("warning", "query")
-    assert 'max(a{name="q"} or b)' in found.hint
+    assert 'max(a{name="q"} or b{name="s"})' in found.hint
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_nobody_answers(query: str, reading: Reading, reason: str) -> None:
 
 
 def test_legal_form_stands_beside_the_words_of_the_server() -> None:
-    with pytest.raises(Unreadable, match=r"parse error \(`max\(a, b\)` is not PromQL.*write `max\(a or b\)`"):
+    with pytest.raises(Unreadable, match=r"parse error \(`max\(a, b\)` is not PromQL.*as metrics of their own"):
         _read(Reading(BOOK, Elsewhere()), "max(a, b)")
 
 

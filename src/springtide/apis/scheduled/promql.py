@@ -1,27 +1,15 @@
-"""PromQL as far as its text tells: what is not PromQL at all, and what can never have a number as its result.
-
-One mistake reads like arithmetic, and is answered with the legal form: `max(a, b)`. Aggregations of PromQL work on the
-samples of one vector, so Prometheus refuses a second argument. What is meant is the aggregation over the union of both:
-`max(a or b)`.
-"""
+"""PromQL as far as its text tells: what is not PromQL at all, and what can never have a number as its result."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 
-import promql_parser
 from promql_parser import Expr, MatrixSelector, ParenExpr, StringLiteral, SubqueryExpr
 
 from springtide.apis.problems import Path, Problem, error, warning
-
-# `quantile`, `topk`, `bottomk`, `count_values`, `limitk` and `limit_ratio` take a parameter first, and are left alone.
-_AGGREGATIONS = ("sum", "min", "max", "avg", "group", "count", "stddev", "stdvar")
-_CALL = re.compile(rf"\b({'|'.join(_AGGREGATIONS)})\s*(?:(?:by|without)\s*\([^()]*\)\s*)?\(", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
+from springtide.apis.scheduled.misaggregations import Misaggregation, misaggregations
+from springtide.apis.scheduled.promql_parsing import ParserBroke, parsed
 
 _LONGEST = 10_000
 """Characters of a query beyond which it is not parsed."""
@@ -51,14 +39,6 @@ class Unparsed(Exception):
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Misaggregation:
-    """An aggregation with several arguments, and the legal query that it stands for."""
-
-    written: str
-    legal: str
-
-
 def parse(query: str) -> Expr:
     """Make an expression of a query; raises `Unparsed`.
 
@@ -75,19 +55,15 @@ def parse(query: str) -> Expr:
     for found in misaggregations(query):
         raise Unparsed(
             f"{shown(found.written)} is not PromQL: an aggregation takes one vector, and Prometheus refuses more",
-            f"write {shown(found.legal)}, or list the queries as metrics of their own, of which the highest counts",
+            _instead(found),
             certain=False,  # servers that only resemble Prometheus take the highest of all arguments
         )
     try:
-        parsed: Expr = promql_parser.parse(query)
+        return parsed(query)
     except ValueError as failure:
         raise _refused(query, str(failure)) from failure
-    except BaseException as failure:
-        # What goes wrong within the parser is no Exception, so that nobody catches it who does not mean to.
-        if type(failure).__name__ != "PanicException":
-            raise
-        raise Unparsed(f"{shown(query)} cannot be parsed here: {failure}", certain=False) from None
-    return parsed
+    except ParserBroke as failure:
+        raise Unparsed(f"{shown(query)} cannot be parsed here: {failure}", certain=False) from failure
 
 
 def query_problems(query: str, path: Path) -> Iterator[Problem]:
@@ -119,21 +95,17 @@ def not_a_number(expression: Expr) -> str | None:
     return None
 
 
-def misaggregations(query: str) -> Iterator[Misaggregation]:
-    """Find aggregations that are written as functions of several arguments."""
-    masked = _without_strings(query)
-    calls = [call for call in _CALL.finditer(masked) if masked[call.start() - 1 : call.start()] != ":"]
-    # What follows a colon is the end of a recording rule's name.
-    arguments = _arguments(masked) if calls else {}
-    for call in calls:
-        split = arguments.get(call.end() - 1)
-        if split is None or len(split) < 3:
-            continue
-        pieces = [_as_vector(query[a + 1 : b].strip()) for a, b in pairwise(split)]
-        yield Misaggregation(
-            written=query[call.start() : split[-1] + 1],
-            legal=f"{query[call.start() : call.end()]}{' or '.join(pieces)})",
-        )
+def _instead(found: Misaggregation) -> str:
+    """Say what to write in place of an aggregation with several arguments."""
+    listed = "list the queries as metrics of their own, of which the highest counts"
+    if found.legal is not None:
+        # What is cut off could not be typed.
+        union = shown(found.legal) if len(found.legal) <= _MOST_SHOWN else "`or` between the arguments"
+        return f"write {union}" + (f", or {listed}" if found.operator == "max" else "")
+    warned = "`a or b` leaves out samples of `b` that have the same labels as one of `a`"
+    if found.operator == "max":
+        return f"{listed} ({warned})"
+    return f"aggregate one vector; to join two, make sure that a label differs: {warned}"
 
 
 def _refused(query: str, words: str) -> Unparsed:
@@ -148,42 +120,3 @@ def _refused(query: str, words: str) -> Unparsed:
     if words.startswith("set operator"):
         return Unparsed(f"{shown(query)} is not PromQL: {words}", "make numbers vectors: `a or vector(3)`")
     return Unparsed(f"{shown(query)} is not PromQL: {words}")
-
-
-def _as_vector(argument: str) -> str:
-    """Make a bare number something that `or` can join."""
-    return f"vector({argument})" if _NUMBER.fullmatch(argument) else argument
-
-
-def _without_strings(query: str) -> str:
-    """Blank out what stands in quotes, so that commas and brackets there are not taken for syntax.
-
-    A quote that is not closed reaches to the end: else every quote after it would be tried as the first.
-    """
-    return re.sub(
-        r"\"(?:\\.?|[^\"\\])*(?:\"|\Z)|'(?:\\.?|[^'\\])*(?:'|\Z)|`[^`]*(?:`|\Z)",
-        lambda quoted: "_" * len(quoted.group()),
-        query,
-        flags=re.DOTALL,
-    )
-
-
-def _arguments(text: str) -> dict[int, list[int]]:
-    """Give, by where brackets open, the positions of the opening one, of the commas directly within, and of its end.
-
-    Brackets that are not closed, or by another kind, are left out.
-    """
-    found: dict[int, list[int]] = {}
-    marks: list[list[int]] = []
-    for position, character in enumerate(text):
-        if character in _CLOSING:
-            marks.append([position])
-        elif character in ")]}":
-            if marks and character == _CLOSING[text[marks[-1][0]]]:
-                closed = marks.pop()
-                found[closed[0]] = [*closed, position]
-            else:
-                marks.clear()
-        elif character == "," and marks:
-            marks[-1].append(position)
-    return found
