@@ -66,3 +66,19 @@ def test_summed_up_they_are_the_same(made: list[tuple[int, int]], period: int, n
     changes = Changes(tuple(made))
 
     assert SummedChanges(changes).start(10, period, now) == changes.start(10, period, now)
+
+
+@pytest.mark.parametrize(
+    ("change", "up", "expected"),
+    [
+        pytest.param(3, True, 10, id="more-after-more"),
+        pytest.param(3, False, 8, id="fewer-after-more"),
+        pytest.param(-3, False, 10, id="fewer-after-fewer"),
+        pytest.param(-3, True, 12, id="more-after-fewer"),
+    ],
+)
+def test_what_somebody_changed_leaves_less_room_and_never_more(change: int, up: bool, expected: int) -> None:
+    """Two are allowed in a minute; undoing what was changed would allow five."""
+    changes = Changes(doubtful=((100, change),)).as_of(110, keep=60).counting(up=up)
+
+    assert farthest([Policy(2, 60)], Select.MAX, changes, 10, 110, up=up) == expected

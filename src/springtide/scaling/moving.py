@@ -118,7 +118,8 @@ def move(current: int, wanted: int, behaviour: Behaviour, bounds: Bounds, histor
     stable = stabilised(seen.recommendations.within(bounds.clamp), here, rules.window, now)
     window = None if stable.until is None else Hold(stable.replicas, stable.until, stable.unseen)
     # What bringing it within the bounds takes counts as a change, like any other.
-    changes = seen.changes.then(now, here - current) if here != current else seen.changes
+    changes = seen.changes.counting(up=up)
+    changes = changes.then(now, here - current) if here != current else changes
     limit = farthest(rules.policies, rules.select, changes, here, now, up=up)
     if limit is None or (stable.replicas <= limit if up else stable.replicas >= limit):
         return Move(stable.replicas, seen, up, window=window)

@@ -31,14 +31,24 @@ class Changes:
     """What was changed: instants, and by how many replicas; fewer are negative."""
 
     made: tuple[tuple[int, int], ...] = ()
+    doubtful: tuple[tuple[int, int], ...] = ()
+    """Those of which nobody knows who made them: they leave less room to go on, and no more room to go back."""
 
     def as_of(self, now: int, *, keep: int) -> Changes:
         """Forget what is older than so many seconds; where the clock was set back, the future has just happened."""
-        return Changes(tuple((min(at, now), change) for at, change in self.made if at > now - keep))
+        made, doubtful = (
+            tuple((min(at, now), change) for at, change in changes if at > now - keep)
+            for changes in (self.made, self.doubtful)
+        )
+        return Changes(made, doubtful)
 
     def then(self, now: int, change: int) -> Changes:
         """Add a change."""
-        return Changes((*self.made, (now, change)))
+        return Changes((*self.made, (now, change)), self.doubtful)
+
+    def counting(self, *, up: bool) -> Changes:
+        """Give those that count for whoever moves in a direction."""
+        return Changes((*self.made, *((at, change) for at, change in self.doubtful if (change > 0) == up)))
 
     def start(self, current: int, period: int, now: int) -> int:
         """Tell how many replicas there would be without the changes of a period that ends now."""

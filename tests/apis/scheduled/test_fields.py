@@ -60,7 +60,7 @@ from springtide.apis.schema import schema_of
         pytest.param(
             autoscaler.HorizontalAutoscalerStatus,
             {"lastScaleTime", "currentReplicas", "desiredReplicas", "currentMetrics", "conditions"},
-            set(),
+            {"recentChanges"},
             id="autoscaler-status",
         ),
         pytest.param(node_group.ScalableNodeGroupSpec, {"replicas", "type", "id"}, set(), id="node-group"),

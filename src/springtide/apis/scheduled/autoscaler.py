@@ -217,6 +217,13 @@ class MetricStatus(View, kw_only=True):
     prometheus: Annotated[PrometheusMetricStatus | None, doc("Of a query of Prometheus.")] = None
 
 
+class ReplicaChange(View, kw_only=True):
+    """A change of the replicas."""
+
+    time: Annotated[Time, doc("When it was made.")]
+    change: Annotated[Int32, doc("By how many replicas; fewer are negative.")]
+
+
 class HorizontalAutoscalerStatus(View, kw_only=True):
     """What the autoscaler saw and did last."""
 
@@ -225,6 +232,11 @@ class HorizontalAutoscalerStatus(View, kw_only=True):
     desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
     current_metrics: Annotated[
         tuple[MetricStatus, ...] | None, doc("The latest results, in the order of the spec.")
+    ] = None
+    recent_changes: Annotated[
+        tuple[ReplicaChange, ...] | None,
+        doc("Changes that still count against a policy; absent without policies."),
+        extension,
     ] = None
     conditions: Annotated[
         LivingConditions | None, doc("Active, AbleToScale, ScalingUnbounded; Ready is all of them.")

@@ -27,10 +27,10 @@ from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
 from springtide.controllers import trust
+from springtide.controllers.horizontal_autoscaler import recent_changes, wording
 from springtide.controllers.horizontal_autoscaler import rivals as rivalry
-from springtide.controllers.horizontal_autoscaler import wording
 from springtide.controllers.horizontal_autoscaler.audience import Audience
-from springtide.controllers.horizontal_autoscaler.decision import Decision, decide, sources_of
+from springtide.controllers.horizontal_autoscaler.decision import Decision, behaviour_of, decide, sources_of
 from springtide.controllers.horizontal_autoscaler.memory import Look, Memory, Rescale
 from springtide.controllers.horizontal_autoscaler.readings import read_all
 from springtide.controllers.horizontal_autoscaler.recommending import Missing, kept_in_proportion
@@ -42,6 +42,7 @@ from springtide.controllers.living import with_ready
 from springtide.controllers.trust import ALL_GRANTS
 from springtide.metrics.reading.port import MetricReader
 from springtide.metrics.series import SeriesBook
+from springtide.scaling import History
 
 
 class HorizontalAutoscalerController(Controller):
@@ -68,6 +69,9 @@ class HorizontalAutoscalerController(Controller):
     """Seconds between two looks."""
     quiet_period: ClassVar[int] = 60
     """The same where nothing is under way and all that is read tells of its changes: only hands can move the target."""
+    longest_gap: ClassVar[int] = 180
+    """Seconds between two looks after which nobody knows what was asked for meanwhile: somebody had paused it, or there
+    was nothing to look at."""
     patience: ClassVar[int] = 30
     """Seconds from the beginning of our leading in which series of ours may still be on their way."""
 
@@ -116,14 +120,16 @@ class HorizontalAutoscalerController(Controller):
     async def _look(self, key: Key, autoscaler: Object, spec: HorizontalAutoscalerSpec, now: int) -> Look:
         """Do all that is to be done now."""
         target = await find_target(self.tools, spec.scale_target_ref, key.namespace)
-        memory = self._remember(key, autoscaler, target)
+        kept = behaviour_of(spec).longest_period
+        memory = self._remember(key, autoscaler, target, now, kept)
+        memory.gap(now, self.longest_gap)
         settled = memory.settle(target.scale.asked)
         if settled is not None:
             self._tell(autoscaler, target, settled)
         sources = sources_of(spec)
         readings = await read_all(self.tools, self._reader, sources, key.namespace)
         decision = decide(spec, target.scale, readings, memory.history, now)
-        memory.history = decision.history
+        memory.decided(decision.history, now)
         conditions = decision.conditions
         trouble = decision.trouble
         if decision.replicas != target.scale.asked:
@@ -136,6 +142,7 @@ class HorizontalAutoscalerController(Controller):
             "currentReplicas": target.scale.present,
             "desiredReplicas": decision.replicas,
             "currentMetrics": list(decision.metrics) or None,
+            "recentChanges": recent_changes.told(memory.history.changes, now, keep=kept),
         }
         remarks = (self._unopposed(key, spec),)
         await self._write(
@@ -218,11 +225,18 @@ class HorizontalAutoscalerController(Controller):
         remarks: Sequence[Condition] = (),
     ) -> None:
         """Write the status, and tell people of the trouble it shows; remarks are conditions that leave it Ready."""
-        before = (autoscaler.get("status") or {}).get("lastScaleTime")
-        if last_scale is None and before is not None:
-            last_scale = parse_instant(before)
+        before = autoscaler.get("status") or {}
+        if last_scale is None and before.get("lastScaleTime") is not None:
+            last_scale = parse_instant(before["lastScaleTime"])
         empty = {"currentReplicas": None, "desiredReplicas": None, "currentMetrics": None}
-        status = {**empty, **fields, "lastScaleTime": None if last_scale is None else format_instant(last_scale)}
+        # Policies go on counting while nothing is decided.
+        kept = {"recentChanges": before.get("recentChanges")}
+        status = {
+            **empty,
+            **kept,
+            **fields,
+            "lastScaleTime": None if last_scale is None else format_instant(last_scale),
+        }
         listed = (*with_ready(*conditions), *remarks)
         changed = await self.tools.client.apply_status(
             HORIZONTAL_AUTOSCALERS,
@@ -238,11 +252,14 @@ class HorizontalAutoscalerController(Controller):
             if notice is not None and not has_told(autoscaler, notice):
                 self.tools.events.record(HORIZONTAL_AUTOSCALERS, autoscaler, notice)
 
-    def _remember(self, key: Key, autoscaler: Object, target: Target) -> Memory:
-        """Give the past of an autoscaler and its target, which is empty if either is new."""
+    def _remember(self, key: Key, autoscaler: Object, target: Target, now: int, kept: int) -> Memory:
+        """Give the past of an autoscaler and its target, which is empty if either is new; the status begins it."""
         subject = (str(autoscaler["metadata"].get("uid", "")), target.uid)
         memory = self._memories.get(key)
-        if memory is None or memory.subject != subject:
+        if memory is None:
+            changes = recent_changes.recalled(autoscaler.get("status") or {}, target.scale.asked, now, keep=kept)
+            memory = self._memories[key] = Memory(subject, History(changes=changes))
+        elif memory.subject != subject:
             memory = self._memories[key] = Memory(subject)
         return memory
 

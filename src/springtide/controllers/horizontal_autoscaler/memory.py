@@ -1,16 +1,17 @@
 """What is remembered of an autoscaler between two looks at it, for as long as we lead.
 
-It is lost with the process, and that is safe: nothing is taken away before a whole window has been seen again.
+What was recommended is lost with the process, and that is safe: nothing moves before a whole window of its direction
+has been seen again. What was changed is not, where policies count it: the status keeps it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from springtide.cluster.resources import Object
 from springtide.controllers.horizontal_autoscaler.specs import written
-from springtide.scaling import History
+from springtide.scaling import History, Recommendations
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,18 @@ class Memory:
     """What was sent and not answered: whether it took effect shows when the scale is read again."""
     last_scale: int | None = None
     """When the scale was changed last."""
+    looked: int | None = None
+    """When it was decided last."""
+
+    def decided(self, history: History, now: int) -> None:
+        """Take down what is known after a decision."""
+        self.history = history
+        self.looked = now
+
+    def gap(self, now: int, longest: int) -> None:
+        """Forget what was recommended before a time in which nobody looked: it has not been seen for a whole window."""
+        if self.looked is not None and now - self.looked > longest:
+            self.history = replace(self.history, recommendations=Recommendations())
 
     def done(self, rescale: Rescale) -> None:
         """Take down that a change took effect."""
