@@ -16,9 +16,10 @@ from tests.controllers.horizontal_autoscaler.stage import (
 from springtide.cluster.resources import Object
 from springtide.controllers.horizontal_autoscaler.recent_changes import recalled, told
 from springtide.scaling import Changes
-from springtide.simulator.scenario import crash, edit
+from springtide.simulator.scenario import crash, delete, edit
 
 HASTY = {"stabilizationWindowSeconds": 0}
+FINALIZED = {"metadata": {"finalizers": ["example.com/hold"]}}
 
 
 def _policy(value: int, seconds: int) -> Object:
@@ -121,3 +122,18 @@ def test_after_a_pause_a_whole_window_is_watched_again() -> None:
     )
 
     assert [(at >= 2300, size) for at, size in scaled(outcome)] == [(True, 2)]
+
+
+def test_what_is_being_deleted_scales_nothing() -> None:
+    stage = Stage()
+    stage.tell(SCHEDULED, 3)
+    outcome = (
+        stage.scenario(deployment(3), autoscaler(metric()))
+        .at("10s", edit("HorizontalAutoscaler", "web", FINALIZED, namespace="shop"))
+        .at("20s", delete("HorizontalAutoscaler", "web", namespace="shop"))
+        .at("30s", stage.telling(SCHEDULED, 9))
+        .run("300s")
+    )
+
+    assert outcome.object("HorizontalAutoscaler", "web", namespace="shop")["metadata"]["deletionTimestamp"]
+    assert scaled(outcome) == []

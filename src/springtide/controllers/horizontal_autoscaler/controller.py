@@ -93,7 +93,8 @@ class HorizontalAutoscalerController(Controller):
     async def reconcile(self, key: Key, now: int) -> Again | None:
         """Look at the metrics and the scale, bring the scale to where it should be, and say so."""
         autoscaler = self.tools.store(ALL_AUTOSCALERS).get(key)
-        if autoscaler is None:
+        if autoscaler is None or autoscaler["metadata"].get("deletionTimestamp"):
+            # What somebody still holds back from going has no say any more.
             self._forget(key)
             return None
         last = self._looks.get(key)
