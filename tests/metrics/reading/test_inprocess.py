@@ -262,3 +262,20 @@ def test_nothing_is_read_while_nobody_knows_which_series_there_are(query: str) -
     with pytest.raises(Unreadable) as told:
         answer(compiled(query), book, namespace="shop")
     assert told.value.reason == "NotKnownYet"
+
+
+def test_patterns_have_an_end_to_what_they_may_take() -> None:
+    """They are written by users of a namespace, and everybody waits meanwhile."""
+    book = book_of({f"shop/{'ab' * 100}{number}": {QUEUE: 1} for number in range(200)})
+    assert _answer(f'sum({QUEUE}{{name=~"a.*"}})', book) == 200
+
+    for _ in range(3):  # however often, and whatever is remembered by then
+        with pytest.raises(Unreadable, match="name one with name=") as told:
+            _answer(f'sum({QUEUE}{{name=~"{"|".join([".*a.{20}"] * 20)}"}})', book)
+        assert (told.value.reason, told.value.lasting) == ("TooCostly", False)
+
+
+def test_thousands_of_series_are_held_against_a_pattern() -> None:
+    book = book_of({f"shop/worker-{number:04d}": {QUEUE: 1} for number in range(3000)})
+
+    assert _answer(f'sum({QUEUE}{{name=~"worker-.*"}})', book) == 3000

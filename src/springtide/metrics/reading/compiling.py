@@ -131,7 +131,9 @@ def _matcher(matcher: promql.Matcher) -> Matcher:
             except UnknownPattern as unknown:
                 raise _elsewhere(f"the pattern {shown(value)} ({unknown}) is") from unknown
             wanted = matcher.op == promql.MatchOp.Re
-            return Matcher(matcher.name, lambda found: pattern.matches(found) == wanted, written)
+            return Matcher(
+                matcher.name, lambda found: pattern.matches(found) == wanted, written, steps=pattern.steps_per_character
+            )
 
 
 def _grouping(aggregation: promql.AggregateExpr) -> Keeping:

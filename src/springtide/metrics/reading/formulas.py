@@ -23,6 +23,8 @@ class Matcher:
     written: str
     only: str | None = None
     """The one value that it accepts, where there is just one."""
+    steps: int = 0
+    """What each character of a value may take, where it is more than a comparison."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import trunc
 from typing import TypeAlias, cast
@@ -16,6 +16,7 @@ from springtide.metrics.reading.formulas import (
     Formula,
     Labels,
     Lifted,
+    Matcher,
     Negation,
     Number,
     Selector,
@@ -35,6 +36,8 @@ _MOST_BITS = 1 << 15
 _INFINITE = 2**1024
 """What no float can be; numbers beyond it are too long to be written down, and nobody means them."""
 _MOST_LISTED = 5
+_MOST_STEPS = 1_000_000
+"""Of patterns, over the names of series: some 50 milliseconds, in which nobody else in the process is served."""
 
 
 def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | None = None) -> Fraction:
@@ -66,6 +69,13 @@ def many_samples(written: Sequence[str]) -> str:
     )
 
 
+@dataclass(slots=True)
+class _Effort:
+    """How much an answer may still take; counted and not measured, so that the same query always fares the same."""
+
+    left: int = _MOST_STEPS
+
+
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
     """One look at the book, through the eyes of a namespace."""
@@ -73,6 +83,9 @@ class _Evaluation:
     book: SeriesBook
     namespace: str
     now: int | None
+    effort: _Effort = field(default_factory=_Effort)
+    seen: dict[Selector, Vector] = field(default_factory=dict)
+    """What was selected already."""
 
     def of(self, formula: Formula) -> Value | Vector:
         """Compute a formula."""
@@ -112,8 +125,13 @@ class _Evaluation:
         return f"there is no series {selector.written} in namespace {self.namespace} ({found})"
 
     def _selected(self, selector: Selector) -> Vector:
+        if selector not in self.seen:
+            self.seen[selector] = self._select(selector)
+        return self.seen[selector]
+
+    def _select(self, selector: Selector) -> Vector:
         for matcher in selector.matchers:
-            if matcher.label == "namespace" and not matcher.accepts(self.namespace):
+            if matcher.label == "namespace" and not self._meets(selector, (matcher,), self.namespace):
                 raise Unreadable(
                     "OtherNamespace",
                     f"{selector.written} is about another namespace, and only series of namespace {self.namespace}"
@@ -126,9 +144,9 @@ class _Evaluation:
                 f"{selector.written} is not known before the metrics-producer controller of this process has begun;"
                 " where that runs in another one, let Prometheus answer with --metrics-source prometheus",
             )
-        named = [matcher.accepts for matcher in selector.matchers if matcher.label == "name"]
+        named = [matcher for matcher in selector.matchers if matcher.label == "name"]
         for key in self.book.awaited(selector.metric, self.namespace, selector.name):
-            if all(accepts(key.name) for accepts in named):
+            if self._meets(selector, named, key.name):
                 # An answer without it would be too small, or that of a fallback.
                 raise Unreadable(
                     "NotKnownYet", f"the value of MetricsProducer {key.name} for {selector.written} is not known yet"
@@ -136,7 +154,7 @@ class _Evaluation:
         found = [
             (key, value)
             for key, value in self.book.of(selector.metric, self.namespace, selector.name)
-            if all(accepts(key.name) for accepts in named)
+            if self._meets(selector, named, key.name)
         ]
         for key, _ in found:
             self._refuse_if_outdated(selector, key)
@@ -144,6 +162,19 @@ class _Evaluation:
             (("name", key.name), ("namespace", key.namespace)): None if value is None else Fraction(value)
             for key, value in found
         }
+
+    def _meets(self, selector: Selector, matchers: Sequence[Matcher], value: str) -> bool:
+        for matcher in matchers:
+            self.effort.left -= matcher.steps * (len(value) + 1)
+            if self.effort.left < 0:
+                raise Unreadable(
+                    "TooCostly",
+                    f"the patterns of {selector.written} take too long, with so many series, to be answered in process:"
+                    " name one with name=, write shorter patterns, or let Prometheus record the result by a rule",
+                )
+            if not matcher.accepts(value):
+                return False
+        return True
 
     def _refuse_if_outdated(self, selector: Selector, key: Key) -> None:
         reading = self.book.get(key)

@@ -24,6 +24,10 @@ _MOST_STEPS = 10 * _MOST_POSITIONS
 _DEEPEST = 50
 _MOST_KEPT = 256
 """How many characters, and sets of positions, a pattern remembers the consequences of: names are much alike."""
+_MOST_MATCHES = 1 << 15
+"""How many texts it is remembered of whether a pattern matches them: the same names are looked at again and again."""
+_STEPS_AT_LEAST = 4
+"""What a character takes that leads nowhere new, in the time that it takes to look at one lead of a pattern."""
 _SPACES = "\t\n\f\r "
 _CLASSES = {"d": digits, "w": f"{ascii_letters}{digits}_", "s": _SPACES}
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -116,8 +120,17 @@ class Pattern:
         self._taking = lru_cache(_MOST_KEPT)(self._taking_now)
         self._after = lru_cache(_MOST_KEPT)(self._after_now)
 
+    @property
+    def steps_per_character(self) -> int:
+        """How much a character of a text takes at most: it may lead to a set of positions that was not seen before."""
+        return _STEPS_AT_LEAST + len(self._positions.leads)
+
     def matches(self, text: str) -> bool:
         """Tell whether the pattern matches the whole of a text."""
+        return _matched(self, text)
+
+    def found(self, text: str) -> bool:
+        """Find that out anew."""
         if not text:
             return self._whole.empty
         reachable = self._whole.firsts
@@ -137,6 +150,11 @@ class Pattern:
     def _after_now(self, reached: int) -> int:
         """Find the positions that can follow a set of them."""
         return reduce(or_, (firsts for lasts, firsts in self._positions.leads if lasts & reached), 0)
+
+
+@lru_cache(_MOST_MATCHES)
+def _matched(pattern: Pattern, text: str) -> bool:
+    return pattern.found(text)
 
 
 class _Reader:
