@@ -153,3 +153,8 @@ def test_what_has_no_replicas_is_no_target(version: str, kind: str) -> None:
     problems = judge(autoscaler(scaleTargetRef={"apiVersion": version, "kind": kind, "name": "web"}))
     assert shown(problems) == ["error spec.scaleTargetRef.kind"]
     assert problems[0].message == f"a {kind} has no replicas to set"
+
+
+def test_a_kind_of_the_same_name_may_have_replicas() -> None:
+    """Groups tell kinds apart, and nobody but the cluster knows those of others."""
+    assert judge(autoscaler(scaleTargetRef={"apiVersion": "batch.example.com/v1", "kind": "Job", "name": "web"})) == []

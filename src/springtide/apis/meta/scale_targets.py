@@ -48,11 +48,11 @@ def intended_version(kind: str, api_version: str | None) -> str | None:
     current = _CURRENT.get(kind)
     if current is None or api_version == current or (kind, api_version) in _ALSO_SERVED:
         return None
-    group = _group(api_version or "")
+    group = group_of(api_version or "")
     return current if group in _MISTAKEN_GROUPS[current] else None
 
 
-def _group(api_version: str) -> str:
+def group_of(api_version: str) -> str:
     """Take the group out of what stands for an apiVersion, be it whole or in part."""
     group, slash, _ = api_version.strip().lower().partition("/")
     return "" if not slash and _VERSION.fullmatch(group) else group

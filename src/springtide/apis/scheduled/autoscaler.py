@@ -19,7 +19,7 @@ from springtide.apis.fields import (
     doc,
     extension,
 )
-from springtide.apis.meta.scale_targets import ScaleTarget
+from springtide.apis.meta.scale_targets import ScaleTarget, group_of
 from springtide.apis.meta.scaling import DirectionRules, SpeedLimit
 from springtide.apis.meta.types import Object
 from springtide.apis.problems import Problem, error, warning
@@ -30,17 +30,17 @@ from springtide.quantity import Quantity as Amount
 MOST_METRICS = 32
 _MOST_POLICIES = 32
 """Every query is parsed and asked, and every policy weighed, again and again: the work of one object has an end."""
-_WITHOUT_REPLICAS = (
-    "CronFederatedHPA",
-    "CronJob",
-    "DaemonSet",
-    "FederatedHPA",
-    "HorizontalAutoscaler",
-    "HorizontalPodAutoscaler",
-    "Job",
-    "ScaledObject",
-)
-"""Kinds that people take for something that can be scaled."""
+_WITHOUT_REPLICAS = {
+    "CronFederatedHPA": "autoscaling.karmada.io",
+    "CronJob": "batch",
+    "DaemonSet": "apps",
+    "FederatedHPA": "autoscaling.karmada.io",
+    "HorizontalAutoscaler": "autoscaling.karpenter.sh",
+    "HorizontalPodAutoscaler": "autoscaling",
+    "Job": "batch",
+    "ScaledObject": "keda.sh",
+}
+"""Kinds that people take for something that can be scaled, with their groups; in another one they may be."""
 _WHOLE = 10**9
 """One, in billionths."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
@@ -180,10 +180,12 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
 
     def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
         """Find bounds that exclude each other, targets without replicas, and autoscalers that follow nothing."""
-        if self.scale_target_ref.kind in _WITHOUT_REPLICAS:
+        target = self.scale_target_ref
+        group = _WITHOUT_REPLICAS.get(target.kind)
+        if group is not None and group_of(target.api_version or "") in ("", group):
             yield error(
                 ("scaleTargetRef", "kind"),
-                f"a {self.scale_target_ref.kind} has no replicas to set",
+                f"a {target.kind} has no replicas to set",
                 "name the workload itself; or let a CronFederatedHPA move the bounds of an autoscaler",
             )
         if self.max_replicas < self.min_replicas:
