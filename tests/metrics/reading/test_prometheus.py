@@ -22,6 +22,8 @@ from springtide.metrics.reading.prometheus_settings import PrometheusSettings
 
 QUERY = 'sum(http_requests{path="/a&b=c+d é"})'
 
+DEEP = '{"status":"success","data":{"resultType":"vector","result":' + "[" * 200_000 + "]" * 200_000 + "}}"
+
 
 def success(kind: str, result: str, more: str = "") -> str:
     return f'{{"status":"success","data":{{"resultType":"{kind}","result":{result}}}{more}}}'
@@ -133,6 +135,8 @@ def test_answer(answer: str, number: str) -> None:
         pytest.param(saying("<html>hello</html>"), "PrometheusFailed", "not that of a Prometheus", id="not-json"),
         pytest.param(saying(b"\xff\xfe"), "PrometheusFailed", "not that of a Prometheus", id="not-text"),
         pytest.param(saying("[1, 2]"), "PrometheusFailed", "not that of a Prometheus", id="other-json"),
+        pytest.param(saying(DEEP), "PrometheusFailed", "not that of a Prometheus", id="too-deep"),
+        pytest.param(saying(DEEP, 500), "PrometheusFailed", "it answers 500", id="too-deep-a-failure"),
         pytest.param(saying('{"status":"success"}'), "PrometheusFailed", "not why", id="no-data"),
         pytest.param(saying(success("vector", "3")), "PrometheusFailed", "not that of a Prometheus", id="odd-vector"),
         pytest.param(

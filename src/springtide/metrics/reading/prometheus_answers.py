@@ -33,6 +33,8 @@ class _Answer(msgspec.Struct, rename="camel"):
     error: str = ""
 
 
+_UNREADABLE = (msgspec.DecodeError, RecursionError)
+"""What decoding raises; the latter where brackets are nested too deeply to be followed."""
 _ANSWER = msgspec.json.Decoder(_Answer)
 _VECTOR = msgspec.json.Decoder(list[_Sample])
 _SCALAR = msgspec.json.Decoder(tuple[float, str])
@@ -55,7 +57,7 @@ def number_of(body: bytes) -> Fraction:
                     f"the result is a {words(other)} instead of one number: apply a function such as avg_over_time()",
                     lasting=True,
                 )
-    except msgspec.DecodeError as failure:
+    except _UNREADABLE as failure:
         raise Unreadable("PrometheusFailed", f"the answer is not that of a Prometheus: {failure}") from failure
 
 
@@ -67,7 +69,7 @@ def refusal_of(code: int, body: bytes) -> Unreadable:
         )
     try:
         answer = _ANSWER.decode(body)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         answer = _Answer("")
     if answer.status == "error" and answer.error:
         return _failed(answer.error_type, answer.error)
