@@ -79,7 +79,7 @@ def test_values_are_of_one_namespace_and_in_order() -> None:
     [
         pytest.param(book(shop=3, depot=1), METRIC, "name=shop", ["3"], id="selected"),
         pytest.param(book(shop=3), METRIC, "name=none", [], id="nothing-selected"),
-        pytest.param(book(shop=None, depot=1), METRIC, "", ["1"], id="not-a-number-is-left-out"),
+        pytest.param(book(shop=None, depot=1), METRIC, "name=depot", ["1"], id="not-a-number-is-not-meant"),
         pytest.param(book(shop=3), "karpenter_queue_length", "", [], id="known-and-without-series"),
         pytest.param(book(shop=3, good_until=NOW - OLDEST), METRIC, "", ["3"], id="old-but-not-too-old"),
         pytest.param(book(), METRIC, "", [], id="empty"),
@@ -107,6 +107,13 @@ def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
     assert refused.value.code == 503
     told = value_list(made, METRIC, "default", LabelSelector.parse("name=depot").matches, NOW)
     assert [item["value"] for item in told["items"]] == ["1"]
+
+
+def test_a_series_without_a_value_fails_the_sum_and_is_named() -> None:
+    """There is nothing to divide by, and the sum of the others would be too small."""
+    with pytest.raises(ServerError, match=r"MetricsProducer default/shop has no value now") as refused:
+        value_list(book(shop=None, depot=1), METRIC, "default", EVERYTHING, NOW)
+    assert refused.value.code == 503
 
 
 def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:

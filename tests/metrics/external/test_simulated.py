@@ -21,7 +21,7 @@ def book() -> SeriesBook:
     made = SeriesBook()
     made.put(Key("default", "shop"), {METRIC: 3}, good_until=None)
     made.put(Key("default", "depot"), {METRIC: Fraction(5, 2)}, good_until=None)
-    made.put(Key("default", "empty"), {METRIC: None}, good_until=None)
+    made.put(Key("default", "empty"), {"karpenter_queue_length": None}, good_until=None)
     made.put(Key("elsewhere", "shop"), {METRIC: 9}, good_until=None)
     made.open()
     return made
@@ -52,8 +52,8 @@ def test_what_is_meant_is_added_up(selector: dict[str, Any] | None, expected: in
     "metric",
     [
         pytest.param(external({"matchLabels": {"name": "none"}}), id="nothing-is-meant"),
-        pytest.param(external({"matchLabels": {"name": "empty"}}), id="not-a-number"),
-        pytest.param(external(None, "karpenter_queue_length"), id="no-series"),
+        pytest.param(external({"matchLabels": {"name": "empty"}}, "karpenter_queue_length"), id="not-a-number"),
+        pytest.param(external(None, "karpenter_queue_oldest_message_age_seconds"), id="no-series"),
     ],
 )
 def test_nothing_is_not_zero(metric: Object) -> None:
@@ -61,9 +61,13 @@ def test_nothing_is_not_zero(metric: Object) -> None:
         propose(metric, WORKLOAD, SeriesMetrics([book()]), Tolerance(), NOW)
 
 
-def test_a_sum_of_which_a_part_is_too_old_is_not_told() -> None:
+@pytest.mark.parametrize(
+    ("value", "good_until"),
+    [pytest.param(1, NOW - OLDEST - 1, id="too-old"), pytest.param(None, None, id="not-a-number")],
+)
+def test_a_sum_of_which_a_part_is_not_known_is_not_told(value: int | None, good_until: int | None) -> None:
     made = book()
-    made.put(Key("default", "old"), {METRIC: 1}, good_until=NOW - OLDEST - 1)
+    made.put(Key("default", "other"), {METRIC: value}, good_until=good_until)
 
     with pytest.raises(Unmeasurable):
         propose(external(None), WORKLOAD, SeriesMetrics([made]), Tolerance(), NOW)

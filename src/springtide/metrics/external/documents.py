@@ -53,8 +53,9 @@ def resource_list() -> Object:
 def value_list(book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int) -> Object:
     """Give the series of a metric that are meant, of one namespace.
 
-    Whoever asks adds them up. So a series whose value has been old for too long, or is not known yet, fails the whole
-    answer: a sum without it would be too small, and an autoscaler that is told nothing leaves everything as it is.
+    Whoever asks adds them up. So a series that has no value, or one that has been old for too long or is not known yet,
+    fails the whole answer: a sum without it would be too small, and an autoscaler that is told nothing leaves
+    everything as it is.
     """
     if metric not in HELP:
         raise NotFound(f"there is no external metric {metric!r}, expected one of {', '.join(sorted(HELP))}")
@@ -73,7 +74,7 @@ def value_list(book: SeriesBook, metric: str, namespace: str, selects: Selects, 
 def series(
     book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int
 ) -> Iterator[tuple[dict[str, str], int | Fraction, int]]:
-    """Give the labels, the value and the age of every series that is meant and that has a value."""
+    """Give the labels, the value and the age of every series that is meant."""
     if not book.is_open:
         raise _unavailable("it is not known yet which MetricsProducers there are", retry_after=1)
     for key in book.awaited(metric, namespace):
@@ -81,8 +82,10 @@ def series(
             raise _unavailable(f"the value of {metric} of MetricsProducer {key} is not known yet", retry_after=1)
     for key, value in book.of(metric, namespace):
         labels = _labels(key)
-        if value is None or not selects(labels):
+        if not selects(labels):
             continue
+        if value is None:
+            raise _unavailable(f"{metric} of MetricsProducer {key} has no value now: its status says why")
         age = book.age(key, now)
         if age > OLDEST:
             raise _unavailable(
