@@ -26,9 +26,10 @@ from springtide.metrics.reading.formulas import (
     Selector,
     Union,
 )
+from springtide.metrics.reading.inprocess import answer
 from springtide.metrics.reading.patterns import Pattern, UnknownPattern
 from springtide.metrics.reading.port import Unreadable
-from springtide.metrics.series import HELP
+from springtide.metrics.series import HELP, SeriesBook
 
 NOT_PROMQL = "NotPromQL"
 NOT_A_NUMBER = "NotANumber"
@@ -89,9 +90,33 @@ def _arithmetic(binary: promql.BinaryExpr, depth: int) -> Arithmetic:
     left, right = _formula(binary.lhs, depth + 1), _formula(binary.rhs, depth + 1)
     # Only now that it is known not to be too deep.
     operator, written = str(binary.op), _written(binary)
-    if operator == "^" and not (isinstance(right, Number) and right.value in _EXPONENTS):
-        raise _elsewhere(f"{written}, whose exponent is not a whole number up to {_EXPONENTS[-1]}, is")
+    if operator == "^":
+        right = _computed(right)
+        if not (isinstance(right, Number) and right.value in _EXPONENTS):
+            raise _elsewhere(f"{written}, whose exponent is not a whole number up to {_EXPONENTS[-1]}, is")
     return Arithmetic(operator, left, right, _matching(binary), written)
+
+
+def _computed(formula: Formula) -> Formula:
+    """Make one number of arithmetic with numbers: that `2 ^ 3 ^ 2` is `2 ^ 9` is known before anything is read."""
+    if not _is_known(formula):
+        return formula
+    try:
+        return Number(answer(formula, SeriesBook(), namespace=""))
+    except Unreadable:
+        return formula
+
+
+def _is_known(formula: Formula) -> bool:
+    match formula:
+        case Number():
+            return True
+        case Negation():
+            return _is_known(formula.inner)
+        case Arithmetic():
+            return _is_known(formula.left) and _is_known(formula.right)
+        case _:
+            return False
 
 
 def _number(literal: promql.NumberLiteral) -> Number:
