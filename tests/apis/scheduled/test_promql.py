@@ -136,3 +136,29 @@ def test_problems(query: str, severity: str, words: str, hint: str) -> None:
 )
 def test_sound(query: str) -> None:
     assert list(query_problems(query, ("query",))) == []
+
+
+CPU, MEMORY = "karpenter_reserved_capacity_cpu_utilization", "karpenter_reserved_capacity_memory_utilization"
+
+
+@pytest.mark.parametrize(
+    ("query", "unread"),
+    [
+        pytest.param(f'max({CPU}{{name="g"}} or {MEMORY}{{name="g"}})', [MEMORY], id="one-producer"),
+        pytest.param(f"1 + -max(({CPU}) or on (name) ({MEMORY}))", [MEMORY], id="all-producers"),
+        pytest.param(f"clamp_max(max({MEMORY} or {CPU}), 3)", [CPU], id="within-a-function"),
+        pytest.param(f'max({CPU}{{name="g"}} or {MEMORY}{{name="h"}})', [], id="two-producers"),
+        pytest.param(f'max({CPU}{{name="g"}} or {MEMORY})', [], id="other-producers-too"),
+        pytest.param(f"max({CPU} or {MEMORY} offset 5m)", [], id="another-time"),
+        pytest.param("max(karpenter_queue_oldest_message_age_seconds or karpenter_queue_length)", [], id="queue"),
+        pytest.param("max(karpenter_queue_length or karpenter_scheduled_capacity)", [], id="two-kinds-of-producers"),
+        pytest.param("max(up or down)", [], id="metrics-of-others"),
+        pytest.param(f"{CPU} and {MEMORY}", [], id="no-union"),
+    ],
+)
+def test_a_part_that_is_never_read(query: str, unread: list[str]) -> None:
+    """Both metrics are those of the same producers, with the same labels."""
+    problems = list(query_problems(query, ("query",)))
+
+    assert [problem.severity for problem in problems] == ["warning"] * len(unread)
+    assert all(name in problem.message for problem, name in zip(problems, unread, strict=True))

@@ -10,6 +10,7 @@ from promql_parser import Expr, MatrixSelector, ParenExpr, StringLiteral, Subque
 from springtide.apis.problems import Path, Problem, error, warning
 from springtide.apis.scheduled.misaggregations import Misaggregation, misaggregations
 from springtide.apis.scheduled.promql_parsing import ParserBroke, parsed
+from springtide.apis.scheduled.unions import never_read
 
 _LONGEST = 10_000
 """Characters of a query beyond which it is not parsed."""
@@ -67,7 +68,7 @@ def parse(query: str) -> Expr:
 
 
 def query_problems(query: str, path: Path) -> Iterator[Problem]:
-    """Find queries that Prometheus will refuse, and those whose result is never a number."""
+    """Find queries that Prometheus will refuse, whose result is never a number, or of which a part is never read."""
     try:
         expression = parse(query)
     except Unparsed as unparsed:
@@ -76,6 +77,12 @@ def query_problems(query: str, path: Path) -> Iterator[Problem]:
         return
     if nature := not_a_number(expression):
         yield error(path, f"{shown(query)} is {nature}", "write a query whose result is one number")
+    for unread in never_read(expression):
+        yield warning(
+            path,
+            f"{shown(unread.prettify())} is never read: what stands before `or` has the same labels, and counts alone",
+            "list both as metrics of their own, of which the highest counts",
+        )
 
 
 def shown(query: str) -> str:
