@@ -135,6 +135,7 @@ class Stage:
         self._books.append(book)
         for key, values in self.series.items():
             book.put(key, values, good_until=None)
+        book.open()
         return Services(book, Meter(book, self.server), Trust(everything=self._everything))
 
     def tell(self, query: str, value: str | int | None, namespace: str = "shop") -> None:

@@ -33,19 +33,25 @@ def test_whoever_takes_over_waits_for_the_producers(monkeypatch: pytest.MonkeyPa
 
     async def pods_take_their_time(transport: Any, selection: Any, store: Any, clock: Any) -> None:
         if selection.resource.plural == "pods":
-            await clock.sleep(20)
+            await clock.sleep(100)
         await at_once(transport, selection, store, clock)
 
     monkeypatch.setattr("springtide.cluster.caches.catch_up", pods_take_their_time)
     outcome = (
         _shop(WITH_FALLBACK, MetricsProducerController, HorizontalAutoscalerController, replicas=2)
         .at("10m", crash("springtide-0", downtime=30))
-        .at("14m", crash("springtide-1", downtime=30))
+        .at("15m", crash("springtide-1", downtime=30))
         .run("20m")
     )
 
     assert scaled(outcome) == []
     assert conditions(outcome)["Active"]["reason"] == "MetricsRead"
+    warnings = [
+        (event["reason"], event["count"])
+        for event in outcome.objects("Event")
+        if event["type"] == "Warning" and event["involvedObject"]["kind"] == "HorizontalAutoscaler"
+    ]
+    assert warnings == [("NotKnownYet", 1)], "a new object is told at once, and one that was well before is not"
 
 
 def test_where_no_producer_is_looked_after_nothing_is_known() -> None:

@@ -74,6 +74,8 @@ class HorizontalAutoscalerController(Controller):
     was nothing to look at."""
     patience: ClassVar[int] = 30
     """Seconds from the beginning of our leading in which series of ours may still be on their way."""
+    long_patience: ClassVar[int] = 300
+    """Seconds in which producers may not have begun yet: they wait for all nodes and pods."""
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -83,12 +85,13 @@ class HorizontalAutoscalerController(Controller):
         self._looks: dict[Key, Look] = {}
         self._woken: set[Key] = set()
         self._audience = Audience(self._reader)
-        self._began = tools.clock.monotonic()
+        self._book = tools.services.get(SeriesBook)
+        self._began = self._seen_closed = tools.clock.monotonic()
         tools.follow(ALL_AUTOSCALERS, self._audience.follow)
         tools.follow(ALL_AUTOSCALERS, self._paused_or_not)
         tools.follow(ALL_GRANTS, lambda _: self._wake(self._audience.of_grants()))
         rivalry.wake_rivals(tools, self._wake)
-        tools.when_released(tools.services.get(SeriesBook).listen(self._changed))
+        tools.when_released(self._book.listen(self._changed))
 
     async def reconcile(self, key: Key, now: int) -> Again | None:
         """Look at the metrics and the scale, bring the scale to where it should be, and say so."""
@@ -178,14 +181,17 @@ class HorizontalAutoscalerController(Controller):
     ) -> bool:
         """Tell whether only such metrics are missing that were there before we began to lead, and may come yet.
 
-        Producers tell their values one after the other. To call them missing meanwhile would be a false alarm at
-        every restart; whoever is concerned is woken when they come.
+        Producers begin later than we do, and tell their values one after the other. To call them missing meanwhile
+        would be a false alarm at every restart; whoever is concerned is woken when they come.
         """
         missing = [source for source, reading in zip(sources, readings, strict=True) if isinstance(reading, Missing)]
+        moment = self.tools.clock.monotonic()
+        if not self._book.is_open and moment - self._began < self.long_patience:
+            self._seen_closed = moment
         return (
             bool(missing)
             and all(self._reader.sources(source.query) is not None for source in missing)
-            and self.tools.clock.monotonic() - self._began < self.patience
+            and moment - self._seen_closed < self.patience
             and says(autoscaler, "Active", Truth.TRUE)
         )
 
