@@ -28,6 +28,7 @@ TENTH = Tolerance(Fraction(1, 10), Fraction(1, 10))
         pytest.param(Fraction(5), 0, 0, EXACT, 1, id="from-none-to-one"),
         pytest.param(Fraction(0), 5, 5, EXACT, 1, id="never-to-none"),
         pytest.param(Fraction(1), 0, 0, EXACT, 1, id="on-target-with-none"),
+        pytest.param(Fraction(2), 50, 0, EXACT, 50, id="nothing-is-known-of-those-that-are-not-there"),
         pytest.param(Fraction(10**12), 5, 5, EXACT, MOST, id="no-more-than-the-api-can-say"),
     ],
 )

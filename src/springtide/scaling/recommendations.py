@@ -29,10 +29,11 @@ def in_proportion(ratio: Fraction, *, asked: int, present: int, tolerance: Toler
     """Change replicas as a value relates to its target, supposing that it falls as they grow; never to none.
 
     The ratio was measured on the replicas that are present. If it is close to 1, those that are asked for may stay,
-    also while some of them are still coming.
+    also while some of them are still coming. Measured on none it says nothing: they have only just been asked for, or
+    nobody can look at them.
     """
-    if present and tolerance.holds(ratio):
-        return asked
+    if not present or tolerance.holds(ratio):
+        return max(1, asked)
     return min(MOST, max(1, ceil(present * ratio)))
 
 
