@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from springtide.almanac import Timeline, active_spans, always, constant, never, spans, steps
 from springtide.almanac.civil import CYCLE
-from springtide.almanac.timeline import QUIET_LIMIT, from_spans, settle
+from springtide.almanac.effort import QUIET_LIMIT
+from springtide.almanac.timeline import from_spans, settle
 
 UPS = steps("low", [(10, "mid"), (20, "high")])
 

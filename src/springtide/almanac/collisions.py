@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from springtide.almanac.civil import DAY
 from springtide.almanac.combining import merged
+from springtide.almanac.effort import at_most, is_enough
 from springtide.almanac.firings import Firings
 from springtide.almanac.timeline import Timeline
 
@@ -21,8 +22,9 @@ OVERLAP_YEARS = 9
 FIRING_YEARS = 2
 _DAYS_PER_YEAR = 366
 
-#: Changes of any layer that a search for overlaps looks at.
-OVERLAP_STEPS = 200_000
+#: Steps of a search for overlaps, each of which looks at a change of a layer, or at some pairs of them.
+OVERLAP_STEPS = 2_000_000
+_PAIRS_PER_STEP = 8
 #: Firings that a search for one pair of rules looks at.
 FIRING_STEPS = 20_000
 
@@ -71,6 +73,11 @@ class Coincidence:
 def overlaps(layers: Sequence[Layer[V]], from_: int, until: int | None = None, first: int | None = 3) -> list[Overlap]:
     """Return every pair of layers that is active together with different values, with its first few spans, or all."""
     horizon = from_ + OVERLAP_YEARS * _DAYS_PER_YEAR * DAY if until is None else until
+    with at_most(OVERLAP_STEPS):
+        return _overlaps(layers, from_, horizon, first)
+
+
+def _overlaps(layers: Sequence[Layer[V]], from_: int, horizon: int, first: int | None) -> list[Overlap]:
     ranked = sorted(range(len(layers)), key=lambda index: (-layers[index].priority, index))
     ordered = [layers[index] for index in ranked]
     found: dict[tuple[int, int], list[tuple[int, int | None]]] = {
@@ -78,13 +85,14 @@ def overlaps(layers: Sequence[Layer[V]], from_: int, until: int | None = None, f
     }
     missing = len(found)
     opened: dict[tuple[int, int], int] = {}
-    for step, (at, states) in enumerate(merged([layer.active for layer in ordered], from_)):
-        if at >= horizon or step >= OVERLAP_STEPS or not missing:
+    for at, states in merged([layer.active for layer in ordered], from_):
+        active = [index for index, state in enumerate(states) if state]
+        if at >= horizon or not missing or is_enough((len(opened) + len(active) ** 2) // _PAIRS_PER_STEP):
             break
         for pair in [pair for pair in opened if not (states[pair[0]] and states[pair[1]])]:
             found[pair].append((opened.pop(pair), at))
             missing -= len(found[pair]) == first
-        for pair in combinations([index for index, state in enumerate(states) if state], 2):
+        for pair in combinations(active, 2):
             if pair in found and (first is None or len(found[pair]) < first):
                 opened.setdefault(pair, at)
     for pair, start in opened.items():

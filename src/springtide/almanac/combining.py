@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
+from springtide.almanac.effort import is_enough
 from springtide.almanac.timeline import Constant, Timeline, active_spans, from_spans, settle
 
 V = TypeVar("V")
@@ -20,7 +21,7 @@ def combine(function: Callable[[Sequence[V]], W], timelines: Sequence[Timeline[V
 def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequence[V]]]:
     """Yield the values of all timelines at an instant and at every later change of any of them.
 
-    The sequence is updated in place: whoever keeps it must copy it.
+    The sequence is updated in place: whoever keeps it must copy it. Ends where whoever asks has had enough.
     """
     sources = [timeline.segments(t) for timeline in timelines]
     values = [next(source)[1] for source in sources]
@@ -34,6 +35,8 @@ def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequ
     while heap:
         at = heap[0][0]
         while heap and heap[0][0] == at:
+            if is_enough():
+                return
             _, index, value = heap[0]
             values[index] = value
             change = next(sources[index], None)

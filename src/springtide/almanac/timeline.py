@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from springtide.almanac.civil import CYCLE, DAY
+from springtide.almanac.effort import Searching, is_enough
 
 V = TypeVar("V")
 W = TypeVar("W")
 
-#: A timeline whose parts come and go this often without any effect on its value is taken to be settled.
-QUIET_LIMIT = 100_000
-#: So is one that has been quiet for this long through many of them: every date has then met every weekday.
+#: A timeline that was quiet for this long is taken to be settled: every date has then met every weekday.
 QUIET_TIME = 29 * 366 * DAY
 QUIET_BREAKPOINTS = 10_000
 
@@ -144,12 +143,20 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
     """
 
     def segments(t: int) -> Iterator[tuple[int, bool]]:
-        listed = intervals(t)
-        first = next(listed, None)
+        searching = Searching()
+        with searching:
+            listed = intervals(t)
+            first = next(listed, None)
         yield t, first is not None and first[0] <= t
         if first is None:
             return
-        for start, end in _merge(first, listed):
+        merged = _merge(first, listed)
+        while True:
+            with searching:
+                span = next(merged, None)
+            if span is None:
+                return
+            start, end = span
             if start > t:
                 yield start, True
             if end is not None:
@@ -162,29 +169,38 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
     """Turn breakpoints into segments: the last of one instant counts, repeated values are dropped.
 
     The first breakpoint stands alone at its instant, so the value there is known at once. Gives up after
-    `QUIET_LIMIT` breakpoints without a change, after `QUIET_BREAKPOINTS` that took `QUIET_TIME`, and after any that
-    took a whole cycle of the calendar.
+    `QUIET_LIMIT` steps without a change, those of all that the breakpoints are made of included, after
+    `QUIET_BREAKPOINTS` that took `QUIET_TIME`, and after any that took a whole cycle of the calendar.
     """
     points = iter(breakpoints)
-    at, value = next(points)
+    searching = Searching()
+    with searching:
+        at, value = next(points)
     yield at, value
     shown = value
-    quiet, since = 0, at
-    for later, new in points:
-        if later != at:
-            if value != shown:
-                yield at, value
-                shown = value
-                quiet, since = 0, at
-            quiet += 1
-            if at - since > CYCLE:
-                return
-            if quiet > QUIET_BREAKPOINTS and (quiet > QUIET_LIMIT or later - since > QUIET_TIME):
-                return
-            at = later
-        value = new
-    if value != shown:
-        yield at, value
+    ended = False
+    while not ended:
+        quiet, since = 0, at
+        with searching as effort:
+            for later, new in points:
+                effort.left -= 1
+                if effort.left < 0:
+                    return
+                if later == at:
+                    value = new
+                    continue
+                change = (at, value)
+                at, value = later, new
+                if change[1] != shown:
+                    break
+                quiet += 1
+                if change[0] - since > CYCLE or (quiet > QUIET_BREAKPOINTS and later - since > QUIET_TIME):
+                    return
+            else:
+                ended, change = True, (at, value)
+        if change[1] != shown:
+            yield change
+        shown = change[1]
 
 
 def _merge(
@@ -193,11 +209,12 @@ def _merge(
     start, end = first
     for following, following_end in intervals:
         # What holds for a whole cycle of the calendar holds forever.
-        if end is None or end - start > CYCLE:
+        if is_enough() or end is None or end - start > CYCLE:
             break
         if following > end:
             yield start, end
             start, end = following, following_end
         else:
             end = None if following_end is None else max(end, following_end)
-    yield start, None if end is None or end - start > CYCLE else end
+    # Nor does anybody know of an end where the search for it was given up.
+    yield start, None if end is None or end - start > CYCLE or is_enough(0) else end

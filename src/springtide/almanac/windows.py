@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from springtide.almanac.civil import BEGINNING, DAY, END
+from springtide.almanac.effort import is_enough
 from springtide.almanac.pattern import Pattern
 from springtide.almanac.timeline import Timeline, always, settle, spans
 from springtide.almanac.zones import Zone
@@ -43,7 +44,8 @@ def recurring(start: Pattern, end: Pattern, zone: Zone, policy: MatchPolicy = Ma
 def first_difference(start: Pattern, end: Pattern, zone: Zone, from_: int, years: int = 9) -> int | None:
     """Return the first instant from `from_` on at which the policies differ, or None within so many years.
 
-    Nine years hold a leap year even across a century. None means that starts and ends alternate.
+    Nine years hold a leap year even across a century. None means that starts and ends alternate, as far as whoever
+    asks wants to know.
     """
     until = from_ + years * _DAYS_PER_YEAR * DAY
     previous: tuple[int, bool] | None = None
@@ -51,7 +53,7 @@ def first_difference(start: Pattern, end: Pattern, zone: Zone, from_: int, years
         # A reading counts once time has passed in it: inside a gap several events share one instant.
         if previous is not None and previous[1] and at > previous[0]:
             return previous[0]
-        if at > until:
+        if at > until or is_enough():
             return None
         previous = (at, literal is not window)
     return None

@@ -23,6 +23,7 @@ from springtide.almanac import (
     merged,
     overlaps,
 )
+from springtide.almanac.effort import Effort, at_most, is_enough
 from springtide.apis.fields import Context
 from springtide.apis.meta.clock_times import date_and_time, dates_and_times
 from springtide.apis.meta.windows import KnownCalendars, open_times
@@ -44,6 +45,8 @@ _SHOWN = 3
 _MOST_COMPARED = 50
 _LONGEST_YEARS = 9
 _YEARS_FOR_EVENTS_PER_DAY = 60
+_MOST_STEPS = 2_000_000
+_CLAIMS_PER_STEP = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,14 @@ def schedule_problems(spec: ScheduleSpec, context: Context) -> Iterator[Problem]
 
 
 def surprises(spec: ScheduleSpec, context: Context, calendars: KnownCalendars | None = None) -> Iterator[Surprise]:
-    """Find surprises in a schedule."""
-    calendars = calendars or KnownCalendars({})
+    """Find surprises in a schedule: what is found is true, of schedules that change all the time not all may be."""
+    with at_most(_MOST_STEPS) as effort:
+        return iter(_found(spec, context, calendars or KnownCalendars({}), effort))
+
+
+def _found(spec: ScheduleSpec, context: Context, calendars: KnownCalendars, effort: Effort) -> list[Surprise]:
+    """Search one thing after the other; what a search says that was cut short may not be true."""
+    found: list[Surprise] = []
     zone = zone_of(spec, context.default_zone)
     policy = MatchPolicy(spec.match_policy)
     sound = [
@@ -89,35 +98,49 @@ def surprises(spec: ScheduleSpec, context: Context, calendars: KnownCalendars | 
     years = _years_to_search(sound)
     compared: list[Claim] = []
     for claim in sound:
+        here: list[Surprise] = []
         if policy is MatchPolicy.LITERAL:
-            yield from _readings(claim, zone, context.now, years)
+            here += _readings(claim, zone, context.now, years)
         filled = False
         if (lead := claim.behavior.lead_seconds) is not None and lead > 0:
             rhythm = _rhythm(claim, policy, zone, context.now)
-            yield from _leads(claim, lead, rhythm)
+            here += _leads(claim, lead, rhythm)
             filled = rhythm.is_filled_by(lead)
-        if _is_excluded(claim, policy, zone, context.now):
-            yield Surprise(
-                "NeverTakesEffect",
-                ("behaviors", claim.position, "calendars"),
-                f"{claim.label} never takes effect: its calendars exclude every time at which it would",
-                "remove it, or one of its calendars",
+        excluded = _is_excluded(claim, policy, zone, context.now)
+        if excluded:
+            here.append(
+                Surprise(
+                    "NeverTakesEffect",
+                    ("behaviors", claim.position, "calendars"),
+                    f"{claim.label} never takes effect: its calendars exclude every time at which it would",
+                    "remove it, or one of its calendars",
+                )
             )
-        elif not claim.behavior.calendars:
+        if effort.exhausted:
+            return found
+        found += here
+        if excluded:
+            continue
+        if not claim.behavior.calendars:
             # What is known to be always active need not be searched for its end.
             compared.append(replace(claim, active=always()) if filled else claim)
         elif calendars.tell(claim.behavior.calendars):
             compared.append(claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
     shadowed = _shadowed(compared, context.now)
-    for claim in shadowed:
-        yield Surprise(
+    if effort.exhausted:
+        return found
+    found += (
+        Surprise(
             "NeverTakesEffect",
             ("behaviors", claim.position),
             f"{claim.label} never takes effect: whenever it is active, another one wins",
             "give it a higher `priority`, or list it earlier",
         )
-    yield from _clashes([claim for claim in compared if claim not in shadowed], zone, context.now)
+        for claim in shadowed
+    )
+    found += _clashes([claim for claim in compared if claim not in shadowed], zone, context.now)
+    return found
 
 
 def collisions(
@@ -236,7 +259,7 @@ def _shadowed(claims: Sequence[Claim], now: int) -> list[Claim]:
     """Find the claims that are active within the horizon and never win."""
     won, active = set[int](), set[int]()
     for at, states in merged([claim.active for claim in claims], now):
-        if at > now + _SHADOW_HORIZON or len(won) == len(claims):
+        if at > now + _SHADOW_HORIZON or len(won) == len(claims) or is_enough(len(claims) // _CLAIMS_PER_STEP):
             break
         present = [index for index, state in enumerate(states) if state]
         active.update(present)

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 from springtide.almanac import Calendar, Timeline, Zone, overlay
+from springtide.almanac.effort import at_most
 from springtide.almanac.timeline import settle
 from springtide.apis.scheduled.behaviors import ScheduleSpec
 from springtide.apis.scheduled.schedule import Claim, claims_of, zone_of
@@ -17,6 +18,12 @@ from springtide.controllers.calendars import CompiledCalendar
 
 CalendarsUsed: TypeAlias = tuple[tuple[str, CompiledCalendar | None], ...]
 """Calendars by name; None where there is none of that name."""
+AT_ONCE = 10_000
+"""Steps of a look that does not keep others waiting: some milliseconds, and far more than people's schedules need."""
+THOROUGH = 2_000_000
+"""Steps of a look that nobody waits for: some seconds."""
+LOOK_AGAIN = 60 * 60
+"""Seconds for which it is believed that nothing changes where the search for a change was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +33,25 @@ class Present:
     since: int
     """When this was found out."""
     until: int | None
-    """When somebody else sets the value, the same one or another; None where that never happens."""
-    claim: Claim | None
-    """Who sets it; None while it is the default."""
+    """When somebody else may set the value, the same one or another; None where that never happens."""
+    rank: int | None
+    """The place among the claims of whoever sets it; None while it is the default."""
     value: int
     upcoming: tuple[tuple[int, int], ...]
     """The next changes of the value."""
+    certain: bool
+    """Whether the search for who sets the value, and until when, came to an end."""
+    complete: bool
+    """Whether the search for the next changes did, too."""
 
     def holds(self, now: int) -> bool:
         """Tell whether this is still, or already, what the schedule says."""
         return self.since <= now and (self.until is None or now < self.until)
+
+    def says_all(self, now: int) -> bool:
+        """Tell whether nothing more could be known of what comes next."""
+        news = self.upcoming[0][0] if self.upcoming else None if self.complete else self.since + LOOK_AGAIN
+        return self.since <= now and (news is None or now < news) and (self.certain or self.holds(now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +76,19 @@ class Plan:
         """Give the calendars that count as absent: those that do not exist, and those that have errors."""
         return (entry for entry in self.calendars if entry[1] is None or entry[1].calendar is None)
 
-    def at(self, now: int, listed: int) -> Present:
-        """Look at an instant, and ahead until so many changes of the value are known."""
-        winners = self.winner.segments(now)
-        _, first = next(winners)
-        handover = next(winners, None)
-        upcoming: tuple[tuple[int, int], ...] = ()
-        if handover is not None and self._varies:
-            values = ((at, self._value(rank)) for at, rank in chain(((now, first), handover), winners))
-            upcoming = tuple(islice(settle(values), 1, listed + 1))
-        return Present(
-            since=now,
-            until=handover[0] if handover is not None else None,
-            claim=self.claims[first] if first is not None else None,
-            value=self._value(first),
-            upcoming=upcoming,
-        )
+    def at(self, now: int, listed: int, steps: int) -> Present:
+        """Look at an instant, and ahead until so many changes of the value are known, or the steps are used up."""
+        with at_most(steps) as effort:
+            winners = self.winner.segments(now)
+            _, first = next(winners)
+            handover = next(winners, None)
+            certain = not effort.exhausted
+            until = handover[0] if handover is not None else None if certain else now + LOOK_AGAIN
+            upcoming: tuple[tuple[int, int], ...] = ()
+            if certain and handover is not None and self._varies:
+                values = ((at, self._value(rank)) for at, rank in chain(((now, first), handover), winners))
+                upcoming = tuple(islice(settle(values), 1, listed + 1))
+        return Present(now, until, first, self._value(first), upcoming, certain, complete=not effort.exhausted)
 
     @property
     def _varies(self) -> bool:
@@ -88,7 +101,11 @@ class Plan:
 
 def compile_plan(schedule: ScheduleSpec, default_zone: str, store: Store[CompiledCalendar]) -> Plan:
     """Compile a schedule without errors, with the calendars that there are now."""
-    used = calendars_used(schedule, store)
+    return compiled(schedule, default_zone, calendars_used(schedule, store))
+
+
+def compiled(schedule: ScheduleSpec, default_zone: str, used: CalendarsUsed) -> Plan:
+    """Compile a schedule without errors, with these calendars."""
     zone = zone_of(schedule, default_zone)
     claims = claims_of(schedule, zone, _usable(used))
     winner: Timeline[int | None] = overlay([(claim.active, rank) for rank, claim in enumerate(claims)], None)

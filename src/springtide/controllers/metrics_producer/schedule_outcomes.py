@@ -46,24 +46,25 @@ def replicas(count: int) -> str:
 
 def _shown(plan: Plan, present: Present) -> dict[str, Any]:
     shown: dict[str, Any] = {"currentValue": present.value, "timezone": plan.zone.name}
-    if present.claim is not None:
-        shown["activeBehavior"] = present.claim.behavior.name or f"behaviors[{present.claim.position}]"
+    if present.rank is not None:
+        claim = plan.claims[present.rank]
+        shown["activeBehavior"] = claim.behavior.name or f"behaviors[{claim.position}]"
     if present.upcoming:
         upcoming = [{"at": format_instant(at), "value": value} for at, value in present.upcoming]
         shown |= {"upcoming": upcoming, "nextValueTime": upcoming[0]["at"], "nextValue": upcoming[0]["value"]}
     return shown
 
 
-def _who(present: Present) -> str:
-    return "no behaviour is active" if present.claim is None else f"{present.claim.label} is active"
+def _who(plan: Plan, present: Present) -> str:
+    return "no behaviour is active" if present.rank is None else f"{plan.claims[present.rank].label} is active"
 
 
 def _active(plan: Plan, present: Present) -> Condition:
     # No time of day: it would make a restart write what has not changed.
-    default = present.claim is None
+    default = present.rank is None
     amount = f"{replicas(present.value)}, the default" if default else replicas(present.value)
     reason = "NoBehaviorActive" if default else "BehaviorActive"
-    return Condition("Active", Truth.TRUE, reason, f"{amount}: {_who(present)} ({plan.zone.name})")
+    return Condition("Active", Truth.TRUE, reason, f"{amount}: {_who(plan, present)} ({plan.zone.name})")
 
 
 def _calculable(plan: Plan) -> Condition:
@@ -93,9 +94,9 @@ def _changes(plan: Plan, present: Present, status: Object, now: int) -> Iterator
     before = (status.get("scheduledCapacity") or {}).get("currentValue")
     if before is None or before == present.value:
         return
-    ahead = "no change lies ahead"
+    ahead = "; no change lies ahead" if present.complete else ""
     if present.upcoming:
         at, value = present.upcoming[0]
-        ahead = f"next is {value} on {date_and_time(at, plan.zone)}"
-    why = f"{_who(present)} ({clock_time(now, plan.zone)})"
-    yield normal("ValueChanged", f"from {before} to {replicas(present.value)}: {why}; {ahead}")
+        ahead = f"; next is {value} on {date_and_time(at, plan.zone)}"
+    why = f"{_who(plan, present)} ({clock_time(now, plan.zone)})"
+    yield normal("ValueChanged", f"from {before} to {replicas(present.value)}: {why}{ahead}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from springtide.apis.scheduled.behaviors import ScheduleSpec
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
 from springtide.controllers.calendars import ALL_CALENDARS, CompiledCalendar
+from springtide.controllers.metrics_producer.lookouts import Lookouts
 from springtide.controllers.metrics_producer.outcomes import Outcome
-from springtide.controllers.metrics_producer.plans import Plan, Present, calendars_used, compile_plan
+from springtide.controllers.metrics_producer.plans import AT_ONCE, Plan, Present, calendars_used, compile_plan
 from springtide.controllers.metrics_producer.records import ProducerRecord
 from springtide.controllers.metrics_producer.schedule_outcomes import LISTED, decide
 from springtide.controllers.metrics_producer.searches import Searches
@@ -20,21 +23,25 @@ class Schedules:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._searches = Searches(tools)
+        self._lookouts = Lookouts(tools, LISTED)
         self._plans: dict[Key, Plan] = {}
         self._presents: dict[Key, Present] = {}
         self._users: dict[str, dict[Key, None]] = {}
         """By the names of calendars: who refers to them, in order."""
         tools.follow(ALL_CALENDARS, self._calendar_changed)
 
-    def produce(self, record: ProducerRecord, schedule: ScheduleSpec, status: Object, now: int) -> Outcome:
-        """Tell what a schedule without errors comes to now."""
+    def produce(self, record: ProducerRecord, schedule: ScheduleSpec, status: Object, now: int) -> Outcome | None:
+        """Tell what a schedule without errors comes to now; None: the producer is woken when that is known."""
         plan = self._plan(record.key, schedule)
-        found = self._searches.found(record.written, plan, record.key, now)
-        return decide(plan, self._present(record.key, plan, now), found, status, now)
+        present = self._present(record.key, plan, now)
+        if present is None:
+            return None
+        return decide(plan, present, self._searches.found(record.written, plan, record.key, now), status, now)
 
     def forget(self, key: Key) -> None:
         """Keep nothing of a producer that is gone, or follows no schedule any more."""
         self._presents.pop(key, None)
+        self._lookouts.forget(key)
         plan = self._plans.pop(key, None)
         for name, _ in plan.calendars if plan is not None else ():
             users = self._users[name]
@@ -53,12 +60,20 @@ class Schedules:
                 self._users.setdefault(name, {})[key] = None
         return plan
 
-    def _present(self, key: Key, plan: Plan, now: int) -> Present:
+    def _present(self, key: Key, plan: Plan, now: int) -> Present | None:
         """Look at the plan anew only where what was seen last does not hold: every write brings a key once more."""
         present = self._presents.get(key)
         if present is None or not present.holds(now):
-            present = self._presents[key] = plan.at(now, LISTED)
-        return present
+            present = self._presents[key] = plan.at(now, LISTED, AT_ONCE)
+        if present.complete:
+            return present
+        seen = self._lookouts.seen(key, plan, now)
+        if not present.certain:
+            return seen if seen is not None and seen.holds(now) else None
+        if seen is None:
+            return present
+        ahead = tuple(change for change in seen.upcoming if change[0] > now)
+        return replace(present, upcoming=ahead, complete=seen.complete)
 
     def _calendar_changed(self, delta: Delta[CompiledCalendar]) -> None:
         for key in self._users.get(delta.key.name, ()):

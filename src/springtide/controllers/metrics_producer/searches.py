@@ -3,15 +3,14 @@
 Those that refer to calendars are searched anew when a calendar changes.
 
 It looks through years of time, which takes a thousand times as long as to tell the present value. So nobody waits for
-it: whoever asks is told what is known, and woken when more is.
+it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from springtide.almanac import Calendar
@@ -21,6 +20,7 @@ from springtide.apis.scheduled.behaviors import ScheduleSpec
 from springtide.apis.scheduled.conflicts import Surprise, surprises
 from springtide.cluster.resources import Key
 from springtide.cluster.tools import Tools
+from springtide.controllers.metrics_producer.errands import Errands
 from springtide.controllers.metrics_producer.plans import CalendarsUsed, Plan
 from springtide.controllers.metrics_producer.records import Written
 
@@ -38,23 +38,13 @@ class _Found:
     at: int
 
 
-@dataclass(slots=True)
-class _Asked:
-    plan: Plan
-    at: int
-    keys: dict[Key, None] = field(default_factory=dict)
-    """Who asks, in order."""
-
-
 class Searches:
     """Searches schedules one after the other."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._found: OrderedDict[_Subject, _Found] = OrderedDict()
-        self._asked: OrderedDict[_Subject, _Asked] = OrderedDict()
-        self._task: asyncio.Task[None] | None = None
-        tools.when_released(self._stop)
+        self._errands = Errands[_Subject, _Found](tools, "the search for surprises in a schedule", self._keep)
 
     def found(self, written: Written, plan: Plan, key: Key, now: int) -> tuple[Surprise, ...] | None:
         """Give what was found in a schedule, or None where that is not known yet; the key is woken when it is."""
@@ -63,39 +53,18 @@ class Searches:
         if found is not None:
             self._found.move_to_end(subject)
         if found is None or abs(now - found.at) > FRESH:
-            self._asked.setdefault(subject, _Asked(plan, now)).keys[key] = None
-            if self._task is None:
-                self._task = asyncio.ensure_future(self._work())
+            self._errands.ask(subject, key, lambda: self._searched(plan, now))
         return found.surprises if found is not None else None
 
-    async def _work(self) -> None:
-        while self._asked:
-            subject, asked = next(iter(self._asked.items()))
-            context = Context(now=asked.at, default_zone=self._tools.default_zone)
-            try:
-                self._keep(subject, _Found(await self._searched(asked.plan, context), asked.at))
-            except Exception:
-                # Nobody is woken: whoever comes again, for whatever reason, asks again.
-                self._tools.log.exception("the search for surprises in a schedule failed; others go on")
-                del self._asked[subject]
-                continue
-            # Not sooner: whoever has asked meanwhile is told as well.
-            for key in self._asked.pop(subject).keys:
-                self._tools.wake(key)
-        self._task = None
-
-    async def _searched(self, plan: Plan, context: Context) -> tuple[Surprise, ...]:
-        return await self._tools.compute.run(_search, plan.schedule, context, plan.usable, cost=_COST)
+    async def _searched(self, plan: Plan, now: int) -> _Found:
+        context = Context(now=now, default_zone=self._tools.default_zone)
+        return _Found(await self._tools.compute.run(_search, plan.schedule, context, plan.usable, cost=_COST), now)
 
     def _keep(self, subject: _Subject, found: _Found) -> None:
         self._found[subject] = found
         self._found.move_to_end(subject)
         if len(self._found) > REMEMBERED:
             self._found.popitem(last=False)
-
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
 
 
 def _search(schedule: ScheduleSpec, context: Context, calendars: Mapping[str, Calendar]) -> tuple[Surprise, ...]:

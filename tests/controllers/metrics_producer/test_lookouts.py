@@ -1,0 +1,141 @@
+"""Schedules that come and go all the time: nobody waits for them, and what they say is right at the second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.controllers.metrics_producer.stage import Stage, daily, events_of, producer, schedule, status_of
+
+from springtide.almanac.effort import at_most
+from springtide.apis.fields import Context
+from springtide.apis.scheduled.behaviors import ScheduleSpec
+from springtide.apis.scheduled.conflicts import surprises
+from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.cluster.resources import Object
+from springtide.controllers.judged import judged
+from springtide.controllers.metrics_producer.plans import AT_ONCE, THOROUGH, compiled
+
+NOW = 1_780_000_000
+PLENTY = 10**9
+HOURS = ",".join(map(str, range(24)))
+MINUTES = ",".join(map(str, range(60)))
+EVEN, ODD = (",".join(map(str, range(first, 60, 2))) for first in (0, 1))
+
+
+def every_other_minute(replicas: int, first: str, then: str, **more: Any) -> Object:
+    """Write a behaviour that begins and ends all the time."""
+    start, end = ({"hours": HOURS, "minutes": minutes} for minutes in (first, then))
+    return {"replicas": replicas, "start": start, "end": end, **more}
+
+
+EVENS, ODDS = every_other_minute(5, EVEN, ODD), every_other_minute(5, ODD, EVEN)
+UNSEEN = daily(8, "9", "17")
+LEAP_DAYS = {
+    "replicas": 3,
+    "start": {"hours": HOURS, "minutes": MINUTES},
+    "end": {"months": "feb", "days": "29", "hours": HOURS, "minutes": MINUTES},
+}
+RESTLESS = [
+    pytest.param([*[EVENS, ODDS] * 100, UNSEEN], id="a-value-that-never-comes"),
+    pytest.param([{**EVENS, "leadSeconds": 3600 + more} for more in range(100)], id="leads-without-pauses"),
+    pytest.param([{**LEAP_DAYS, "leadSeconds": more} for more in range(100)], id="rare-and-dense"),
+    pytest.param([{**EVENS, "replicas": more} for more in range(200)], id="all-at-once"),
+]
+
+
+def read(*behaviors: Object, zone: str = "Europe/Berlin", default: int = 5) -> ScheduleSpec:
+    """Read a schedule as the controller does."""
+    item = producer(schedule=schedule(*behaviors, default=default, zone=zone))
+    sound = judged(item, MetricsProducer, now=NOW, default_zone="UTC").sound
+    assert sound is not None
+    assert sound.spec.schedule is not None
+    return sound.spec.schedule
+
+
+@pytest.mark.parametrize("behaviors", RESTLESS)
+def test_a_look_on_the_way_takes_milliseconds(behaviors: list[Object]) -> None:
+    """However a schedule is written, the event loop does a bounded number of steps for it."""
+    plan = compiled(read(*behaviors), "UTC", ())
+
+    with at_most(PLENTY) as effort:
+        plan.at(NOW, 5, AT_ONCE)
+
+    assert PLENTY - effort.left < AT_ONCE + 1000
+
+
+@pytest.mark.parametrize("behaviors", RESTLESS)
+def test_a_search_for_surprises_ends(behaviors: list[Object]) -> None:
+    """A webhook and a check answer in time, and do not say what they have not seen."""
+    with at_most(PLENTY) as effort:
+        found = [surprise.reason for surprise in surprises(read(*behaviors), Context(now=NOW))]
+
+    assert PLENTY - effort.left < 2_100_000
+    assert "NeverTakesEffect" not in found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            lambda replicas, start, end, lead: daily(replicas, str(start), str(end), leadSeconds=lead),
+            st.integers(0, 2),
+            st.integers(0, 11),
+            st.integers(12, 23),
+            st.sampled_from((0, 600, 20_000)),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 60),
+)
+def test_a_short_look_that_ends_says_what_a_long_one_says(behaviors: list[Object], steps: int) -> None:
+    """What is called certain or complete does not depend on the number of steps."""
+    plan = compiled(read(*behaviors), "UTC", ())
+    short, long = plan.at(NOW, 5, steps), plan.at(NOW, 5, THOROUGH)
+
+    if short.complete:
+        assert short == long
+    elif short.certain:
+        assert (short.value, short.rank, short.until) == (long.value, long.rank, long.until)
+
+
+def test_values_come_at_the_second_while_what_comes_next_is_searched() -> None:
+    """The value needs no search, and the status is completed when there was one."""
+    busy = [every_other_minute(5, EVEN, ODD, leadSeconds=lead) for lead in range(1, 40)]
+    morning = {"replicas": 7, "start": {"hours": "9"}, "end": {"hours": "10"}, "priority": 1}
+    stage = Stage()
+    web = producer(schedule=schedule(*busy, *[ODDS] * 10, morning, default=5))
+
+    outcome = stage.playing("2026-06-01T08:58:30Z", web).run("2m")
+
+    assert stage.heard[-1] == ("2026-06-01T09:00:00Z", "web", 7)
+    assert status_of(outcome)["scheduledCapacity"]["nextValueTime"] == "2026-06-01T10:00:00Z"
+    assert [message.partition(" (")[0] for _, _, message in events_of(outcome, "ValueChanged")] == [
+        "from 5 to 7 replicas: `behaviors[49]` is active"
+    ]
+
+
+def test_a_value_that_needs_a_search_comes_after_it() -> None:
+    """A lead that fills every pause is found out beside everything else, and then holds for good."""
+    stage = Stage()
+    scenario = stage.playing(
+        "2026-06-01T08:00:00Z",
+        producer(schedule=schedule(daily(7, "9", "17", leadSeconds=70_000))),
+        producer("other", schedule=schedule(UNSEEN)),
+    )
+
+    outcome = scenario.run("2h")
+
+    assert stage.heard == [
+        ("2026-06-01T08:00:00Z", "other", 1),
+        ("2026-06-01T08:00:00Z", "web", 7),
+        ("2026-06-01T09:00:00Z", "other", 8),
+    ]
+    assert status_of(outcome)["scheduledCapacity"] == {
+        "currentValue": 7,
+        "timezone": "UTC",
+        "activeBehavior": "behaviors[0]",
+    }
