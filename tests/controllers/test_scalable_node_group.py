@@ -183,6 +183,19 @@ def test_an_order_that_is_refused_for_good() -> None:
     )
 
 
+def test_rights_that_were_taken_away() -> None:
+    """A failure that lasts says nothing about the nodes either."""
+    cloud = Cloud({"pool": Pool(3)})
+
+    async def take_rights(world: World) -> None:
+        cloud.failing_looks = [denied() for _ in range(3)]
+
+    outcome = story(cloud, node_group(replicas=3)).at("30s", take_rights).run("5m")
+
+    status = status_of(outcome)
+    assert (status["Active"], status["replicas"]) == (("False", "AccessDenied"), 3)
+
+
 def test_a_group_that_is_gone() -> None:
     """What was last seen of it does not stay."""
     cloud = Cloud({"pool": Pool(3)})
@@ -238,7 +251,8 @@ def test_nothing_is_asked_without_a_grant() -> None:
 
     outcome = granted.at("6m", delete("Grant", "theirs")).run("361s")
     assert status_of(outcome, namespace="team-a")["AbleToScale"] == ("False", "NotGranted")
-    assert "replicas" not in status_of(outcome, namespace="team-a")
+    # Not 0: an autoscaler that reads the scale would take the nodes away.
+    assert status_of(outcome, namespace="team-a")["replicas"] == 2
 
 
 def test_a_grant_of_others_does_not_help() -> None:

@@ -81,12 +81,19 @@ def test_when_a_group_is_looked_at_again(state: GroupState, ordered: int | None,
     assert observed(standing(), state, ordered).again == expected
 
 
-def test_what_was_last_seen_stays_only_while_a_failure_may_pass() -> None:
-    """A number of a group that is gone would be a lie."""
-    passing = failed(standing(), ProviderError("Timeout", "slow", retryable=True), None, 1)
-    lasting = failed(standing(), ProviderError("GroupNotFound", "gone", retryable=False), None, 1)
+@pytest.mark.parametrize(
+    ("code", "retryable", "gone"),
+    [
+        pytest.param("Timeout", True, False, id="passing"),
+        pytest.param("AccessDenied", False, False, id="lasting"),
+        pytest.param("GroupNotFound", False, True, id="not-there"),
+    ],
+)
+def test_what_was_last_seen_stays_while_there_may_be_a_group(code: str, retryable: bool, gone: bool) -> None:
+    """Nobody who could not look knows of fewer nodes; a number of a group that is gone would be a lie."""
+    report = failed(standing(), ProviderError(code, "words", retryable=retryable), None, 1)
 
-    assert (passing.keeps_replicas, lasting.keeps_replicas) == (True, False)
+    assert (report.replicas, report.gone) == (None, gone)
 
 
 def made(name: str, at: str, id_: str = "pool", type_: str = "AWSEC2AutoScalingGroup", space: str = "default") -> Any:

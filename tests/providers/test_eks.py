@@ -90,15 +90,6 @@ def eks(bench: EksBench) -> EksBench:
 class TestEks(ProviderContract):
     """The contract."""
 
-    def test_a_group_that_is_not_there(self, bench: Bench) -> None:
-        """AWS itself says that there is none."""
-        bench.begin(1)
-
-        with pytest.raises(ProviderError) as failed:
-            run(bench.provider.group(bench.type, bench.missing_id, bench.client()).observe())
-
-        assert (failed.value.code, failed.value.retryable) == ("ResourceNotFound", False)
-
 
 def test_the_nodes_of_the_group_count(eks: EksBench) -> None:
     """Others do not, nor do those that take no pods; the selector finds them."""

@@ -1,5 +1,5 @@
 """Where nodes come from: groups of nodes at a provider, which can be looked at and resized."""
 
-from springtide.providers.port import GroupState, NodeGroup, Provider, ProviderError, Providers
+from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, Provider, ProviderError, Providers
 
-__all__ = ["GroupState", "NodeGroup", "Provider", "ProviderError", "Providers"]
+__all__ = ["GROUP_NOT_FOUND", "GroupState", "NodeGroup", "Provider", "ProviderError", "Providers"]

@@ -15,7 +15,7 @@ from springtide.cluster.controller import Permission
 from springtide.cluster.errors import NotFound
 from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.providers.port import GroupState, NodeGroup, Provider, ProviderError
+from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, Provider, ProviderError
 from springtide.providers.refusals import refusals_of_the_cluster
 from springtide.providers.wording import nodes, ready_of
 
@@ -96,7 +96,7 @@ class MachineDeployment(NodeGroup):
                 raise
             self._provider.forget_version()
             raise ProviderError(
-                "GroupNotFound",
+                GROUP_NOT_FOUND,
                 f"there is no MachineDeployment {self._key}: create it, or mend spec.id",
                 retryable=False,
             ) from failure

@@ -9,6 +9,9 @@ from typing import ClassVar
 
 from springtide.cluster.client import Client
 
+GROUP_NOT_FOUND = "GroupNotFound"
+"""The code of every provider for a group that is not there."""
+
 
 class ProviderError(Exception):
     """What a provider answered instead of doing what it was asked for."""

@@ -151,7 +151,7 @@ class ScalableNodeGroupController(Controller):
         """Write the status, and tell people of what is wrong when it begins to be."""
         status = item.get("status") or {}
         fields = {
-            "replicas": status.get("replicas") if report.keeps_replicas else report.replicas,
+            "replicas": report.replicas if report.replicas is not None or report.gone else status.get("replicas"),
             "selector": selector,
         }
         changed = await self.tools.client.apply_status(

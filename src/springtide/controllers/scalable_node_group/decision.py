@@ -13,7 +13,7 @@ from springtide.cluster.backoff import Backoff
 from springtide.cluster.conditions import Condition, Truth
 from springtide.cluster.resources import Key
 from springtide.controllers.living import with_ready
-from springtide.providers import GroupState, ProviderError
+from springtide.providers import GROUP_NOT_FOUND, GroupState, ProviderError
 from springtide.providers.wording import nodes
 
 CALM = 60.0
@@ -55,8 +55,9 @@ class Report:
     again: float | None
     """Seconds; None where only a change can help, which tells of itself."""
     replicas: int | None = None
-    keeps_replicas: bool = False
-    """Whether what was last seen of the group still stands."""
+    """How many nodes were seen; None where nobody could look."""
+    gone: bool = False
+    """Whether there is no such group. Else what was last seen of it stays: 0 would read as if its nodes were gone."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -108,7 +109,7 @@ def failed(standing: Standing, failure: ProviderError, state: GroupState | None,
         stabilized=_stabilized(state, None) if state is not None else unknown,
         again=PASSING.after(failures) if failure.retryable else LASTING,
         replicas=state.replicas if state is not None else None,
-        keeps_replicas=state is None and failure.retryable,
+        gone=state is None and failure.code == GROUP_NOT_FOUND,
     )
 
 

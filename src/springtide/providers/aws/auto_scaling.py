@@ -9,7 +9,7 @@ from springtide.apis.scheduled.node_group_ids import AutoScalingGroupId
 from springtide.cluster.client import Client
 from springtide.providers.aws.connections import Connections
 from springtide.providers.bounds import check_bounds
-from springtide.providers.port import GroupState, NodeGroup, ProviderError
+from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, ProviderError
 from springtide.providers.wording import nodes, ready_of
 
 TYPE = "AWSEC2AutoScalingGroup"
@@ -76,7 +76,7 @@ class AutoScalingGroup(NodeGroup):
                 raise ProviderError("OtherGroup", msg, retryable=False)
             return found
         msg = f'there is no Auto Scaling group "{self._id.name}": create it, or mend spec.id'
-        raise ProviderError("GroupNotFound", msg, retryable=False)
+        raise ProviderError(GROUP_NOT_FOUND, msg, retryable=False)
 
 
 def state_of(group: dict[str, Any]) -> GroupState:

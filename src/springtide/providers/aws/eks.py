@@ -15,7 +15,7 @@ from springtide.cluster.controller import Permission
 from springtide.providers.aws.connections import Connections
 from springtide.providers.bounds import check_bounds
 from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
-from springtide.providers.port import GroupState, NodeGroup, ProviderError
+from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, ProviderError
 from springtide.providers.refusals import refusals_of_the_cluster
 from springtide.providers.wording import nodes, ready_of
 
@@ -67,13 +67,20 @@ class EksNodeGroup(NodeGroup):
         )
 
     async def _describe(self) -> dict[str, Any]:
-        answer = await self._connections.ask(
-            _SERVICE,
-            self._id.region,
-            "describe_nodegroup",
-            clusterName=self._id.cluster,
-            nodegroupName=self._id.name,
-        )
+        try:
+            answer = await self._connections.ask(
+                _SERVICE,
+                self._id.region,
+                "describe_nodegroup",
+                clusterName=self._id.cluster,
+                nodegroupName=self._id.name,
+            )
+        except ProviderError as failure:
+            if failure.code != "ResourceNotFound":
+                raise
+            raise ProviderError(
+                GROUP_NOT_FOUND, f"{failure}: create the group, or mend spec.id", retryable=False
+            ) from None
         group: dict[str, Any] = answer["nodegroup"]
         arn = group["nodegroupArn"]
         if arn != self._id.arn and not arn.startswith(f"{self._id.arn}/"):
