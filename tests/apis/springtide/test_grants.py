@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import example, given
@@ -150,6 +151,11 @@ API = "https://prom.example.com/api/"
         pytest.param(API, "https://prom.example.com/api/..\\admin", False, id="backslash"),
         pytest.param(API, "https://prom.example.com/api/..%5cadmin", False, id="escaped-backslash"),
         pytest.param(API, "https://prom.example.com/api/..;x/admin", False, id="parent-with-parameter"),
+        pytest.param(API, "https://prom.example.com/api/..%3bx/admin", False, id="parent-with-escaped-parameter"),
+        pytest.param(API, "https://prom.example.com/api/.%3B/admin", False, id="dot-with-escaped-parameter"),
+        pytest.param(API, "https://prom.example.com/api/..%20/admin", False, id="parent-with-escaped-space"),
+        pytest.param(API, "https://prom.example.com/api/%20..;x/admin", False, id="parent-behind-escaped-space"),
+        pytest.param(API, "https://prom.example.com/api/x%3b../admin", True, id="parameter-of-a-name"),
         pytest.param(API, "https://prom.example.com/api//x", False, id="double-slash"),
         pytest.param(API, "https://prom.example.com//api/", False, id="double-slash-in-front"),
         pytest.param(API, "https://prom.example.com/api/%00", False, id="escaped-nul"),
@@ -184,7 +190,8 @@ PIECES = st.sampled_from(
     [
         "http", "https", "://", ":", "/", "//", "@", "#", "?", "\\", ".", "..", "%2e", "%2f", "%40", "%5c", "%00",
         "%25", "prom.example.com", "evil.org", "prom", ".example.com", "[::1]", "[", "]", "127.0.0.1", ":443", ":80",
-        ":8443", ":0", "api", "/api/", "user", ";", "&", "=", " ", "\t", "\n", "\u3002", "é", "[v1.x]",
+        ":8443", ":0", "api", "/api/", "user", ";", "%3b", "%20", "%61", "&", "=", " ", "\t", "\n",
+        "\u3002", "é", "[v1.x]",
         "PROM.EXAMPLE.COM", "x",
     ]
 )  # fmt: skip
@@ -198,14 +205,20 @@ URLS = st.one_of(
 
 @given(URLS)
 @example("https://prom.example.com/api/x")
+@example("https://prom.example.com/api/..%3b/x")
 def test_no_other_origin_ever_matches(url: str) -> None:
-    """Whoever fetches what is allowed, with the parser of the HTTP library, asks the granted server below the path."""
+    """Whoever fetches what is allowed, with the parser of the HTTP library, asks the granted server below the path.
+
+    What leaves is read as it is, and with all escapes undone, once and twice.
+    """
     if within(url, API):
         fetched = URL(url)
         assert fetched.origin() == URL("https://prom.example.com").origin()
         assert fetched.user is None
-        assert fetched.path.startswith("/api/")
-        assert ".." not in fetched.path.split("/")
+        sent = fetched.raw_path
+        assert unquote(sent).startswith("/api/")
+        for read in (sent, fetched.path, unquote(unquote(sent))):
+            assert not {".", ".."} & {name.partition(";")[0].strip() for name in re.split(r"[/\\]", read)}
 
 
 @given(

@@ -19,8 +19,11 @@ _QUERY = re.compile(r"[ !\"$-\[\]-~]*")
 """The characters of a query: whatever is printed, but for `#` and the backslash."""
 _HOST = re.compile(r"[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*\.?")
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_DISGUISED = re.compile(r"%(2[ef5]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
-"""Escapes of dots, slashes, percent signs, backslashes and control characters: nobody needs them in a path."""
+_DISGUISED = re.compile(r"%(2[ef5]|5c|[01][0-9a-f]|7f)|[\[\]]", re.IGNORECASE)
+"""Escapes of dots, slashes, percent signs, backslashes and control characters: nobody needs them in a path.
+
+Nor brackets, which belong to hosts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def read_address(url: str) -> Address | None:
     except ValueError:
         return None
     host = _host(parts.netloc)
-    if parts.scheme not in _PORTS or host is None or not _is_tidy(parts.path):
+    if parts.scheme not in _PORTS or host is None or _DISGUISED.search(parts.path) or not _is_tidy(path):
         return None
     return Address(
         scheme=parts.scheme,
@@ -80,9 +83,10 @@ def _host(netloc: str) -> str | None:
 
 
 def _is_tidy(path: str) -> bool:
-    """Tell whether a path leads to where it says, whoever walks it."""
-    if _DISGUISED.search(path) or "[" in path or "]" in path:
-        return False
+    """Tell whether a path without escapes leads to where it says, whoever walks it.
+
+    Without: HTTP libraries undo some of them before they send a path, and servers the others.
+    """
     segments = path.split("/")[1:]
-    names = [segment.partition(";")[0] for segment in segments]
+    names = [segment.partition(";")[0].strip() for segment in segments]
     return not any(name in (".", "..") for name in names) and all(segments[:-1])
