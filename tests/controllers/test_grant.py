@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from springtide.apis.springtide.grants import Reach, allowed
 from springtide.cluster.conditions import Truth
 from springtide.controllers.grant import GrantController, decide
-from springtide.controllers.trust import GRANTS
+from springtide.controllers.trust import ALL_GRANTS, GRANTS
 from springtide.simulator.scenario import Scenario, delete, edit
 
 QUEUE = "arn:aws:sqs:*:*:team-a-*"
@@ -54,6 +55,36 @@ def test_what_a_grant_says(item: dict[str, Any], expected: tuple[Truth, str, str
     ready = decide(item, now=0)
 
     assert expected == (ready.status, ready.reason, ready.message)
+
+
+def extended(extensions: str, **spec: Any) -> dict[str, Any]:
+    item = grant(**spec)
+    item["metadata"]["annotations"] = {"springtide.dev/extensions": extensions}
+    return item
+
+
+HERE, THERE = "https://prom.example.com/", "https://mimir.example.com/"
+
+
+@pytest.mark.parametrize(
+    ("item", "reachable"),
+    [
+        pytest.param(grant(urls=[HERE]), [HERE], id="in-force"),
+        pytest.param(grant(urls=[HERE, "ftp://example.com/"]), [], id="one-error-beside-what-is-right"),
+        pytest.param(grant(urls=[HERE], urs=[THERE]), [], id="unknown-field"),
+        pytest.param(grant(namespaces=[], urls=[HERE]), [], id="for-nobody"),
+        pytest.param(extended(f"urls: ['{HERE}']"), [HERE], id="extensions"),
+        pytest.param(extended(f"urls: ['{THERE}']", urls=[HERE]), [THERE], id="extensions-instead"),
+        pytest.param(extended("urls: [", urls=[HERE]), [], id="extensions-with-errors"),
+    ],
+)
+def test_what_is_enforced_is_what_the_status_says(item: dict[str, Any], reachable: list[str]) -> None:
+    """A grant with errors allows nothing, and fields in an annotation count for both."""
+    granted = ALL_GRANTS.record(item).spec
+    specs = [] if granted is None else [granted]
+
+    assert [url for url in (HERE, THERE) if allowed(specs, "team-a", Reach.URL, url)] == reachable
+    assert decide(item, now=0).status == (Truth.TRUE if reachable else Truth.FALSE)
 
 
 def test_the_status_follows_the_grant() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from springtide.apis.fields import Context
 from springtide.apis.springtide.grants import Reach, allowed, refusal
 from springtide.apis.springtide.types import Grant, GrantSpec
-from springtide.apis.structure import check
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.cluster.tools import Tools
+from springtide.controllers.judged import judged
 
 GRANTS = Resource("springtide.dev", "v1alpha1", "grants", "Grant", namespaced=False)
 PERMISSIONS = (Permission(GRANTS, ("get", "list", "watch")),)
@@ -32,10 +31,9 @@ class _Granted:
 
 
 def _record(grant: Object) -> _Granted:
-    written = {name: part for name, part in grant.items() if name != "status"}
-    checked = check(written, Grant, Context(now=0))
-    sound = isinstance(checked.view, Grant) and not any(one.severity == "error" for one in checked.problems)
-    return _Granted(checked.view.spec if sound and isinstance(checked.view, Grant) else None)
+    # As its own controller judges it: what the status says must be what is enforced. No error depends on the present.
+    sound = judged(grant, Grant, now=0, default_zone="UTC").sound
+    return _Granted(sound.spec if sound is not None else None)
 
 
 ALL_GRANTS = Cached(Selection(GRANTS), record=_record)
