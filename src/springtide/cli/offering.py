@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 
 from springtide.apis.scheduled.queue import QueueSpec
@@ -14,6 +14,7 @@ from springtide.controllers.trust import Trust
 from springtide.metrics import Metrics
 from springtide.metrics.queues import Queues
 from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target
+from springtide.metrics.queues.sqs import SqsQueues
 from springtide.metrics.reading.combined import Reading, Source
 from springtide.metrics.reading.prometheus import PrometheusReader
 from springtide.metrics.reading.prometheus_settings import PrometheusSettings
@@ -55,11 +56,13 @@ async def offered(
         if sources.prometheus is not None:
             prometheus = await stack.enter_async_context(PrometheusReader(sources.prometheus))
         reading = Reading(book, prometheus, source=sources.source, now=clock.now)
-        providers = [ClusterApiProvider(), AwsProvider(), *([SimulatedProvider()] if own_cluster else [])]
+        aws = stack.enter_context(closing(AwsProvider()))
+        sqs = stack.enter_context(closing(SqsQueues()))
+        providers = [ClusterApiProvider(), aws, *([SimulatedProvider()] if own_cluster else [])]
         yield Services(
             book,
             reading,
-            Queues(reading),
+            Queues(reading, sqs=sqs),
             Providers(providers),
             Trust(everything=own_cluster),
             CronMetrics(metrics.registry),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import boto3
@@ -165,6 +167,31 @@ def test_refusals_in_words(answer: Any, reason: str, retryable: bool, words: str
     assert (failure.reason, failure.retryable) == (reason, retryable)
     assert words in str(failure)
     assert "hunter2" not in str(failure)
+
+
+def test_queues_that_do_not_answer_keep_only_their_namespace_waiting() -> None:
+    """Those of others are read, and host names are looked up, however many there are."""
+    answered = threading.Event()
+
+    class Silent(SqsQueues):
+        def _ask(self, arn: str) -> QueueLength:
+            if arn == _arn("silent"):
+                answered.wait()
+            return QueueLength(7)
+
+    async def main() -> QueueLength:
+        with closing(Silent()) as queues:
+            silent = QueueSpec(type="AWSSQSQueue", id=_arn("silent"))
+            waiting = [asyncio.ensure_future(queues.read(silent, namespace="a")) for _ in range(100)]
+            async with asyncio.timeout(10):
+                await asyncio.sleep(0)
+                await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
+                found = await queues.read(QueueSpec(type="AWSSQSQueue", id=_arn()), namespace="b")
+            answered.set()
+            await asyncio.gather(*waiting)
+        return found
+
+    assert asyncio.run(main()) == QueueLength(7)
 
 
 def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

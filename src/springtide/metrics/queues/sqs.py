@@ -1,23 +1,27 @@
 """Queues of AWS SQS, read through boto3 with whatever credentials the process has.
 
-boto3 waits for the network, so it runs in threads. It belongs to an extra that not everybody installs, and is imported
-when the first such queue is read.
+boto3 waits for the network, so it runs in threads, of which no namespace has all. It belongs to an extra that not
+everybody installs, and is imported when the first such queue is read.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from dataclasses import dataclass
 from typing import Any
 
 from springtide.apis.scheduled.queue import QueueSpec
 from springtide.apis.springtide.grants import Reach
+from springtide.cluster.threads import Threads
 from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target, whole_messages
 
 CONNECT_TIMEOUT = 3
 READ_TIMEOUT = 5
 TRIES = 2
+MOST_AT_ONCE = 32
+"""How many queues are asked at a time."""
+OF_ONE_NAMESPACE = 8
+"""How many of them are of one namespace."""
 MOST_REGIONS = 64
 """How many regions are remembered how to ask; AWS has fewer, but whoever may name any writes what he likes."""
 
@@ -48,14 +52,19 @@ class SqsQueues(QueueReader):
         self._clients: dict[str, Any] = {}
         self._urls: dict[str, str] = {}
         self._making = threading.Lock()
+        self._threads = Threads("sqs", MOST_AT_ONCE, each=OF_ONE_NAMESPACE)
 
     def target(self, queue: QueueSpec) -> Target | None:
         """Name the queue."""
         return Target(Reach.QUEUE, queue.id)
 
-    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:  # noqa: ARG002 - the ARN says it all
+    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
         """Ask SQS, in a thread."""
-        return await asyncio.to_thread(self._read, queue.id)
+        return await self._threads.run(self._read, queue.id, owner=namespace)
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._threads.close()
 
     def _read(self, arn: str) -> QueueLength:
         try:
@@ -106,6 +115,7 @@ class SqsQueues(QueueReader):
                 config = Config(
                     connect_timeout=CONNECT_TIMEOUT,
                     read_timeout=READ_TIMEOUT,
+                    max_pool_connections=MOST_AT_ONCE,
                     retries={"mode": "standard", "total_max_attempts": TRIES},
                 )
                 made = boto3.client("sqs", region_name=region, config=config)

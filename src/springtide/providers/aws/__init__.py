@@ -29,5 +29,9 @@ class AwsProvider(Provider):
             return eks.EksNodeGroup(found, self._connections, client)
         raise ProviderError("InvalidId", f'"{id_}" does not name a group of type {type_}', retryable=False)
 
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._connections.close()
+
 
 __all__ = ["AwsProvider"]

@@ -7,17 +7,19 @@ delays, and knows by then whether the order is still the same.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+from springtide.cluster.threads import Threads
 from springtide.providers.aws.answers import not_answered, refused
 from springtide.providers.port import ProviderError
 
 CONNECT_SECONDS = 3
 """Less than the margin of a lease: what has not left by then does not leave."""
 READ_SECONDS = 10
+MOST_AT_ONCE = 16
+"""How many calls wait for AWS at a time."""
 MOST_CLIENTS = 64
 """How many clients are kept; AWS has fewer regions, but whoever may name any writes what he likes."""
 
@@ -46,6 +48,7 @@ class Connections:
 
     def __init__(self, connect: Callable[[str, str], Any] = connect) -> None:
         self._connect = connect
+        self._threads = Threads("aws", MOST_AT_ONCE)
         self._clients: dict[tuple[str, str], Any] = {}
         self._lock = Lock()
 
@@ -59,7 +62,11 @@ class Connections:
         **arguments: Any,
     ) -> dict[str, Any]:
         """Call an operation of a service and give its answer; raises `ProviderError`, or what the permit raises."""
-        return await asyncio.to_thread(self._ask, service, region, operation, permit, arguments)
+        return await self._threads.run(self._ask, service, region, operation, permit, arguments)
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._threads.close()
 
     def _ask(
         self,
