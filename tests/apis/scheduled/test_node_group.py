@@ -52,6 +52,24 @@ def test_name_of_an_auto_scaling_group(id_: str, name: str | None) -> None:
         pytest.param(group("AWSEC2AutoScalingGroup", EKS), ["error spec.id"], id="eks-arn-as-asg"),
         pytest.param(group("AWSEKSNodeGroup", EKS, replicas=0), [], id="eks"),
         pytest.param(group("AWSEKSNodeGroup", "ng"), ["error spec.id"], id="eks-name"),
+        *(
+            pytest.param(
+                group("AWSEKSNodeGroup", f"arn:aws:eks:us-west-2:741206201142:nodegroup/{rest}"),
+                expected,
+                id=f"eks-{name}",
+            )
+            for name, rest, expected in (
+                ("without-uuid", "main/Ng_1-a", []),
+                ("dots-for-a-name", "main/..", ["error spec.id"]),
+                ("dots-for-a-cluster", "../main/workers", ["error spec.id"]),
+                ("dots-for-a-uuid", "main/workers/..", ["error spec.id"]),
+                ("query-in-a-name", "main/workers?x=1", ["error spec.id"]),
+                ("escape-in-a-name", "main/%2e%2e", ["error spec.id"]),
+                ("name-that-begins-with-a-hyphen", "main/-workers", ["error spec.id"]),
+                ("name-too-long", f"main/{'a' * 64}", ["error spec.id"]),
+                ("space-in-a-cluster", "ma in/workers", ["error spec.id"]),
+            )
+        ),
         pytest.param(group("AWSEKSNodeGroup", ASG), ["error spec.id"], id="asg-arn-as-eks"),
         pytest.param(group("ClusterAPI", "default/workers"), [], id="cluster-api"),
         pytest.param(group("ClusterAPI", "workers"), ["error spec.id"], id="cluster-api-without-namespace"),

@@ -9,7 +9,10 @@ from typing import TypeAlias
 _ARN = re.compile(r"arn:[a-z0-9-]+:(?P<service>[a-z0-9-]+):(?P<region>[a-z0-9-]*):(?P<account>[0-9]*):(?P<rest>.+)")
 _AUTO_SCALING_GROUP = re.compile(r"autoScalingGroup:[^:/]+:autoScalingGroupName/(?P<name>.+)")
 _AUTO_SCALING_GROUP_NAME = re.compile(r"[!-9;-~]{1,255}")
-_EKS_NODE_GROUP = re.compile(r"nodegroup/(?P<cluster>[^/:]+)/(?P<name>[^/:]+)(/[^/:]+)?")
+_EKS_NODE_GROUP = re.compile(
+    r"nodegroup/(?P<cluster>[A-Za-z0-9][-A-Za-z0-9_]{0,99})/(?P<name>[A-Za-z0-9][-A-Za-z0-9_]{0,62})(/[-A-Za-z0-9]+)?"
+)
+"""Names as EKS allows them: they become parts of the path that it is asked for."""
 _MACHINE_DEPLOYMENT = re.compile(
     r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)"
 )
