@@ -82,6 +82,19 @@ def test_answers(body: str, pointer: str | None, length: int) -> None:
     assert _ask(_answering(body), pointer) == QueueLength(length)
 
 
+def test_an_answer_is_asked_for_as_it_is() -> None:
+    """JSON, and not packed: nothing is unpacked that may be huge, so a server that packs must be told not to."""
+    asked: list[tuple[str | None, ...]] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked.append(tuple(request.headers.get(name) for name in ("Accept", "Accept-Encoding")))
+        return web.Response(text="1")
+
+    _ask(handle)
+
+    assert asked == [("application/json", "identity")]
+
+
 @pytest.mark.parametrize(
     ("handler", "pointer", "reason", "retryable", "words"),
     [
