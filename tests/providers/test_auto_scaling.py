@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from tests.providers import faults
 from tests.providers.amazon import ACCOUNT, MOST, REGION, Amazon, amazon
@@ -14,7 +15,7 @@ from tests.providers.faults import Faulty
 
 from springtide.providers import GroupState, Provider, ProviderError
 from springtide.providers.aws import AwsProvider
-from springtide.providers.aws.auto_scaling import state_of
+from springtide.providers.aws.auto_scaling import Group, state_of
 
 
 class AutoScalingBench(Bench):
@@ -167,6 +168,24 @@ def test_a_call_is_made_once(asg: AutoScalingBench) -> None:
     assert "secret" not in str(failed.value)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"AutoScalingGroups": [{"AutoScalingGroupName": "workers"}]}, id="half-a-group"),
+        pytest.param({"AutoScalingGroups": None}, id="no-list"),
+    ],
+)
+def test_an_answer_that_is_none_of_aws(asg: AutoScalingBench, answer: dict[str, Any]) -> None:
+    """Whoever answers instead, the words say so."""
+    asg.api.plan("describe_auto_scaling_groups", *[lambda call: answer] * 2)
+
+    for asked in (asg.group().observe(), asg.group().resize(3, because=WHY)):
+        with pytest.raises(ProviderError, match="the answer is not what AWS gives") as failed:
+            run(asked)
+        assert (failed.value.code, failed.value.retryable) == ("UnexpectedAnswer", False)
+
+
 def instance(state: str = "InService", health: str = "Healthy") -> dict[str, Any]:
     return {"LifecycleState": state, "HealthStatus": health}
 
@@ -204,7 +223,9 @@ def instance(state: str = "InService", health: str = "Healthy") -> dict[str, Any
 )
 def test_what_a_group_has_come_to(group: dict[str, Any], expected: GroupState) -> None:
     """Healthy instances in service count."""
-    assert expected == state_of(group)
+    described = {"AutoScalingGroupARN": "arn", "MinSize": 0, "MaxSize": 9, **group}
+
+    assert expected == state_of(msgspec.convert(described, Group))
 
 
 def test_the_default_region_is_that_of_the_process(asg: AutoScalingBench) -> None:

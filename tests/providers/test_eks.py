@@ -122,6 +122,23 @@ def test_a_group_that_says_it_is_busy(eks: EksBench, change: dict[str, Any], exp
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({"cluster": {"name": "main"}}, id="of-another-operation"),
+        pytest.param({"nodegroup": {"nodegroupArn": "arn", "status": "ACTIVE"}}, id="half-a-group"),
+    ],
+)
+def test_an_answer_that_is_none_of_eks(eks: EksBench, answer: dict[str, Any]) -> None:
+    """Whoever answers instead, the words say so."""
+    eks.api.plan("describe_nodegroup", lambda call: answer)
+
+    with pytest.raises(ProviderError, match="the answer is not what AWS gives") as failed:
+        run(eks.group().observe())
+
+    assert (failed.value.code, failed.value.retryable) == ("UnexpectedAnswer", False)
+
+
+@pytest.mark.parametrize(
     ("change", "right"),
     [
         pytest.param(("", ""), True, id="whole"),

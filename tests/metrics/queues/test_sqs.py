@@ -139,6 +139,22 @@ def _client_error(code: str, status: int) -> botocore.exceptions.ClientError:
         pytest.param(_client_error("AccessDenied", 403), "AccessDenied", False, "allow sqs:GetQueueUrl", id="denied"),
         pytest.param(_client_error("Throttling", 400), "Refused", True, "Throttling", id="throttled"),
         pytest.param(_client_error("InternalError", 500), "Refused", True, "InternalError", id="trouble"),
+        pytest.param(_client_error("ExpiredToken", 403), "Refused", True, "ExpiredToken", id="token-being-renewed"),
+        pytest.param(_client_error("RequestExpired", 400), "Refused", True, "RequestExpired", id="on-its-way-too-long"),
+        pytest.param(_client_error("RequestTimeout", 400), "Refused", True, "RequestTimeout", id="timeout"),
+        pytest.param(_client_error("SlowDown", 400), "Refused", True, "SlowDown", id="slow-down"),
+        pytest.param(
+            _client_error("RequestThrottled", 403), "Refused", True, "RequestThrottled", id="throttled-by-sqs"
+        ),
+        pytest.param(_client_error("SomethingNew", 429), "Refused", True, "SomethingNew", id="unknown-at-429"),
+        pytest.param({}, "UnexpectedAnswer", False, "SQS in eu-central-1 does not answer as SQS does", id="empty"),
+        pytest.param(
+            {"QueueArn": _arn(), "ApproximateNumberOfMessages": "some"},
+            "UnexpectedAnswer",
+            False,
+            "does not answer as SQS does",
+            id="no-number",
+        ),
         pytest.param(_client_error("InvalidAddress", 400), "Refused", False, "InvalidAddress", id="refused"),
         pytest.param(
             botocore.exceptions.NoCredentialsError(), "NoCredentials", False, "no AWS credentials", id="no-credentials"

@@ -10,10 +10,13 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from springtide.apis.scheduled.queue import QueueSpec
 from springtide.apis.springtide.grants import Reach
 from springtide.cluster.threads import Threads
 from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target, whole_messages
+from springtide.providers.aws.answers import passes
 
 CONNECT_TIMEOUT = 3
 READ_TIMEOUT = 5
@@ -43,6 +46,19 @@ class _Address:
     def of(cls, arn: str) -> _Address:
         _, _, _, region, account, name = arn.split(":")
         return cls(region, account, name)
+
+
+class _Found(msgspec.Struct, frozen=True, rename="pascal"):
+    queue_url: str
+
+
+class _Attributes(msgspec.Struct, frozen=True, rename="pascal"):
+    queue_arn: str
+    approximate_number_of_messages: int
+
+
+class _Described(msgspec.Struct, frozen=True, rename="pascal"):
+    attributes: _Attributes
 
 
 class SqsQueues(QueueReader):
@@ -80,6 +96,9 @@ class SqsQueues(QueueReader):
         except (failures.NoCredentialsError, failures.PartialCredentialsError) as failure:
             msg = "the process has no AWS credentials: give its service account a role"
             raise QueueError("NoCredentials", msg, retryable=False) from failure
+        except msgspec.ValidationError as failure:
+            msg = f"SQS in {_Address.of(arn).region} does not answer as SQS does: {failure}"
+            raise QueueError("UnexpectedAnswer", msg, retryable=False) from failure
         except failures.BotoCoreError as failure:
             # Its words may tell of proxies and addresses; its name says enough.
             msg = f"SQS in {_Address.of(arn).region} cannot be asked: {type(failure).__name__}"
@@ -92,18 +111,19 @@ class SqsQueues(QueueReader):
         if url is None:
             # With the account: a queue of the same name in our own account is another one.
             found = client.get_queue_url(QueueName=address.name, QueueOwnerAWSAccountId=address.account)
-            url = self._urls[arn] = found["QueueUrl"]
+            url = self._urls[arn] = msgspec.convert(found, _Found).queue_url
         try:
             answer = client.get_queue_attributes(QueueUrl=url, AttributeNames=[_LENGTH, _ARN])
         except client.exceptions.QueueDoesNotExist:
             self._urls.pop(arn, None)
             raise
-        attributes = answer["Attributes"]
-        if attributes[_ARN] != arn:
+        # Not strict: numbers come as text.
+        attributes = msgspec.convert(answer, _Described, strict=False).attributes
+        if attributes.queue_arn != arn:
             self._urls.pop(arn, None)
             msg = f"SQS answers for another queue than {arn}: check region and account of the ARN"
             raise QueueError("OtherQueue", msg, retryable=False)
-        return QueueLength(whole_messages(int(attributes[_LENGTH]), "SQS"))
+        return QueueLength(whole_messages(attributes.approximate_number_of_messages, "SQS"))
 
     def _client(self, region: str) -> Any:
         import boto3
@@ -128,12 +148,12 @@ class SqsQueues(QueueReader):
 
 
 def _refused(arn: str, response: Any) -> QueueError:
-    code = str(response.get("Error", {}).get("Code", ""))
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    code = str((response.get("Error") or {}).get("Code") or "Unknown")
+    status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0
     if code in _MISSING:
         return QueueError("QueueNotFound", f"there is no queue {arn}, or we may not see it", retryable=False)
     if code in _NOT_ALLOWED:
         msg = f"AWS refuses to show {arn} ({code}): allow sqs:GetQueueUrl and sqs:GetQueueAttributes on it"
         return QueueError("AccessDenied", msg, retryable=False)
-    trouble = status >= 500 or "Throttl" in code or code == "RequestLimitExceeded"
-    return QueueError("Refused", f"SQS refuses to tell about {arn}: {code}", retryable=trouble)
+    msg = f"SQS refuses to tell about {arn}: {code}"
+    return QueueError("Refused", msg, retryable=passes(code, status))

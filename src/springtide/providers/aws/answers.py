@@ -7,10 +7,15 @@ fails with is told by its kind alone, because it may quote proxies and their pas
 from __future__ import annotations
 
 import re
+from typing import Any, TypeVar
+
+import msgspec
 
 from springtide.providers.port import ProviderError
 
-_RETRYABLE = frozenset(
+S = TypeVar("S")
+
+_PASSING = frozenset(
     (
         "BandwidthLimitExceeded",
         "EC2ThrottledException",
@@ -67,9 +72,23 @@ _KEY = re.compile(r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}\b")
 _LONGEST = 500
 
 
+def passes(code: str, http_status: int) -> bool:
+    """Tell whether the same request may be answered otherwise a little later."""
+    return code.rpartition(".")[2] in _PASSING or http_status >= 500 or http_status == 429
+
+
+def read(service: str, answer: Any, shape: type[S]) -> S:
+    """Read an answer of AWS, or of whoever answers in its place."""
+    try:
+        return msgspec.convert(answer, shape)
+    except msgspec.ValidationError as failure:
+        msg = f"{service}: the answer is not what AWS gives: {failure}"
+        raise ProviderError("UnexpectedAnswer", msg, retryable=False) from None
+
+
 def refused(service: str, code: str, message: str, http_status: int) -> ProviderError:
     """Tell of an answer of AWS."""
-    retryable = code in _RETRYABLE or http_status >= 500 or http_status == 429
+    retryable = passes(code, http_status)
     words = "our credentials were not accepted" if code in _ABOUT_US else _harmless(message)
     return ProviderError(_short(code), f"{service}: {words} ({code})", retryable=retryable)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+
+import msgspec
 
 from springtide.apis.scheduled.node_group_ids import AutoScalingGroupId
 from springtide.cluster.client import Client
+from springtide.providers.aws.answers import read
 from springtide.providers.aws.connections import Connections
 from springtide.providers.bounds import check_bounds
 from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, ProviderError
@@ -18,6 +20,36 @@ _IN_SERVICE = "InService"
 _HEALTHY = "Healthy"
 _COUNTED = ("Launch", "Terminate")
 """The processes of a group that change how many instances it has."""
+
+
+class Instance(msgspec.Struct, frozen=True, rename="pascal"):
+    """An instance, as AWS describes it."""
+
+    lifecycle_state: str
+    health_status: str
+
+
+class SuspendedProcess(msgspec.Struct, frozen=True, rename="pascal"):
+    """Something that a group does not do for the time being."""
+
+    process_name: str
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """A group, as AWS describes it."""
+
+    arn: str = msgspec.field(name="AutoScalingGroupARN")
+    min_size: int
+    max_size: int
+    desired_capacity: int
+    desired_capacity_type: str | None = None
+    status: str | None = None
+    instances: tuple[Instance, ...] | None = None
+    suspended_processes: tuple[SuspendedProcess, ...] | None = None
+
+
+class _Described(msgspec.Struct, frozen=True, rename="pascal"):
+    auto_scaling_groups: tuple[Group, ...]
 
 
 class AutoScalingGroup(NodeGroup):
@@ -35,17 +67,17 @@ class AutoScalingGroup(NodeGroup):
     async def resize(self, replicas: int, *, because: str) -> None:
         """Set the desired capacity, within the bounds of the group."""
         group = await self._describe()
-        if group["DesiredCapacity"] == replicas:
+        if group.desired_capacity == replicas:
             return
         check_bounds(
             replicas,
-            least=group["MinSize"],
-            most=group["MaxSize"],
+            least=group.min_size,
+            most=group.max_size,
             fix="change MinSize or MaxSize of the Auto Scaling group, or spec.replicas",
         )
-        if group.get("DesiredCapacityType") not in (None, "", "units"):
+        if group.desired_capacity_type not in (None, "", "units"):
             msg = (
-                f'the Auto Scaling group "{self._id.name}" counts {group["DesiredCapacityType"]}, not instances: '
+                f'the Auto Scaling group "{self._id.name}" counts {group.desired_capacity_type}, not instances: '
                 "set its DesiredCapacityType to units"
             )
             raise ProviderError("NotCountedInInstances", msg, retryable=False)
@@ -61,43 +93,42 @@ class AutoScalingGroup(NodeGroup):
             HonorCooldown=False,
         )
 
-    async def _describe(self) -> dict[str, Any]:
+    async def _describe(self) -> Group:
         answer = await self._connections.ask(
             _SERVICE, self._id.region, "describe_auto_scaling_groups", AutoScalingGroupNames=[self._id.name]
         )
-        for group in answer["AutoScalingGroups"]:
-            found: dict[str, Any] = group
-            if self._id.arn and found["AutoScalingGroupARN"] != self._id.arn:
+        for group in read(_SERVICE, answer, _Described).auto_scaling_groups:
+            if self._id.arn and group.arn != self._id.arn:
                 # What is granted is the group of this ARN, not whatever has its name.
                 msg = (
                     f'the Auto Scaling group "{self._id.name}" has another ARN than spec.id: '
                     "write the ARN that it has now"
                 )
                 raise ProviderError("OtherGroup", msg, retryable=False)
-            return found
+            return group
         msg = f'there is no Auto Scaling group "{self._id.name}": create it, or mend spec.id'
         raise ProviderError(GROUP_NOT_FOUND, msg, retryable=False)
 
 
-def state_of(group: dict[str, Any]) -> GroupState:
+def state_of(group: Group) -> GroupState:
     """Tell what a group has come to."""
-    instances = group.get("Instances") or []
-    wanted = group["DesiredCapacity"]
-    ready = sum(one["LifecycleState"] == _IN_SERVICE and one["HealthStatus"] == _HEALTHY for one in instances)
+    instances = group.instances or ()
+    wanted = group.desired_capacity
+    ready = sum(one.lifecycle_state == _IN_SERVICE and one.health_status == _HEALTHY for one in instances)
     busy = Counter(_doing(one) for one in instances)
     del busy[""]
     message = ""
-    if group.get("Status"):
-        message = f"the group is being deleted ({group['Status']})"
+    if group.status:
+        message = f"the group is being deleted ({group.status})"
     elif ready != wanted or busy:
         message = "; ".join([ready_of(ready, wanted), *(f"{number} {doing}" for doing, number in sorted(busy.items()))])
-        suspended = [one["ProcessName"] for one in group.get("SuspendedProcesses") or ()]
+        suspended = [one.process_name for one in group.suspended_processes or ()]
         message += "".join(f"; its process {name} is suspended" for name in _COUNTED if name in suspended)
     return GroupState(replicas=ready, wanted=wanted, stable=not message, message=message)
 
 
-def _doing(instance: dict[str, Any]) -> str:
+def _doing(instance: Instance) -> str:
     """Say what an instance does instead of serving; nothing where it serves."""
-    if instance["LifecycleState"] != _IN_SERVICE:
-        return str(instance["LifecycleState"])
-    return "" if instance["HealthStatus"] == _HEALTHY else str(instance["HealthStatus"])
+    if instance.lifecycle_state != _IN_SERVICE:
+        return instance.lifecycle_state
+    return "" if instance.health_status == _HEALTHY else instance.health_status

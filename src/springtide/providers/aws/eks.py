@@ -7,11 +7,12 @@ more permission and one more call. The group must therefore belong to this clust
 
 from __future__ import annotations
 
-from typing import Any
+import msgspec
 
 from springtide.apis.scheduled.node_group_ids import EksNodeGroupId
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
+from springtide.providers.aws.answers import read
 from springtide.providers.aws.connections import Connections
 from springtide.providers.bounds import check_bounds
 from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
@@ -25,6 +26,34 @@ PERMISSIONS = (Permission(NODES, ("list",)),)
 
 _SERVICE = "eks"
 _ACTIVE = "ACTIVE"
+
+
+class _Sizes(msgspec.Struct, frozen=True, rename="camel"):
+    min_size: int
+    max_size: int
+    desired_size: int
+
+
+class _Issue(msgspec.Struct, frozen=True):
+    code: str = "Issue"
+    message: str | None = None
+
+
+class _Health(msgspec.Struct, frozen=True):
+    issues: tuple[_Issue, ...] | None = None
+
+
+class _Group(msgspec.Struct, frozen=True, rename="camel"):
+    """A node group, as EKS describes it."""
+
+    nodegroup_arn: str
+    status: str
+    scaling_config: _Sizes
+    health: _Health | None = None
+
+
+class _Described(msgspec.Struct, frozen=True):
+    nodegroup: _Group
 
 
 class EksNodeGroup(NodeGroup):
@@ -45,13 +74,13 @@ class EksNodeGroup(NodeGroup):
 
     async def resize(self, replicas: int, *, because: str) -> None:
         """Set the desired size, within the bounds of the group."""
-        sizes = (await self._describe())["scalingConfig"]
-        if sizes["desiredSize"] == replicas:
+        sizes = (await self._describe()).scaling_config
+        if sizes.desired_size == replicas:
             return
         check_bounds(
             replicas,
-            least=sizes["minSize"],
-            most=sizes["maxSize"],
+            least=sizes.min_size,
+            most=sizes.max_size,
             fix="change minSize or maxSize of the EKS node group, or spec.replicas",
         )
         if self._client.holds_back(f"ask for {nodes(replicas)} of {self._id.name}", because=because):
@@ -66,7 +95,7 @@ class EksNodeGroup(NodeGroup):
             scalingConfig={"desiredSize": replicas},
         )
 
-    async def _describe(self) -> dict[str, Any]:
+    async def _describe(self) -> _Group:
         try:
             answer = await self._connections.ask(
                 _SERVICE,
@@ -81,8 +110,8 @@ class EksNodeGroup(NodeGroup):
             raise ProviderError(
                 GROUP_NOT_FOUND, f"{failure}: create the group, or mend spec.id", retryable=False
             ) from None
-        group: dict[str, Any] = answer["nodegroup"]
-        arn = group["nodegroupArn"]
+        group = read(_SERVICE, answer, _Described).nodegroup
+        arn = group.nodegroup_arn
         if arn != self._id.arn and not arn.startswith(f"{self._id.arn}/"):
             # What is granted is the group of this ARN, not whatever has its name.
             msg = f'the EKS node group "{self._id.name}" has another ARN than spec.id: write the ARN that it has now'
@@ -90,16 +119,16 @@ class EksNodeGroup(NodeGroup):
         return group
 
 
-def state_of(group: dict[str, Any], found: list[GroupNode]) -> GroupState:
+def state_of(group: _Group, found: list[GroupNode]) -> GroupState:
     """Tell what a group has come to: its own word first, then the nodes."""
-    wanted = group["scalingConfig"]["desiredSize"]
+    wanted = group.scaling_config.desired_size
     ready = sum(node.ready for node in found)
-    told = [f"the group is {group['status']}"] if group["status"] != _ACTIVE else []
-    told += [_issue(one) for one in (group.get("health") or {}).get("issues") or ()]
+    told = [f"the group is {group.status}"] if group.status != _ACTIVE else []
+    told += [_told(one) for one in (group.health.issues if group.health is not None else None) or ()]
     if ready != wanted:
         told.append(ready_of(ready, wanted))
     return GroupState(replicas=ready, wanted=wanted, stable=not told, message="; ".join(told))
 
 
-def _issue(issue: dict[str, Any]) -> str:
-    return f"{issue.get('code', 'Issue')}: {' '.join((issue.get('message') or '').split())}"
+def _told(issue: _Issue) -> str:
+    return f"{issue.code}: {' '.join((issue.message or '').split())}"
