@@ -269,6 +269,23 @@ def test_after_standing_still_all_is_right_at_once() -> None:
     assert writes_of(outcome)[2:] == ["2026-06-02T09:15:00Z"]
 
 
+def test_a_producer_whose_deletion_is_held_up_is_there_until_it_goes() -> None:
+    """Somebody's finalizer keeps it, so whoever reads the metric still finds the right value."""
+    held = producer(schedule=NINE_TO_FIVE)
+    held["metadata"]["finalizers"] = ["example.com/guard"]
+    stage = Stage()
+
+    (
+        stage.playing(START, held)
+        .at("10m", delete("MetricsProducer", "web"))
+        .at("70m", stage.note(), edit("MetricsProducer", "web", {"metadata": {"finalizers": None}}))
+        .at("71m", stage.note())
+        .run("2h")
+    )
+
+    assert stage.seen == [3, "absent"]
+
+
 def test_a_producer_that_goes_takes_its_series_along() -> None:
     """At once, and also while everything is paused."""
     paused = {
