@@ -32,11 +32,12 @@ def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequ
         if (change := next(source, None)) is not None
     ]
     heapify(heap)
-    while heap:
-        at = heap[0][0]
+    steps = 0
+    # Whole instants only: once the search is cut short, nobody knows who else changes.
+    while heap and not is_enough(steps):
+        at, steps = heap[0][0], 0
         while heap and heap[0][0] == at:
-            if is_enough():
-                return
+            steps += 1
             _, index, value = heap[0]
             values[index] = value
             change = next(sources[index], None)

@@ -148,17 +148,13 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
             listed = intervals(t)
             first = next(listed, None)
         yield t, first is not None and first[0] <= t
-        if first is None:
-            return
-        merged = _merge(first, listed)
-        while True:
-            with searching:
-                span = next(merged, None)
-            if span is None:
-                return
-            start, end = span
+        while first is not None:
+            start, end = first
+            # A start is told before its end is searched for.
             if start > t:
                 yield start, True
+            with searching:
+                end, first = _joined(start, end, listed)
             if end is not None:
                 yield end, False
 
@@ -184,18 +180,19 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
         with searching as effort:
             for later, new in points:
                 effort.left -= 1
-                if effort.left < 0:
-                    return
-                if later == at:
-                    value = new
-                    continue
                 change = (at, value)
+                passed = later != at
                 at, value = later, new
-                if change[1] != shown:
+                if passed and change[1] != shown:
                     break
-                quiet += 1
-                if change[0] - since > CYCLE or (quiet > QUIET_BREAKPOINTS and later - since > QUIET_TIME):
+                quiet += passed
+                cycled = passed and change[0] - since > CYCLE
+                if cycled or (quiet > QUIET_BREAKPOINTS and later - since > QUIET_TIME):
                     return
+                if effort.left < 0:
+                    # What is known already is told.
+                    ended, change = True, (at, value)
+                    break
             else:
                 ended, change = True, (at, value)
         if change[1] != shown:
@@ -203,18 +200,15 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
         shown = change[1]
 
 
-def _merge(
-    first: tuple[int, int | None], intervals: Iterator[tuple[int, int | None]]
-) -> Iterator[tuple[int, int | None]]:
-    start, end = first
-    for following, following_end in intervals:
-        # What holds for a whole cycle of the calendar holds forever.
-        if is_enough() or end is None or end - start > CYCLE:
-            break
-        if following > end:
-            yield start, end
-            start, end = following, following_end
-        else:
-            end = None if following_end is None else max(end, following_end)
-    # Nor does anybody know of an end where the search for it was given up.
-    yield start, None if end is None or end - start > CYCLE or is_enough(0) else end
+def _joined(
+    start: int, end: int | None, intervals: Iterator[tuple[int, int | None]]
+) -> tuple[int | None, tuple[int, int | None] | None]:
+    """Return the end of an interval and of all that it overlaps or touches, and the interval after them."""
+    for following in intervals:
+        # What holds for a whole cycle of the calendar holds forever, as far as anybody who has had enough knows.
+        if end is None or end - start > CYCLE or is_enough():
+            return None, None
+        if following[0] > end:
+            return end, following
+        end = None if following[1] is None else max(end, following[1])
+    return None if end is None or end - start > CYCLE or is_enough(0) else end, None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.controllers.metrics_producer.stage import Stage, daily, events_of, producer, schedule, status_of
+from tests.controllers.metrics_producer.stage import Stage, daily, events_of, producer, schedule, status_of, writes_of
 
 from springtide.almanac.effort import at_most
 from springtide.apis.fields import Context
@@ -16,6 +16,7 @@ from springtide.apis.scheduled.conflicts import surprises
 from springtide.apis.scheduled.producer import MetricsProducer
 from springtide.cluster.resources import Object
 from springtide.controllers.judged import judged
+from springtide.controllers.metrics_producer import lookouts
 from springtide.controllers.metrics_producer.plans import AT_ONCE, THOROUGH, compiled
 
 NOW = 1_780_000_000
@@ -139,3 +140,15 @@ def test_a_value_that_needs_a_search_comes_after_it() -> None:
         "timezone": "UTC",
         "activeBehavior": "behaviors[0]",
     }
+
+
+def test_who_sets_the_value_is_searched_again_when_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the value is the same: a lead that fills every pause but the one in which clocks are set back."""
+    monkeypatch.setattr(lookouts, "THOROUGH", 100_000)
+    stage = Stage()
+    web = producer(schedule=schedule({**EVENS, "leadSeconds": 3600}, UNSEEN, default=5, zone="Europe/Berlin"))
+
+    outcome = stage.playing("2026-10-25T00:50:00Z", web).run("15m")
+
+    assert writes_of(outcome)[-2:] == ["2026-10-25T00:59:00Z", "2026-10-25T01:00:00Z"]
+    assert status_of(outcome)["scheduledCapacity"]["activeBehavior"] == "behaviors[0]"

@@ -25,13 +25,16 @@ class Lookouts:
         self._seen: dict[Key, Present] = {}
         self._errands = Errands[Key, tuple[Plan, Present]](tools, "the look at a schedule", self._keep)
 
-    def seen(self, key: Key, plan: Plan, now: int) -> Present | None:
-        """Give the last look at a plan, or None before the first; the key is woken when there is a newer one."""
+    def seen(self, key: Key, plan: Plan, now: int, *, at_present: bool) -> Present | None:
+        """Give the last look at a plan, or None before the first; the key is woken when there is a newer one.
+
+        There will be one where the last does not say what comes next or, if that is asked for, what is now.
+        """
         if self._plans.get(key) is not plan:
             self.forget(key)
             self._plans[key] = plan
         seen = self._seen.get(key)
-        if seen is None or not seen.says_all(now):
+        if seen is None or not seen.says_what_comes(now) or (at_present and not seen.holds(now)):
             self._errands.ask(key, key, lambda: self._look(plan, now))
         return seen
 

@@ -48,10 +48,10 @@ class Present:
         """Tell whether this is still, or already, what the schedule says."""
         return self.since <= now and (self.until is None or now < self.until)
 
-    def says_all(self, now: int) -> bool:
-        """Tell whether nothing more could be known of what comes next."""
+    def says_what_comes(self, now: int) -> bool:
+        """Tell whether no more could be known of what comes next."""
         news = self.upcoming[0][0] if self.upcoming else None if self.complete else self.since + LOOK_AGAIN
-        return self.since <= now and (news is None or now < news) and (self.certain or self.holds(now))
+        return self.since <= now and (news is None or now < news)
 
 
 @dataclass(frozen=True, slots=True)

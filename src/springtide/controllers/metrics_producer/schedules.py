@@ -67,10 +67,10 @@ class Schedules:
             present = self._presents[key] = plan.at(now, LISTED, AT_ONCE)
         if present.complete:
             return present
-        seen = self._lookouts.seen(key, plan, now)
+        seen = self._lookouts.seen(key, plan, now, at_present=not present.certain)
         if not present.certain:
             return seen if seen is not None and seen.holds(now) else None
-        if seen is None:
+        if seen is None or seen.since > now:
             return present
         ahead = tuple(change for change in seen.upcoming if change[0] > now)
         return replace(present, upcoming=ahead, complete=seen.complete)
