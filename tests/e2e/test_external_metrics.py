@@ -44,6 +44,10 @@ class Provider:
     leads: bool = True
     problem: Callable[[], str] = str
 
+    def __post_init__(self) -> None:
+        """Begin as a leader does that knows all producers."""
+        self.book.open()
+
 
 def service(name: str, port: int) -> Object:
     """Write a Service that stands for this machine."""

@@ -50,7 +50,10 @@ WARNED = {
     "replicas-of-a-federated-hpa": (bounds(FEDERATED, targetReplicas=1, targetMinReplicas=1), "is ignored"),
     "bounds-of-a-workload": (cron({"targetMinReplicas": 1}), "remove `targetMinReplicas`"),
     "no-rules": (written("CronFederatedHPA", KARMADA, {"scaleTargetRef": DEPLOYMENT, "rules": []}), "add a rule"),
-    "not-promql": (aimed("max(a, b)", type="Value", value="1"), "write `max(a or b)`"),
+    "not-promql": (
+        aimed("max(a{name='x'}, b{name='y'})", type="Value", value="1"),
+        "write `max(a{name='x'} or b{name='y'})`",
+    ),
     "grant-of-everything": (grant(namespaces=["*"], queues=["*"]), "name the namespaces"),
 }
 """What is accepted, with what its author is warned of."""
