@@ -1,9 +1,11 @@
 """Timelines made of timelines: overlays, minima, conjunctions, and starts moved earlier."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
+from springtide.almanac.conjunction import conjunction
 from springtide.almanac.effort import is_enough
 from springtide.almanac.timeline import Constant, Timeline, active_spans, from_spans, settle
 
@@ -84,12 +86,16 @@ def maximum(timelines: Sequence[Timeline[int]]) -> Timeline[int]:
 
 def both(*timelines: Timeline[bool]) -> Timeline[bool]:
     """Return the timeline that is active where all are."""
-    return _reduced(timelines, all, neutral=True)
+    varying = _with_a_say(timelines, neutral=True)
+    return reduce(conjunction, varying) if varying else Constant(True)
 
 
 def either(*timelines: Timeline[bool]) -> Timeline[bool]:
     """Return the timeline that is active where any is."""
-    return _reduced(timelines, any, neutral=False)
+    varying = _with_a_say(timelines, neutral=False)
+    if not varying:
+        return Constant(False)
+    return varying[0] if len(varying) == 1 else combine(any, varying)
 
 
 def negate(timeline: Timeline[bool]) -> Timeline[bool]:
@@ -109,14 +115,9 @@ def led_by(timeline: Timeline[bool], seconds: int) -> Timeline[bool]:
     return from_spans(early)
 
 
-def _reduced(
-    timelines: Sequence[Timeline[bool]], function: Callable[[Sequence[bool]], bool], *, neutral: bool
-) -> Timeline[bool]:
-    """Combine, without the constants that have no say, and not at all if one decides by itself."""
-    varying = [timeline for timeline in timelines if not isinstance(timeline, Constant)]
+def _with_a_say(timelines: Sequence[Timeline[bool]], *, neutral: bool) -> list[Timeline[bool]]:
+    """Leave constants out that change nothing; one that decides by itself stays alone."""
     for timeline in timelines:
         if isinstance(timeline, Constant) and timeline.value is not neutral:
-            return timeline
-    if not varying:
-        return Constant(neutral)
-    return varying[0] if len(varying) == 1 else combine(function, varying)
+            return [timeline]
+    return [timeline for timeline in timelines if not isinstance(timeline, Constant)]

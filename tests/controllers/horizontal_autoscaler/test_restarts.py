@@ -87,6 +87,12 @@ NOW = 1_780_272_000  # 2026-06-01T00:00:00Z
             Changes(((NOW - 60, -2),)),
             id="what-is-told",
         ),
+        pytest.param(
+            {"desiredReplicas": 5, "recentChanges": [{"time": "2026-06-01T00:00:00+99:99", "change": -2}]},
+            600,
+            Changes(),
+            id="of-no-certain-time",
+        ),
     ],
 )
 def test_what_is_recalled(status: Object, keep: int, changes: Changes) -> None:
@@ -101,6 +107,28 @@ def test_what_is_told_has_an_end_and_loses_nothing() -> None:
     assert entries is not None
     assert (len(entries), sum(entry["change"] for entry in entries)) == (50, 149)
     assert told(many, NOW, keep=0) is None
+
+
+def test_what_was_doubtful_stays_so_over_the_next_restart() -> None:
+    changes = Changes(((NOW - 60, 2),), ((NOW, -7),))
+    entries = told(changes, NOW, keep=600)
+
+    assert recalled({"desiredReplicas": 5, "recentChanges": entries}, 5, NOW, keep=600) == changes
+
+
+@pytest.mark.parametrize("crashes", [("100s",), ("100s", "130s")], ids=["one", "two"])
+def test_what_hands_took_away_meanwhile_gives_a_policy_no_room(crashes: tuple[str, ...]) -> None:
+    """Seven go while nobody is there, and two may come in ten minutes, however often the process starts."""
+    stage = Stage()
+    stage.tell(SCHEDULED, 10)
+    story = stage.scenario(deployment(10), autoscaler(metric(), behavior={"scaleUp": _policy(2, 600)}))
+    for at in crashes:
+        story = story.at(at, crash("springtide-0", downtime=15))
+    taken = edit("Deployment", "web", {"spec": {"replicas": 3}}, namespace="shop")
+
+    outcome = story.at("110s", taken).run("400s")
+
+    assert [size for _, size in scaled(outcome)] == [5]
 
 
 def test_after_a_pause_a_whole_window_is_watched_again() -> None:

@@ -25,3 +25,14 @@ def parse_instant(text: str) -> int:
         msg = f"`{text}` is not a time of any day: {failure}"
         raise ValueError(msg) from failure
     return (moment - _EPOCH) // _SECOND
+
+
+def instant_in(text: object) -> int | None:
+    """Read a time that somebody may have left in a status; None where it is none.
+
+    API servers take times that no clock shows, such as one with the offset +99:99.
+    """
+    try:
+        return parse_instant(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

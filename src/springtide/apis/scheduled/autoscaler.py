@@ -224,6 +224,7 @@ class ReplicaChange(View, kw_only=True):
 
     time: Annotated[Time, doc("When it was made.")]
     change: Annotated[Int32, doc("By how many replicas; fewer are negative.")]
+    doubtful: Annotated[bool | None, doc("Whether somebody else may have made it, while no controller ran.")] = None
 
 
 class HorizontalAutoscalerStatus(View, kw_only=True):

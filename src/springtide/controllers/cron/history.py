@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.instants import instant_in, parse_instant
 from springtide.cluster.resources import Object
 from springtide.controllers.cron.plan import Action
 
@@ -91,10 +91,7 @@ class News:
 
 
 def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
-    """Find the history of each rule, without entries of which nobody can tell what firing they speak of.
-
-    The server takes times that no clock shows, such as the offset +99:99; who may write a status may leave one there.
-    """
+    """Find the history of each rule, without entries of which nobody can tell what firing they speak of."""
     return {
         history["ruleName"]: history | {kept: [*filter(_dated, history[kept])] for kept in _KEPT if history.get(kept)}
         for history in status.get("executionHistories") or ()
@@ -148,11 +145,7 @@ def stopped_history(before: Mapping[str, Any]) -> Object:
 
 
 def _dated(entry: Mapping[str, Any]) -> bool:
-    try:
-        parse_instant(entry["scheduleTime"])
-    except ValueError:
-        return False
-    return True
+    return instant_in(entry["scheduleTime"]) is not None
 
 
 def _newest_first(new: Iterable[Object], old: Sequence[Object], kept: int, until: int) -> list[Object]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.instants import instant_in
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, PrometheusMetricSource
 from springtide.cluster import kinds
 from springtide.cluster.conditions import Condition, Truth
@@ -233,8 +233,8 @@ class HorizontalAutoscalerController(Controller):
     ) -> None:
         """Write the status, and tell people of the trouble it shows; remarks are conditions that leave it Ready."""
         before = autoscaler.get("status") or {}
-        if last_scale is None and before.get("lastScaleTime") is not None:
-            last_scale = parse_instant(before["lastScaleTime"])
+        if last_scale is None:
+            last_scale = instant_in(before.get("lastScaleTime"))
         empty = {"currentReplicas": None, "desiredReplicas": None, "currentMetrics": None}
         # Policies go on counting while nothing is decided.
         kept = {"recentChanges": before.get("recentChanges")}

@@ -33,16 +33,17 @@ class Present:
     since: int
     """When this was found out."""
     until: int | None
-    """When somebody else may set the value, the same one or another; None where that never happens."""
+    """When somebody else may set the value, the same one or another; None where that never happens. Where the search
+    was cut short, when to look again."""
     rank: int | None
     """The place among the claims of whoever sets it; None while it is the default."""
     value: int
     upcoming: tuple[tuple[int, int], ...]
     """The next changes of the value."""
     certain: bool
-    """Whether the search for who sets the value, and until when, came to an end."""
+    """Whether the search for who sets the value came to an end."""
     complete: bool
-    """Whether the search for the next changes did, too."""
+    """Whether the search for what comes next did, too."""
 
     def holds(self, now: int) -> bool:
         """Tell whether this is still, or already, what the schedule says."""
@@ -81,14 +82,28 @@ class Plan:
         with at_most(steps) as effort:
             winners = self.winner.segments(now)
             _, first = next(winners)
-            handover = next(winners, None)
             certain = not effort.exhausted
-            until = handover[0] if handover is not None else None if certain else now + LOOK_AGAIN
+            handover = next(winners, None)
+            cut_short = effort.exhausted
             upcoming: tuple[tuple[int, int], ...] = ()
-            if certain and handover is not None and self._varies:
+            if not cut_short and handover is not None and self._varies:
                 values = ((at, self._value(rank)) for at, rank in chain(((now, first), handover), winners))
                 upcoming = tuple(islice(settle(values), 1, listed + 1))
+        until = self._look_again(now, steps) if cut_short else None if handover is None else handover[0]
         return Present(now, until, first, self._value(first), upcoming, certain, complete=not effort.exhausted)
+
+    def _look_again(self, now: int, steps: int) -> int:
+        """Give the next change of a claim, of those that tell it without a long search: they must not be late.
+
+        All others are believed to stay as they are for a while.
+        """
+        soonest = now + LOOK_AGAIN
+        for claim in self.claims:
+            with at_most(steps // len(self.claims)) as effort:
+                change = claim.active.next_change(now)
+                if change is not None and not effort.exhausted:
+                    soonest = min(soonest, change[0])
+        return soonest
 
     @property
     def _varies(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from springtide.apis.scheduled.behaviors import ScheduleSpec
+from springtide.cluster.controller import Again
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.cluster.tools import Tools
@@ -15,6 +16,9 @@ from springtide.controllers.metrics_producer.plans import AT_ONCE, Plan, Present
 from springtide.controllers.metrics_producer.records import ProducerRecord
 from springtide.controllers.metrics_producer.schedule_outcomes import LISTED, decide
 from springtide.controllers.metrics_producer.searches import Searches
+
+_PATIENCE = 60
+"""Seconds after which somebody comes again who was not woken: the look that he waits for may have failed."""
 
 
 class Schedules:
@@ -30,12 +34,12 @@ class Schedules:
         """By the names of calendars: who refers to them, in order."""
         tools.follow(ALL_CALENDARS, self._calendar_changed)
 
-    def produce(self, record: ProducerRecord, schedule: ScheduleSpec, status: Object, now: int) -> Outcome | None:
-        """Tell what a schedule without errors comes to now; None: the producer is woken when that is known."""
+    def produce(self, record: ProducerRecord, schedule: ScheduleSpec, status: Object, now: int) -> Outcome | Again:
+        """Tell what a schedule without errors comes to now; where that is not known yet, the producer will be woken."""
         plan = self._plan(record.key, schedule)
         present = self._present(record.key, plan, now)
         if present is None:
-            return None
+            return Again(after=_PATIENCE)
         return decide(plan, present, self._searches.found(record.written, plan, record.key, now), status, now)
 
     def forget(self, key: Key) -> None:
