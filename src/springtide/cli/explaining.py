@@ -23,7 +23,7 @@ def render(explanation: Explanation, *, width: int, unicode: bool) -> str:
     sections = [
         page.section("wants", [click.style(plain(explanation.headline), bold=True)]),
         page.section("because", [page.wrapped(text) for text in explanation.because]),
-        page.section("next", page.table(explanation) or page.unforeseen(explanation)),
+        page.section("next", [*page.table(explanation), *page.unforeseen(explanation)]),
         page.section("stopped by", page.stops(explanation), colour="red" if explanation.stopped else "cyan"),
         page.section("conditions", [page.condition(one, explanation) for one in explanation.conditions]),
         page.section("happened", page.happenings(explanation)),
@@ -74,7 +74,7 @@ class _Page:
         ]
 
     def unforeseen(self, explanation: Explanation) -> list[str]:
-        """Say why nothing is listed ahead, where something may lie there."""
+        """Say why nothing is listed ahead, or no more, where something may lie there."""
         return [self.wrapped(f"not known: {explanation.next_unknown}")] if explanation.next_unknown else []
 
     def _row(self, coming: Coming, explanation: Explanation) -> tuple[str, str, str, str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.apis.explaining.building import NIGHTLY, PEAK, WEB, condition, explained, stops
 
-from springtide.apis.explaining import TargetState
+from springtide.apis.explaining import TargetState, foresight
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.instants import parse_instant
 
@@ -246,3 +246,13 @@ def test_a_rival_that_the_controller_tells_of_is_told_once() -> None:
     twin = WEB.replace("name: web, namespace", "name: twin, namespace")
     told = {**STATUS, "conditions": [condition("Unopposed", "False", "AlsoScaled", "also scaled by twin")]}
     assert stops(explained(WEB, twin, status=told, target=DEPLOYMENT)) == ["Unopposed is False"]
+
+
+def test_a_search_that_was_given_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that ends sooner than usual would read as if nothing came after it."""
+    monkeypatch.setattr(foresight, "_MOST_STEPS", 3)
+
+    explanation = explained(BOTH, PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
+
+    assert len(explanation.next) < 5
+    assert "the search was given up" in explanation.next_unknown

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import islice
 
 from springtide.almanac import Timeline, maximum, minimum
+from springtide.almanac.effort import at_most
 from springtide.apis.explaining.explanation import Coming
 from springtide.apis.explaining.facts import Facts
 from springtide.apis.forecast import Question
@@ -22,6 +23,8 @@ from springtide.scaling import Tolerance, per_replica
 
 _NANO = 10**9
 _LISTED = 5
+_MOST_STEPS = 2_000_000
+"""Of the search for what comes next: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,12 @@ def foresee(facts: Facts, autoscaler: HorizontalAutoscaler) -> Foresight:
     wants = bounded(asked.at(facts.at), autoscaler)
     if disabled := _disabled(autoscaler):
         return Foresight(wants, unknown=f"`{disabled}` is disabled, so that it depends on where it is then")
-    return Foresight(wants, tuple(_coming(facts, autoscaler, followed, asked)))
+    with at_most(_MOST_STEPS) as effort:
+        coming = tuple(_coming(facts, autoscaler, followed, asked))
+    if effort.exhausted and len(coming) < _LISTED:
+        unknown = "what comes then, since the search was given up after many changes without effect"
+        return Foresight(wants, coming, unknown)
+    return Foresight(wants, coming)
 
 
 def choices(autoscaler: HorizontalAutoscaler) -> tuple[str, str]:
