@@ -151,6 +151,7 @@ class GetsInBetween(Invariant):
     [
         pytest.param({**EIGHT, "suspend": True}, [FIRES], id="suspended"),
         pytest.param(rule("r", "45 8 * * *", 7), ["2026-06-05T08:45:00Z", FIRES], id="other-times"),
+        pytest.param(rule("r", "45 25 * * *", 7), [FIRES], id="impossible-times"),
     ],
 )
 @pytest.mark.parametrize("silently", [False, True], ids=["refused", "unanswered"])

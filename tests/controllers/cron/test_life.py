@@ -121,7 +121,7 @@ def test_a_firing_that_was_being_tried_under_other_times_has_failed() -> None:
     """Its target is not there, and then its rule has another schedule: it is recorded all the same, once."""
     outcome = story(cron(EIGHT)).at("30m20s", rules(rule("r", "0 10 * * *", 7))).run("1h")
 
-    message = "there is no Deployment `shop` (tried 5 times), and then the times of the rule were changed"
+    message = "there is no Deployment `shop` (tried 5 times), and then the rule was changed"
     assert failures(outcome, "r") == [("2026-06-05T08:30:00Z", message)]
     assert len(events(outcome, "ScaleFailed")) == 1
 

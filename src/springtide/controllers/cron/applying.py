@@ -56,7 +56,7 @@ class Applier:
             news.failed(missed.rule, Failure(missed.at, now, words, missed.earlier))
         for rule, tries in self.attempts.under_way(key).items():
             if judgement.is_lost(rule, tries.at):
-                words = f"{tries.message}, and then the times of the rule were changed"
+                words = f"{tries.message}, and then the rule was changed"
                 news.failed(rule, Failure(tries.at, now, words))
         return news
 

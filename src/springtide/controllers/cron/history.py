@@ -74,6 +74,10 @@ class Limits:
     failures: int
 
 
+MOST_KEPT = Limits(32, 32)
+"""The highest limits that the API allows: for rules whose own cannot be told."""
+
+
 @dataclass(slots=True)
 class News:
     """What happened in one pass, by rule."""
@@ -137,11 +141,6 @@ def listed(failures: Iterable[Failure], kept: int) -> list[Failure]:
     ordered = sorted(failures, key=lambda failure: failure.at, reverse=True)
     more = sum(failure.earlier for failure in ordered) + len(ordered[kept:])
     return [replace(failure, earlier=0 if place else more) for place, failure in enumerate(ordered[:kept])]
-
-
-def stopped_history(before: Mapping[str, Any]) -> Object:
-    """Write the history of a rule that cannot be judged: what it did stays, and nothing lies ahead."""
-    return {name: value for name, value in before.items() if name != "nextExecutionTime"}
 
 
 def _dated(entry: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from springtide.almanac import Calendar
 from springtide.apis.karmada.targets import CronTarget
 from springtide.cluster.resources import Object
 from springtide.controllers.cron.cursor import FAR, Life, Mark, read_cursor, standing_of
-from springtide.controllers.cron.history import News, histories_in, newest_in, stopped_history, written_history
+from springtide.controllers.cron.history import MOST_KEPT, News, histories_in, newest_in, written_history
 from springtide.controllers.cron.meaning import Meaning
 from springtide.controllers.cron.plan import Candidate, Execution, Plan, Rival, plan
 from springtide.controllers.cron.records import CronRecord
@@ -41,20 +41,29 @@ class Judgement:
         assert self.meaning.target is not None  # noqa: S101 - without one no rule is sound
         return self.meaning.target
 
-    def histories(self, news: News) -> list[Object]:
-        """Write the histories of all rules, in the order of the rules.
+    @property
+    def _believed(self) -> int:
+        """Up to when times that were written are believed."""
+        return self.now + FAR
 
-        Where it cannot be told which rules there are, all stay as they are.
-        """
-        names = tuple(self.past) if self.meaning.written is None else self.meaning.written
-        sound = {rule.name: rule for rule in self.meaning.rules}
+    @property
+    def _told(self) -> tuple[str, ...]:
+        """The rules that have a history; where it cannot be told which there are, those that had one."""
+        return tuple(self.past) if self.meaning.written is None else self.meaning.written
+
+    def histories(self, news: News) -> list[Object]:
+        """Write the histories of all rules, in the order of the rules; of those that cannot be used, nothing goes."""
+        limits = {rule.name: rule.limits for rule in self.meaning.rules}
         return [
             written_history(
-                self.past.get(name, {}), name, news, sound[name].limits, self.plan.next.get(name), self.now + FAR
+                self.past.get(name, {}),
+                name,
+                news,
+                limits.get(name, MOST_KEPT),
+                self.plan.next.get(name),
+                self._believed,
             )
-            if name in sound
-            else stopped_history(self.past.get(name, {"ruleName": name}))
-            for name in names
+            for name in self._told
         ]
 
     def first_marks(self) -> dict[str, Mark]:
@@ -80,18 +89,18 @@ class Judgement:
         return marks
 
     def is_lost(self, rule: str, at: int) -> bool:
-        """Tell whether a firing that once was due is neither settled nor due any more: its rule has other times now."""
+        """Tell whether a firing that once was due is neither settled nor due any more: its rule is another one now."""
         due = [(one.rule, one.at) for one in self.plan.executions] + [(one.rule, one.at) for one in self.plan.missed]
         return (rule, at) not in due and self.is_open(rule, at)
 
     def is_open(self, rule: str, at: int) -> bool:
         """Tell whether a firing that once was due is still to be recorded, whatever became of its rule meanwhile."""
-        since = {one.name: one.since for one in self.candidates}.get(rule)
-        if since is None or since < at:
-            return since is not None
+        if rule not in self._told:
+            return False
+        if any(one.name == rule and one.since < at for one in self.candidates):
+            return True
         mark = (self.before or {}).get(rule)
-        recorded = newest_in(self.past.get(rule, {}), self.now + FAR)
-        return mark is not None and max(mark.handled, recorded or 0) < at
+        return mark is not None and max(mark.handled, newest_in(self.past.get(rule, {}), self._believed) or 0) < at
 
     def as_rivals(self, *, precedes: bool) -> list[Rival]:
         """Give the rules that are in force, as they appear to other objects with the same target."""
