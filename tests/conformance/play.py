@@ -25,6 +25,9 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 _PATIENCE = 30.0
 _NAP = 0.05
+_LONGEST_LAG = 40
+"""Naps for which the cache of a server may be behind."""
+_JUDGED_BY_CACHE = ("PATCH", "PUT")
 _TOLD = ("retry-after", "allow")
 _FROM_ANSWERS = ("continue", "resourceVersion")
 """Parameters whose values a case takes from earlier answers: another play has others."""
@@ -77,6 +80,8 @@ class Play:
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None, **query: Any
     ) -> Any:
         """Send a request of any shape; bytes go as they are, anything else as JSON."""
+        if method in _JUDGED_BY_CACHE:
+            self._let_cache_catch_up(path)
         answer = self._sent(method, path, body, headers or {}, query)
         step: Object = {"request": _line(method, path, query), "status": answer.status, "body": answer.body}
         if answer.warnings:
@@ -152,6 +157,20 @@ class Play:
         for path in reversed(self._litter):
             self._sent("DELETE", path, None, {}, {})
 
+    def _let_cache_catch_up(self, path: str) -> None:
+        """Wait until a server's cache has an object as it is stored, if there is one.
+
+        An update begins with what the cache has, and begins anew where that is old; but what the first try has warned
+        of is told all the same.
+        """
+        for _ in range(_LONGEST_LAG):
+            stored, cached = (
+                _version(self._sent("GET", path, None, {}, query)) for query in ({}, {"resourceVersion": "0"})
+            )
+            if stored is None or stored == cached:
+                return
+            time.sleep(_NAP)
+
     def _sent(self, method: str, path: str, body: Any, headers: Mapping[str, str], query: Mapping[str, Any]) -> Answer:
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         content = {} if body is None else {"Content-Type": "application/json"}
@@ -165,6 +184,14 @@ class Play:
             return f"/api/{first}/namespaces/{self.namespace}/{rest}"
         version, rest = rest.split("/", 1)
         return f"/apis/{first}/{version}/namespaces/{self.namespace}/{rest}"
+
+
+def _version(answer: Answer) -> str | None:
+    """Give the version of the object that an answer shows."""
+    if answer.status != 200 or not isinstance(answer.body, dict) or answer.body.get("kind", "").endswith("List"):
+        return None
+    version = (answer.body.get("metadata") or {}).get("resourceVersion")
+    return str(version) if version else None
 
 
 def _query(query: Mapping[str, Any]) -> dict[str, str]:
