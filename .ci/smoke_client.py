@@ -10,10 +10,10 @@ from random import Random
 from typing import Any
 
 import yaml
+from springtide.cluster.port import Patch, Write
 
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.http.discovery import discover
-from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object, Resource
 
 PATIENCE = 180.0

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from springtide.apis.fields import Context
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.yaml import read
-from springtide.cli.findings import examine
-from springtide.cli.inputs import Source
+from springtide.assembly.manifests import ManifestSource, check_sources
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.yaml"))
 ROUNDS = 5
@@ -49,17 +48,17 @@ DENSE = POOL + "".join(
 def main() -> None:
     texts = [path.read_text(encoding="utf-8") for path in EXAMPLES]
     objects = sum(len(read(text)) for text in texts)
-    context = Context(now=1_795_000_000)
+    context = ValidationContext(now=1_795_000_000)
     subjects: dict[str, Callable[[str], object]] = {
         "PyYAML, safe_load_all": lambda text: list(yaml.safe_load_all(text)),
         "ours, read with positions": read,
-        "ours, everything check does": lambda text: examine([Source("x", text)], [], context),
+        "ours, everything check does": lambda text: check_sources([ManifestSource("x", text)], [], context),
     }
     base = best(subjects["PyYAML, safe_load_all"], texts)
     for name, work in subjects.items():
         seconds = best(work, texts)
         print(f"{name:30} {objects / seconds:9,.0f} objects/s   {seconds / base:5.2f}x the time of PyYAML")
-    single = best(lambda text: examine([Source("x", text)], [], context), [DENSE])
+    single = best(lambda text: check_sources([ManifestSource("x", text)], [], context), [DENSE])
     print(f"{'a pool of fifty budgets':30} {1000 * single:9.1f} ms to judge")
 
 

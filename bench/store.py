@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from springtide.cluster.interning import intern_labels
-from springtide.cluster.port import Change, Event, Write
+from springtide.apis.core.interning import intern_labels
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.reflector import Reflector
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.cluster.store import Store
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import WatchEvent, WatchEventType, Write
+from springtide.simulator.virtual_time import VirtualClock, run
 
 PODS = 150_000
 NODES = 5_000
@@ -71,7 +71,7 @@ def memory() -> None:
     print(f"{'memory':28} {len(store):9,} pods, {held / 1e6:6.0f} MB   {held / len(store) / 1024:6.2f} KB a pod")
 
 
-def apply(store: Store[PodRecord], events: list[Event]) -> None:
+def apply(store: Store[PodRecord], events: list[WatchEvent]) -> None:
     """Let a store take events."""
     for event in events:
         store.apply(event)
@@ -80,7 +80,7 @@ def apply(store: Store[PodRecord], events: list[Event]) -> None:
 def operations() -> None:
     """Tell how long a store takes for what it does most."""
     store = filled()
-    prepared = [Event(Change.MODIFIED, pod) for pod in pods(PODS, version=2)]
+    prepared = [WatchEvent(WatchEventType.MODIFIED, pod) for pod in pods(PODS, version=2)]
     for n, event in enumerate(prepared):
         event.object["metadata"]["resourceVersion"] = str(2 + n)
         event.object["spec"]["cpu"] = 500

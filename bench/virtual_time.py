@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.virtual_time import VirtualClock, run
 
 TASKS = 200
 WAKE_UPS = 1_000_000

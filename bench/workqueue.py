@@ -6,8 +6,8 @@ import asyncio
 import time
 from functools import partial
 
-from springtide.cluster.workqueue import Stopped, WorkQueue
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.workqueue import QueueShutDown, WorkQueue
+from springtide.simulator.virtual_time import VirtualClock, run
 
 KEYS = 200
 WORKERS = 4
@@ -25,7 +25,7 @@ async def a_day(clock: VirtualClock, *, instants: bool) -> int:
         while True:
             try:
                 key = await queue.get()
-            except Stopped:
+            except QueueShutDown:
                 return
             queue.forget(key)
             if instants:

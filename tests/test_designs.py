@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from springtide.apis.canonical import canonical_text
-from springtide.apis.fields import Context
-from springtide.cli.findings import Findings, examine
-from springtide.cli.inputs import Source
+from springtide.apis.kinds import ValidationContext
+from springtide.assembly.manifests import CheckedManifests, ManifestSource, check_sources
 
 DESIGNS = Path(__file__).parent / "fixtures" / "designs"
 NOT_AN_OBJECT = ["error 1 apiVersion", "error 1 kind"]
@@ -113,11 +112,11 @@ def text_of(name: str) -> str:
     return (DESIGNS / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def judged(text: str) -> Findings:
-    return examine([Source("design.yaml", text)], [], Context(now=1_780_000_000))
+def judged(text: str) -> CheckedManifests:
+    return check_sources([ManifestSource("design.yaml", text)], [], ValidationContext(now=1_780_000_000))
 
 
-def shown(found: Findings) -> list[str]:
+def shown(found: CheckedManifests) -> list[str]:
     return [f"{problem.severity} {problem.line} {problem.path}".rstrip() for problem in found.problems]
 
 

@@ -146,7 +146,7 @@ def layout(sources: Sources) -> dict[str, list[tuple[int, str, str]]]:
 def main() -> None:
     """Write the file."""
     sources = Sources(Path(sys.argv[1]), sys.argv[2])
-    target = Path(__file__).parent.parent / "src/springtide/simulator/http/protobuf.json"
+    target = Path(__file__).parent.parent / "src/springtide/apiserver/http/protobuf.json"
     entries = layout(sources).items()
     lines = [f"{json.dumps(name)}:{json.dumps(fields, separators=(',', ':'))}" for name, fields in entries]
     target.write_text("{" + ",\n".join(lines) + "}\n")

@@ -19,7 +19,7 @@ from springtide.apis.yaml import dump
 from springtide.cluster.admission import PERMISSIONS as WEBHOOKS
 from springtide.cluster.admission import ServiceTarget, webhook_configurations
 from springtide.cluster.controller import Permission
-from springtide.cluster.roles import MANAGER, rules_of
+from springtide.cluster.rbac import MANAGER_PERMISSIONS, rules_of
 from springtide.controllers import CONTROLLERS
 from springtide.metrics.external import PERMISSIONS as EXTERNAL_METRICS
 
@@ -32,7 +32,7 @@ _SOMEWHERE = ServiceTarget("NAMESPACE", "NAME")
 def bearers() -> Mapping[str, tuple[Permission, ...]]:
     """Name everybody who has rights, by the path of his file."""
     return {
-        "roles/manager.yaml": MANAGER,
+        "roles/manager.yaml": MANAGER_PERMISSIONS,
         "roles/webhooks.yaml": WEBHOOKS,
         "roles/external-metrics.yaml": EXTERNAL_METRICS,
         **{f"roles/controllers/{kind.name}.yaml": kind.permissions for kind in CONTROLLERS},

@@ -10,8 +10,8 @@ import random
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.almanac.subjects import SUBJECTS, first_hits
-from tests.almanac import oracle, strategies, test_cron_tables
-from tests.almanac.moments import local, utc
+from tests.almanac import reference, strategies, test_cron_tables
+from tests.almanac.builders import local, utc
 
 from springtide.almanac import load_zone
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from _pytest.mark import ParameterSet
+
 
 _RANDOM_CASES = 400
 _HITS = 8
@@ -57,7 +58,7 @@ def random_cases(count: int, *, rules: bool) -> list[Case]:
         if not changes:
             continue
         t = draw.choice(changes).at + draw.randint(-_DAY // 2, _DAY // 8)
-        find = oracle.fixed_times if rules and oracle.read(text).fixed else oracle.follow_clock
+        find = reference.fixed_times if rules and reference.read(text).fixed else reference.follow_clock
         hits = find(text, zone, t, t + _DAY)
         if hits:
             cases.append(Case(text, zone, t, hits[:_HITS]))

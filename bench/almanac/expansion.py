@@ -7,21 +7,22 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from springtide.almanac import (
-    Calendar,
-    CalendarReference,
+    CalendarFilter,
     Cron,
+    DayCalendar,
     Days,
     Dialect,
     Firings,
-    Pattern,
-    hits_for,
+    TimePattern,
     load_zone,
     recurring,
     restrict,
+    windows_after_hits,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _SCHEDULES = 1_000
 _DAYS = 90
@@ -29,7 +30,7 @@ _START = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
 _END = _START + _DAYS * 86_400
 _ROUNDS = 3
 _ZONES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "America/Santiago", "Australia/Lord_Howe")
-_HOLIDAYS = Calendar(Days(dates=(date(2026, 4, 3), date(2026, 4, 6)), yearly=((5, 1),)))
+_HOLIDAYS = DayCalendar(Days(dates=(date(2026, 4, 3), date(2026, 4, 6)), yearly=((5, 1),)))
 
 
 def _rule(i: int) -> Callable[[], int]:
@@ -41,7 +42,7 @@ def _rule(i: int) -> Callable[[], int]:
         f"0 {i % 24} 1,15 * *",
         f"{i % 60} {i % 24},{(i + 6) % 24} * * mon-thu",
     )[i % 5]
-    calendars = [CalendarReference(_HOLIDAYS)] if i % 4 == 0 else []
+    calendars = [CalendarFilter(_HOLIDAYS)] if i % 4 == 0 else []
     firings = Firings.of(Cron.parse(text, Dialect.RULE), load_zone(_ZONES[i % len(_ZONES)]), calendars)
     return lambda: sum(1 for _ in firings.between(_START, _END))
 
@@ -55,7 +56,7 @@ def _window(i: int) -> Callable[[], int]:
         ({"hours": late, "weekdays": "Fri"}, {"hours": early, "weekdays": "Mon"}),
         ({"days": 28}, {"days": 2}),
     )[i % 4]
-    window = recurring(Pattern.parse(**start), Pattern.parse(**end), zone)
+    window = recurring(TimePattern.parse(**start), TimePattern.parse(**end), zone)
     return lambda: len(window.changes(_START, _END))
 
 
@@ -69,9 +70,9 @@ def _budget(i: int) -> Callable[[], int]:
         ("@hourly", 1),
     )[i % 5]
     zone = load_zone(_ZONES[i % len(_ZONES)])
-    window = hits_for(Cron.parse(text, Dialect.BUDGET), hours * 3600, zone)
+    window = windows_after_hits(Cron.parse(text, Dialect.BUDGET), hours * 3600, zone)
     if i % 4 == 0:
-        window = restrict(window, [CalendarReference(_HOLIDAYS)], zone)
+        window = restrict(window, [CalendarFilter(_HOLIDAYS)], zone)
     return lambda: len(window.changes(_START, _END))
 
 

@@ -16,10 +16,11 @@ from croniter import croniter
 from cronsim import CronSim
 
 from springtide.almanac import Cron, Dialect, load_zone
-from springtide.almanac.wall import matching_days
+from springtide.almanac.wall_times import matching_days
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _SCHEDULES = ("*/5 * * * *", "0 8 * * 1-5", "0 0 1,15 * *", "30 2 * * *")

@@ -19,7 +19,7 @@ from typing import Any
 from bench.http.pods import PODS, PodView, record
 
 from springtide.cluster.clock import WallClock
-from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
+from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.cluster.resources import Key, Selection
@@ -37,10 +37,10 @@ class Idle(Controller):
     seen = 0
     store: Any = None
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:  # noqa: ARG002
+    async def reconcile(self, key: Key, now: int) -> Result | None:  # noqa: ARG002
         """Count."""
         type(self).seen += 1
-        type(self).store = self.tools.store(self.watches[0].cached)
+        type(self).store = self.context.store(self.watches[0].cached)
         return None
 
 

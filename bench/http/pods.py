@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.cluster.interning import intern_labels
+from springtide.apis.core.interning import intern_labels
 from springtide.cluster.resources import Object, Resource
 
 PODS = Resource("", "v1", "pods", "Pod")

@@ -15,14 +15,14 @@ from random import Random
 
 from bench.http.pods import PODS, pod
 
+from springtide.apiserver.admission import ADMIN
+from springtide.apiserver.http import ApiApp
+from springtide.apiserver.kinds import collection_id
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.certificates import make_authority, make_serving
-from springtide.cluster.port import Write
 from springtide.cluster.resources import key_of
 from springtide.cluster.serving import TlsIdentity, serving
-from springtide.simulator.api.catalogue import identity_of
-from springtide.simulator.api.performing import ADMIN
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.http import ApiApp
+from springtide.cluster.transport import Write
 
 _BENCH = Write("bench")
 _BATCH = 100
@@ -31,7 +31,7 @@ _BATCH = 100
 def filled(count: int) -> ApiServer:
     """Make a server with so many pods."""
     server = ApiServer(now=lambda: int(time.time()), random=Random(0))
-    pods = server.storage.collection(identity_of(PODS))
+    pods = server.storage.collection(collection_id(PODS))
     sample = server.create(PODS, pod(0), _BENCH, namespace="default")
     for n in range(1, count):
         # Judging each one would take minutes, and is not what is measured here.
@@ -47,7 +47,7 @@ async def churn(server: ApiServer, count: int) -> None:
 
     The changes are stored and told, and not judged: what is measured is how fast watches tell them.
     """
-    pods = server.storage.collection(identity_of(PODS))
+    pods = server.storage.collection(collection_id(PODS))
     keys = list(pods.live)
     for n in range(count):
         old = pods.live[keys[n % len(keys)]]

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.children import Child, child
 
-from springtide.simulator.http.kubeconfig import kubeconfig
+from springtide.apiserver.http.auth import kubeconfig
 
 FEW = 20_000
 MANY = 150_000

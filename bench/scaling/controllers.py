@@ -14,14 +14,14 @@ import time
 from pathlib import Path
 from random import Random
 
-from springtide.cli.offering import offered
+from springtide.assembly.services import live_services
 from springtide.cluster.clock import WallClock
-from springtide.cluster.collecting import search_rarely
+from springtide.cluster.compute import tune_gc
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.manager import Manager, ManagerSettings
-from springtide.controllers.cron import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.controllers.metrics_producer import MetricsProducerController
-from springtide.metrics import Metrics
+from springtide.metrics import ProcessMetrics
 
 _PAGE = 4096
 
@@ -38,10 +38,10 @@ def quiet(manager: Manager, count: int) -> bool:
 
 async def main(kubeconfig: str, count: int) -> None:
     """Run the controllers until the input ends."""
-    clock, metrics = WallClock(), Metrics()
+    clock, metrics = WallClock(), ProcessMetrics()
     async with (
         HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as http,
-        offered(metrics, clock) as services,
+        live_services(metrics, clock) as services,
     ):
         begin = time.perf_counter()
         manager = Manager(
@@ -68,5 +68,5 @@ async def main(kubeconfig: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    search_rarely()
+    tune_gc()
     asyncio.run(main(sys.argv[1], int(sys.argv[2])))

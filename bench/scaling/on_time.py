@@ -19,7 +19,7 @@ from typing import Any
 from bench.children import Child, child
 from bench.scaling.objects import SINGLES
 
-from springtide.simulator.http.kubeconfig import kubeconfig
+from springtide.apiserver.http.auth import kubeconfig
 
 COUNT = 10_000
 LEAD = 240

@@ -16,14 +16,14 @@ from typing import Any
 
 from bench.scaling.objects import BURST, CRONS, DEPLOYMENTS, PRODUCERS, SINGLES, cron, producer, target
 
+from springtide.apiserver.admission import ADMIN
+from springtide.apiserver.http import ApiApp
+from springtide.apiserver.server import ApiServer, CommittedWrite
 from springtide.cluster.certificates import make_authority, make_serving
-from springtide.cluster.collecting import search_rarely
-from springtide.cluster.port import Write
+from springtide.cluster.compute import tune_gc
 from springtide.cluster.serving import TlsIdentity, serving
-from springtide.simulator.api.performing import ADMIN
-from springtide.simulator.api.server import ApiServer, Written
-from springtide.simulator.http import ApiApp
-from springtide.simulator.newcomers import install
+from springtide.cluster.transport import Write
+from springtide.simulator.bootstrap import install
 
 _BENCH = Write("bench")
 _BETWEEN = 90
@@ -38,7 +38,7 @@ class Clerk:
         self.targets: dict[str, float] = {}
         self.recorded: dict[str, float] = {}
 
-    def wrote(self, written: Written) -> None:
+    def wrote(self, written: CommittedWrite) -> None:
         """Look at one write."""
         item = written.new
         if item is None:
@@ -106,5 +106,5 @@ async def main(count: int, seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    search_rarely()
+    tune_gc()
     asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,10 +1,9 @@
 """What hypothesis draws: zones, instants near changes of their clocks, and schedules that care about them."""
 
 from hypothesis import strategies as st
+from tests.almanac.builders import utc
 
 from springtide.almanac import load_zone
-
-from .moments import utc
 
 #: Both hemispheres; half-hour jumps; jumps over midnight; offsets with seconds; a skipped day; clocks turned back
 #: shortly after midnight; summer time that is two hours, negative or suspended for Ramadan; changed rules.

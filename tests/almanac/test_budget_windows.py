@@ -1,10 +1,9 @@
 """Windows that open at the hits of a schedule, case by case, as disruption budgets use them."""
 
 import pytest
+from tests.almanac.builders import utc
 
-from springtide.almanac import Cron, Dialect, UnknownZone, hits_for, load_zone
-
-from .moments import utc
+from springtide.almanac import Cron, Dialect, UnknownZone, load_zone, windows_after_hits
 
 H = 3600
 ET = "America/New_York"
@@ -44,7 +43,7 @@ WINDOWS = [
 
 def _active(given: tuple[str, int], zone: str, now: str) -> bool:
     text, seconds = given
-    return hits_for(Cron.parse(text, Dialect.BUDGET), seconds, load_zone(zone)).at(utc(now))
+    return windows_after_hits(Cron.parse(text, Dialect.BUDGET), seconds, load_zone(zone)).at(utc(now))
 
 
 @pytest.mark.parametrize(("given", "now", "active"), WINDOWS)
@@ -87,7 +86,7 @@ def test_unknown_zone_is_an_error() -> None:
 @pytest.mark.parametrize("given", [("* * * * *", 60), ("@daily", 48 * H), ("*/5 * * * *", 300)])
 def test_a_window_that_never_closes_says_so_at_once(given: tuple[str, int], zone: str) -> None:
     """Whether a change lies ahead is known without walking through four hundred years of minutes."""
-    window = hits_for(Cron.parse(given[0], Dialect.BUDGET), given[1], load_zone(zone))
+    window = windows_after_hits(Cron.parse(given[0], Dialect.BUDGET), given[1], load_zone(zone))
     window.next_change(utc("2024-01-10"))
 
     assert window.next_change(utc("2024-06-01")) is None
@@ -96,14 +95,14 @@ def test_a_window_that_never_closes_says_so_at_once(given: tuple[str, int], zone
 @pytest.mark.parametrize("zone", ["UTC", ET])
 def test_dense_half_year_changes_twice(zone: str) -> None:
     """Every minute of January to June is one window a year."""
-    window = hits_for(Cron.parse("* * * 1-6 *", Dialect.BUDGET), 60, load_zone(zone))
+    window = windows_after_hits(Cron.parse("* * * 1-6 *", Dialect.BUDGET), 60, load_zone(zone))
 
     assert [active for _, active in window.changes(utc("2024-01-02"), utc("2026-01-02"))] == [False, True] * 2
 
 
 def test_every_day_for_a_day_pauses_when_a_day_is_longer() -> None:
     """A day of 25 hours has an hour that 24 hours from its start do not reach."""
-    window = hits_for(Cron.parse("@daily", Dialect.BUDGET), 24 * H, load_zone(ET))
+    window = windows_after_hits(Cron.parse("@daily", Dialect.BUDGET), 24 * H, load_zone(ET))
     expected = [(utc("2024-11-04T04:00"), False), (utc("2024-11-04T05:00"), True)]
 
     assert window.changes(utc("2024-10-01"), utc("2024-12-01")) == expected

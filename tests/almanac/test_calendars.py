@@ -5,26 +5,25 @@ from datetime import date
 from itertools import islice
 
 import pytest
+from tests.almanac.builders import local, utc
 
 from springtide.almanac import (
     UTC,
-    Calendar,
     CalendarError,
+    CalendarFilter,
     CalendarMode,
-    CalendarReference,
+    DayCalendar,
     Days,
-    Pattern,
+    TimePattern,
     allowed,
     always,
-    led_by,
     load_zone,
     public_holidays,
     recurring,
     restrict,
+    with_lead_time,
 )
 from springtide.almanac.civil import date_of, day_of
-
-from .moments import local, utc
 
 BERLIN = "Europe/Berlin"
 
@@ -77,17 +76,17 @@ def test_membership(day: date, expected: bool) -> None:
 
 def test_empty_calendar_lists_nothing() -> None:
     """Excluding no day changes nothing; only no day is never."""
-    calendar = Calendar(Days())
+    calendar = DayCalendar(Days())
 
-    assert CalendarReference(calendar).allows(0, UTC)
-    assert restrict(always(), [CalendarReference(calendar, CalendarMode.ONLY)], UTC).next_change(0) is None
-    assert not restrict(always(), [CalendarReference(calendar, CalendarMode.ONLY)], UTC).at(0)
+    assert CalendarFilter(calendar).allows(0, UTC)
+    assert restrict(always(), [CalendarFilter(calendar, CalendarMode.ONLY)], UTC).next_change(0) is None
+    assert not restrict(always(), [CalendarFilter(calendar, CalendarMode.ONLY)], UTC).at(0)
 
 
 def test_levels_are_cut_at_local_midnight() -> None:
     """A night that runs into an excluded day ends at its midnight, and the next begins after it."""
-    nights = recurring(Pattern.parse(hours=22), Pattern.parse(hours=6), load_zone(BERLIN))
-    holiday = CalendarReference(Calendar(Days(dates=(date(2026, 12, 24),))))
+    nights = recurring(TimePattern.parse(hours=22), TimePattern.parse(hours=6), load_zone(BERLIN))
+    holiday = CalendarFilter(DayCalendar(Days(dates=(date(2026, 12, 24),))))
     cut = restrict(nights, [holiday], load_zone(BERLIN))
 
     assert cut.changes(local(BERLIN, "2026-12-23T12:00"), local(BERLIN, "2026-12-25T12:00")) == [
@@ -100,15 +99,15 @@ def test_levels_are_cut_at_local_midnight() -> None:
 
 def test_lead_is_applied_after_the_cut() -> None:
     """Capacity may be prepared on an excluded day for the day after it."""
-    holiday = CalendarReference(Calendar(Days(dates=(date(2026, 12, 24),))))
-    early = led_by(restrict(always(), [holiday], UTC), 600)
+    holiday = CalendarFilter(DayCalendar(Days(dates=(date(2026, 12, 24),))))
+    early = with_lead_time(restrict(always(), [holiday], UTC), 600)
 
     assert early.changes(utc("2026-12-24T12:00"), utc("2026-12-26")) == [(utc("2026-12-24T23:50"), True)]
 
 
 def test_the_calendars_own_zone_counts() -> None:
     """A calendar's day is a day where the calendar is at home."""
-    freeze = CalendarReference(Calendar(Days(dates=(date(2026, 12, 24),)), load_zone("Asia/Tokyo")))
+    freeze = CalendarFilter(DayCalendar(Days(dates=(date(2026, 12, 24),)), load_zone("Asia/Tokyo")))
     open_times = allowed([freeze], load_zone("America/New_York"))
 
     assert open_times.changes(utc("2026-12-20"), utc("2026-12-30")) == [
@@ -120,7 +119,7 @@ def test_the_calendars_own_zone_counts() -> None:
 def test_a_day_that_the_clock_shows_twice_is_cut_twice() -> None:
     """In St John's clocks went from 00:01 back to 23:01: the excluded day begins, pauses, and begins again."""
     zone = load_zone("America/St_Johns")
-    holiday = CalendarReference(Calendar(Days(dates=(date(2006, 10, 29),))))
+    holiday = CalendarFilter(DayCalendar(Days(dates=(date(2006, 10, 29),))))
 
     assert allowed([holiday], zone).changes(utc("2006-10-28T12:00"), utc("2006-10-31")) == [
         (utc("2006-10-29T00:00-02:30"), False),
@@ -132,8 +131,8 @@ def test_a_day_that_the_clock_shows_twice_is_cut_twice() -> None:
 
 def test_every_reference_applies() -> None:
     """Only the days of one calendar, without those of another."""
-    december = CalendarReference(Calendar(Days(ranges=((date(2026, 12, 1), date(2026, 12, 31)),))), CalendarMode.ONLY)
-    christmas = CalendarReference(Calendar(Days(dates=(date(2026, 12, 25),))))
+    december = CalendarFilter(DayCalendar(Days(ranges=((date(2026, 12, 1), date(2026, 12, 31)),))), CalendarMode.ONLY)
+    christmas = CalendarFilter(DayCalendar(Days(dates=(date(2026, 12, 25),))))
 
     assert restrict(always(), [december, christmas], UTC).changes(utc("2026-11-01"), utc("2027-06-01")) == [
         (utc("2026-12-01"), True),

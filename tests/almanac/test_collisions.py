@@ -5,17 +5,18 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.almanac.builders import utc
 
 from springtide.almanac import (
     UTC,
-    Coincidence,
     Cron,
     Dialect,
+    FiringRule,
     Firings,
-    Layer,
-    Overlap,
-    Pattern,
-    Rule,
+    LayerOverlap,
+    RuleCoincidence,
+    TimelineLayer,
+    TimePattern,
     always,
     load_zone,
     overlaps,
@@ -24,17 +25,17 @@ from springtide.almanac import (
     spans,
 )
 
-from .moments import utc
-
 DAY = 86_400
 
 
-def _daily(name: str, start: int, end: int, value: int, priority: int = 0) -> Layer[int]:
-    return Layer(name, recurring(Pattern.parse(hours=start), Pattern.parse(hours=end), UTC), value, priority)
+def _daily(name: str, start: int, end: int, value: int, priority: int = 0) -> TimelineLayer[int]:
+    return TimelineLayer(
+        name, recurring(TimePattern.parse(hours=start), TimePattern.parse(hours=end), UTC), value, priority
+    )
 
 
-def _rule(name: str, text: str, **values: int) -> Rule[int]:
-    return Rule(name, Firings.of(Cron.parse(text, Dialect.RULE), UTC), values)
+def _rule(name: str, text: str, **values: int) -> FiringRule[int]:
+    return FiringRule(name, Firings.of(Cron.parse(text, Dialect.RULE), UTC), values)
 
 
 def test_overlapping_layers_are_found_with_their_first_spans() -> None:
@@ -44,7 +45,7 @@ def test_overlapping_layers_are_found_with_their_first_spans() -> None:
 
     found = overlaps([inner, outer], utc("2026-06-05"), first=2)
 
-    assert found == [Overlap("inner", "outer", ((noon, noon + 3600), (noon + DAY, noon + DAY + 3600)))]
+    assert found == [LayerOverlap("inner", "outer", ((noon, noon + 3600), (noon + DAY, noon + DAY + 3600)))]
 
 
 def test_priority_wins_over_order() -> None:
@@ -63,25 +64,27 @@ def test_priority_wins_over_order() -> None:
         pytest.param([_daily("a", 8, 14, 1)], id="alone"),
     ],
 )
-def test_no_collision(layers: list[Layer[int]]) -> None:
+def test_no_collision(layers: list[TimelineLayer[int]]) -> None:
     """Windows that touch, or agree, do not collide."""
     assert overlaps(layers, utc("2026-06-05")) == []
 
 
 def test_overlap_that_lasts_forever_or_beyond_the_search_has_no_end() -> None:
     """An overlap still open at the end of the search is reported as open."""
-    forever = [Layer("a", always(), 1), Layer("b", spans([(50, None)]), 2)]
-    long = [Layer("a", always(), 1), Layer("b", spans([(50, 500)]), 2)]
+    forever = [TimelineLayer("a", always(), 1), TimelineLayer("b", spans([(50, None)]), 2)]
+    long = [TimelineLayer("a", always(), 1), TimelineLayer("b", spans([(50, 500)]), 2)]
 
-    assert overlaps(forever, 0) == [Overlap("a", "b", ((50, None),))]
-    assert overlaps(long, 0, until=100) == [Overlap("a", "b", ((50, None),))]
+    assert overlaps(forever, 0) == [LayerOverlap("a", "b", ((50, None),))]
+    assert overlaps(long, 0, until=100) == [LayerOverlap("a", "b", ((50, None),))]
     assert overlaps(long, 0, until=40) == []
 
 
 def test_an_overlap_in_leap_years_only_is_found() -> None:
     """The search reaches the next 29 February."""
-    leap_day = recurring(Pattern.parse(days=29, months="Feb"), Pattern.parse(days=29, months="Feb", hours=6), UTC)
-    layers = [Layer("leap", leap_day, 1), _daily("night", 3, 4, 2)]
+    leap_day = recurring(
+        TimePattern.parse(days=29, months="Feb"), TimePattern.parse(days=29, months="Feb", hours=6), UTC
+    )
+    layers = [TimelineLayer("leap", leap_day, 1), _daily("night", 3, 4, 2)]
 
     found = overlaps(layers, utc("2028-03-01"), first=1)
 
@@ -100,7 +103,7 @@ def test_an_overlap_in_leap_years_only_is_found() -> None:
 def test_overlaps_are_where_both_are_active(windows: list[tuple[list[int], int, int]], from_: int) -> None:
     """Every pair with different values is found at exactly the instants that both claim."""
     layers = [
-        Layer(str(index), spans(zip(cuts[::2], cuts[1::2], strict=False)), value, priority)
+        TimelineLayer(str(index), spans(zip(cuts[::2], cuts[1::2], strict=False)), value, priority)
         for index, (cuts, value, priority) in enumerate(windows)
     ]
     expected = {}
@@ -118,11 +121,11 @@ def test_overlaps_are_where_both_are_active(windows: list[tuple[list[int], int, 
 def test_many_layers_are_searched_quickly() -> None:
     """Fifty windows that never overlap are searched in seconds, not minutes."""
     layers = [
-        Layer(
+        TimelineLayer(
             f"l{i}",
             recurring(
-                Pattern.parse(hours=i // 3, minutes=i % 3 * 20),
-                Pattern.parse(hours=i // 3, minutes=i % 3 * 20 + 15),
+                TimePattern.parse(hours=i // 3, minutes=i % 3 * 20),
+                TimePattern.parse(hours=i // 3, minutes=i % 3 * 20 + 15),
                 UTC,
             ),
             i,
@@ -138,7 +141,7 @@ def test_rules_at_the_same_minute() -> None:
     rules = [_rule("nightly", "0 22 * * *", replicas=1), _rule("friday", "0 22 * * fri", replicas=5)]
 
     assert same_minute(rules, utc("2026-06-01"), first=2) == [
-        Coincidence("friday", "nightly", "replicas", (utc("2026-06-05T22:00"), utc("2026-06-12T22:00")))
+        RuleCoincidence("friday", "nightly", "replicas", (utc("2026-06-05T22:00"), utc("2026-06-12T22:00")))
     ]
 
 
@@ -150,7 +153,7 @@ def test_rules_at_the_same_minute() -> None:
         pytest.param([_rule("a", "0 8 * * *", min=1), _rule("b", "1 8 * * *", min=2)], id="other-minute"),
     ],
 )
-def test_rules_that_do_not_collide(rules: list[Rule[int]]) -> None:
+def test_rules_that_do_not_collide(rules: list[FiringRule[int]]) -> None:
     """Rules collide only at one instant, in one field, with two values."""
     assert same_minute(rules, utc("2026-06-01")) == []
 
@@ -166,13 +169,13 @@ def test_rules_meet_where_a_gap_pushes_them_together() -> None:
     """02:30 and 03:00 are one instant on the day that has no 02:30."""
     zone = load_zone("America/New_York")
     rules = [
-        Rule(text, Firings.of(Cron.parse(text, Dialect.RULE), zone), {"replicas": index})
+        FiringRule(text, Firings.of(Cron.parse(text, Dialect.RULE), zone), {"replicas": index})
         for index, text in enumerate(("30 2 * * *", "0 3 * * *"))
     ]
 
     found = same_minute(rules, utc("2026-01-01"), first=1)
 
-    assert found == [Coincidence("0 3 * * *", "30 2 * * *", "replicas", (utc("2026-03-08T07:00"),))]
+    assert found == [RuleCoincidence("0 3 * * *", "30 2 * * *", "replicas", (utc("2026-03-08T07:00"),))]
 
 
 def test_dense_rules_are_compared_quickly() -> None:

@@ -13,7 +13,6 @@ from springtide.almanac import (
     both,
     combine,
     either,
-    led_by,
     maximum,
     merged,
     minimum,
@@ -22,6 +21,7 @@ from springtide.almanac import (
     overlay,
     spans,
     steps,
+    with_lead_time,
 )
 from springtide.almanac.timeline import Constant
 
@@ -87,7 +87,7 @@ def test_lead_moves_starts_and_keeps_ends(timeline: Timeline[bool], lead: int, t
     """Active with a lead means active now or soon."""
     expected = [any(timeline.at(x + ahead) for ahead in range(lead + 1)) for x in range(t, t + HORIZON)]
 
-    assert _values(led_by(timeline, lead), t) == expected
+    assert _values(with_lead_time(timeline, lead), t) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_lead_moves_starts_and_keeps_ends(timeline: Timeline[bool], lead: int, t
         pytest.param(overlay([(always(), 3), (spans([(1, 2)]), 4)], 0), id="hidden-layer"),
         pytest.param(overlay([(spans([(1, 2)]), 4)], 4), id="layer-like-the-default"),
         pytest.param(overlay([(never(), 3)], 0), id="no-layer"),
-        pytest.param(led_by(always(), 10), id="led-always"),
+        pytest.param(with_lead_time(always(), 10), id="led-always"),
         pytest.param(combine(sum, [steps(1, []), steps(2, [])]), id="sum-of-constants"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from springtide.almanac import Cron, CronError, Dialect
-from springtide.almanac.day_rule import members
+from springtide.almanac.civil import members
 
 BOTH = (Dialect.BUDGET, Dialect.RULE)
 

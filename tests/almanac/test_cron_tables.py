@@ -1,10 +1,9 @@
 """Next hits of cron rules, case by case: daylight saving, leap days, and what other schedulers get wrong."""
 
 import pytest
+from tests.almanac.builders import local, show, utc
 
 from springtide.almanac import Cron, Dialect, load_zone
-
-from .moments import local, show, utc
 
 ET = "America/New_York"
 BERLIN = "Europe/Berlin"

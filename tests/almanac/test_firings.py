@@ -1,17 +1,22 @@
-"""Firings: schedules and single instants, on the days that calendars allow."""
+"""Firings: schedules and single instants, on the days that calendars allow.
+
+Counting firings gives what listing them gives, and takes no time.
+"""
 
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.almanac.builders import utc
+from tests.almanac.strategies import moments, schedules, zones
 
-from springtide.almanac import UTC, Calendar, CalendarMode, CalendarReference, Cron, Days, Dialect, Firings, load_zone
-
-from .moments import utc
+from springtide.almanac import UTC, CalendarFilter, CalendarMode, Cron, DayCalendar, Days, Dialect, Firings, load_zone
 
 NOON = Cron.parse("0 12 * * *", Dialect.RULE)
-CHRISTMAS = Calendar(Days(dates=(date(2026, 12, 24), date(2026, 12, 25))))
-EXCLUDE = CalendarReference(CHRISTMAS)
-ONLY = CalendarReference(CHRISTMAS, CalendarMode.ONLY)
+CHRISTMAS = DayCalendar(Days(dates=(date(2026, 12, 24), date(2026, 12, 25))))
+EXCLUDE = CalendarFilter(CHRISTMAS)
+ONLY = CalendarFilter(CHRISTMAS, CalendarMode.ONLY)
 
 
 def test_a_single_instant() -> None:
@@ -45,7 +50,7 @@ def test_a_single_instant_on_an_excluded_day_never_fires() -> None:
     ],
 )
 def test_firings_on_allowed_days(
-    references: list[CalendarReference], t: str, following: str | None, latest: str | None
+    references: list[CalendarFilter], t: str, following: str | None, latest: str | None
 ) -> None:
     """The nearest allowed firing is found in both directions, or found not to exist."""
     firings = Firings.of(NOON, UTC, references)
@@ -63,7 +68,7 @@ def test_the_midnight_that_ends_an_allowed_day_is_not_part_of_it() -> None:
 
 def test_a_day_shown_for_a_minute_before_the_clock_went_back_counts() -> None:
     """In St John's the 29th began, and went back to 23:01 of the 28th after a minute."""
-    only = CalendarReference(Calendar(Days(dates=(date(2006, 10, 29),))), CalendarMode.ONLY)
+    only = CalendarFilter(DayCalendar(Days(dates=(date(2006, 10, 29),))), CalendarMode.ONLY)
     firings = Firings.of(Cron.parse("* * * * *", Dialect.BUDGET), load_zone("America/St_Johns"), [only])
 
     assert firings.at_or_before(utc("2006-10-28T23:30-03:30")) == utc("2006-10-29T00:00-02:30")
@@ -82,8 +87,45 @@ def test_firings_between_leave_out_excluded_days() -> None:
 
 def test_a_recurring_calendar_is_searched_year_by_year() -> None:
     """Only New Year leaves one firing a year, forwards and backwards."""
-    new_year = CalendarReference(Calendar(Days(yearly=((1, 1),))), CalendarMode.ONLY)
+    new_year = CalendarFilter(DayCalendar(Days(yearly=((1, 1),))), CalendarMode.ONLY)
     firings = Firings.of(Cron.parse("*/10 9 * * *", Dialect.RULE), UTC, [new_year])
 
     assert firings.after(utc("2026-01-01T09:50")) == utc("2027-01-01T09:00")
     assert firings.at_or_before(utc("2026-01-01T08:00")) == utc("2025-01-01T09:50")
+
+
+DAY = 86_400
+SOME_DAYS = DayCalendar(Days(yearly=((3, 29), (10, 25), (12, 31)), ranges=((date(2000, 1, 1), date(2005, 6, 1)),)))
+CALENDARS = st.sampled_from(
+    ((), (CalendarFilter(SOME_DAYS),), (CalendarFilter(SOME_DAYS, CalendarMode.ONLY),)),
+)
+
+
+@given(st.data(), zones, schedules, st.sampled_from(Dialect), CALENDARS, st.integers(-DAY, 9 * DAY))
+def test_a_count_is_the_length_of_the_list(
+    data: st.DataObject,
+    zone: str,
+    schedule: str,
+    dialect: Dialect,
+    calendars: tuple[CalendarFilter, ...],
+    length: int,
+) -> None:
+    """Whatever clocks and calendars do, and where the end is before the beginning."""
+    a = data.draw(moments(zone))
+    firings = Firings.of(Cron.parse(schedule, dialect), load_zone(zone), calendars)
+
+    assert firings.count(a, a + length) == len(list(firings.between(a, a + length)))
+
+
+def test_every_minute_of_centuries_is_counted_at_once() -> None:
+    """Listing them would take minutes."""
+    firings = Firings.of(Cron.parse("* * * * *", Dialect.RULE), UTC)
+
+    assert firings.count(utc("2000-01-01"), utc("2400-01-01")) == 146_097 * 1440
+
+
+def test_a_single_instant_counts_once() -> None:
+    """It lies in (a, b] or it does not."""
+    once = Firings.once(100)
+
+    assert (once.count(99, 100), once.count(100, 200), once.count(0, 99)) == (1, 0, 0)

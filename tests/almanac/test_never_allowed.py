@@ -6,25 +6,24 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.almanac.builders import utc
 
 from springtide.almanac import (
     UTC,
-    Calendar,
+    CalendarFilter,
     CalendarMode,
-    CalendarReference,
     Cron,
+    DayCalendar,
     Days,
     Dialect,
     Firings,
-    Pattern,
     Timeline,
-    led_by,
+    TimePattern,
     overlay,
     recurring,
     restrict,
+    with_lead_time,
 )
-
-from .moments import utc
 
 _LEAP_YEAR = [date(2024, 1, 1) + timedelta(days=n) for n in range(366)]
 EVERY_DAY = tuple((day.month, day.day) for day in _LEAP_YEAR)
@@ -32,8 +31,8 @@ EVERY_DAY = tuple((day.month, day.day) for day in _LEAP_YEAR)
 FEASTS = ((1, 1), (2, 28), (2, 29), (12, 25), (12, 31))
 
 
-def _reference(days: Days, mode: CalendarMode = CalendarMode.EXCLUDE) -> CalendarReference:
-    return CalendarReference(Calendar(days), mode)
+def _reference(days: Days, mode: CalendarMode = CalendarMode.EXCLUDE) -> CalendarFilter:
+    return CalendarFilter(DayCalendar(days), mode)
 
 
 NEVER = [
@@ -51,9 +50,7 @@ NEVER = [
 
 
 @pytest.mark.parametrize(("day", "references"), NEVER)
-def test_a_schedule_that_is_always_excluded_never_fires(
-    day: tuple[int, int], references: list[CalendarReference]
-) -> None:
+def test_a_schedule_that_is_always_excluded_never_fires(day: tuple[int, int], references: list[CalendarFilter]) -> None:
     """No firing lies ahead, and none behind."""
     firings = Firings.of(Cron.parse(f"0 9 {day[1]} {day[0]} *", Dialect.RULE), UTC, references)
 
@@ -62,15 +59,13 @@ def test_a_schedule_that_is_always_excluded_never_fires(
 
 
 @pytest.mark.parametrize(("day", "references"), NEVER)
-def test_a_window_that_is_always_excluded_never_opens(
-    day: tuple[int, int], references: list[CalendarReference]
-) -> None:
+def test_a_window_that_is_always_excluded_never_opens(day: tuple[int, int], references: list[CalendarFilter]) -> None:
     """Nothing changes, neither as a window nor as a value laid over a default, with a lead or without."""
     window = _window(*day, references)
 
     assert not window.at(utc("2026-11-18"))
     assert window.next_change(utc("2026-11-18")) is None
-    assert overlay([(led_by(window, 600), 4)], 1).next_change(utc("2026-11-18")) is None
+    assert overlay([(with_lead_time(window, 600), 4)], 1).next_change(utc("2026-11-18")) is None
 
 
 def test_a_single_instant_is_judged_by_its_own_day_however_far_away() -> None:
@@ -91,7 +86,7 @@ def test_days_are_listed_beyond_a_cycle() -> None:
 
 
 @st.composite
-def _references(draw: st.DrawFn) -> CalendarReference:
+def _references(draw: st.DrawFn) -> CalendarFilter:
     yearly = draw(st.lists(st.sampled_from(FEASTS), max_size=3))
     dates = draw(st.lists(st.dates(date(2024, 1, 1), date(2060, 12, 31)), max_size=2))
     ranges = draw(st.lists(st.tuples(st.dates(date(2024, 1, 1), date(2030, 1, 1)), st.integers(0, 9000)), max_size=1))
@@ -106,7 +101,7 @@ def _references(draw: st.DrawFn) -> CalendarReference:
     st.dates(date(2024, 1, 1), date(2032, 12, 31)),
 )
 def test_the_next_time_is_what_a_walk_over_the_days_finds(
-    day: tuple[int, int], references: list[CalendarReference], today: date
+    day: tuple[int, int], references: list[CalendarFilter], today: date
 ) -> None:
     """Firings and windows begin on the first allowed day of a whole cycle, or never."""
     expected = next(_allowed_days(day, references, today), None)
@@ -117,12 +112,12 @@ def test_the_next_time_is_what_a_walk_over_the_days_finds(
     assert _window(*day, references).next_change(utc(str(today))) == (start and (start, True))
 
 
-def _window(month: int, day: int, references: Sequence[CalendarReference]) -> Timeline[bool]:
-    opens = Pattern.parse(months=month, days=day, hours=9)
-    return restrict(recurring(opens, Pattern.parse(months=month, days=day, hours=17), UTC), references, UTC)
+def _window(month: int, day: int, references: Sequence[CalendarFilter]) -> Timeline[bool]:
+    opens = TimePattern.parse(months=month, days=day, hours=9)
+    return restrict(recurring(opens, TimePattern.parse(months=month, days=day, hours=17), UTC), references, UTC)
 
 
-def _allowed_days(day: tuple[int, int], references: list[CalendarReference], today: date) -> Iterator[date]:
+def _allowed_days(day: tuple[int, int], references: list[CalendarFilter], today: date) -> Iterator[date]:
     for year in range(today.year, today.year + 402):
         try:
             candidate = date(year, *day)
@@ -132,7 +127,7 @@ def _allowed_days(day: tuple[int, int], references: list[CalendarReference], tod
             yield candidate
 
 
-def _allows(reference: CalendarReference, day: date) -> bool:
+def _allows(reference: CalendarFilter, day: date) -> bool:
     days = reference.calendar.days
     listed = (
         day in days.dates

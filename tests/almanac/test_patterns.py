@@ -1,11 +1,10 @@
 """What a pattern may say, and what we say about what it may not."""
 
 import pytest
+from tests.almanac.builders import utc
 
-from springtide.almanac import Occurrence, Pattern, PatternError, load_zone
-from springtide.almanac.day_rule import members
-
-from .moments import utc
+from springtide.almanac import Occurrence, TimePattern, TimePatternError, load_zone
+from springtide.almanac.civil import members
 
 # arguments, then (field, part of the message, hint) of every problem
 REJECTED = [
@@ -72,8 +71,8 @@ REJECTED = [
 @pytest.mark.parametrize(("given", "expected"), REJECTED)
 def test_rejected_with_every_problem(given: dict[str, str | int], expected: list[tuple[str, str, str]]) -> None:
     """Every list that is wrong is reported, each with a fix."""
-    with pytest.raises(PatternError) as caught:
-        Pattern.parse(**given)
+    with pytest.raises(TimePatternError) as caught:
+        TimePattern.parse(**given)
 
     problems = caught.value.problems
     assert [(problem.field, problem.hint) for problem in problems] == [(field, hint) for field, _, hint in expected]
@@ -93,19 +92,19 @@ def test_rejected_with_every_problem(given: dict[str, str | int], expected: list
 )
 def test_weekdays(given: str | int, weekdays: tuple[int, ...]) -> None:
     """Weekdays are names of three letters, full names, or numbers with both Sundays."""
-    assert members(Pattern.parse(weekdays=given).days.weekdays) == weekdays
+    assert members(TimePattern.parse(weekdays=given).days.weekdays) == weekdays
 
 
 def test_numbers_may_be_numbers() -> None:
     """V05: hours 17 is the same as hours "17"."""
-    assert Pattern.parse(hours=17) == Pattern.parse(hours="17")
-    assert Pattern.parse(hours=17) != Pattern.parse(hours=18)
-    assert len({Pattern.parse(hours=17), Pattern.parse(hours="17", minutes=0)}) == 1
+    assert TimePattern.parse(hours=17) == TimePattern.parse(hours="17")
+    assert TimePattern.parse(hours=17) != TimePattern.parse(hours=18)
+    assert len({TimePattern.parse(hours=17), TimePattern.parse(hours="17", minutes=0)}) == 1
 
 
 def test_left_out_times_are_zero_and_left_out_days_are_any() -> None:
     """An empty pattern is every midnight."""
-    pattern = Pattern.parse()
+    pattern = TimePattern.parse()
 
     assert pattern.walls.times == (0,)
     assert pattern.days.daily
@@ -123,12 +122,12 @@ def test_left_out_times_are_zero_and_left_out_days_are_any() -> None:
 )
 def test_leap_years_only(given: dict[str, str | int], expected: bool) -> None:
     """A pattern that matches only 29 February can be warned about."""
-    assert Pattern.parse(**given).leap_years_only is expected
+    assert TimePattern.parse(**given).leap_years_only is expected
 
 
 def test_occurrences_carry_the_wall_time_they_stand_for() -> None:
     """Wall times that a clock skips share an instant and keep their order."""
-    zone, pattern = load_zone("America/New_York"), Pattern.parse(hours="2,3", minutes="0,30")
+    zone, pattern = load_zone("America/New_York"), TimePattern.parse(hours="2,3", minutes="0,30")
     jump = utc("2026-03-08T07:00")
     walls = [utc(f"2026-03-08T{clock}") for clock in ("02:00", "02:30", "03:00", "03:30")]
 

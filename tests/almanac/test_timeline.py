@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from springtide.almanac import Timeline, active_spans, always, constant, never, spans, steps
 from springtide.almanac.civil import CYCLE
-from springtide.almanac.effort import QUIET_LIMIT
-from springtide.almanac.timeline import from_spans, settle
+from springtide.almanac.search_budget import DEFAULT_SEARCH_STEPS
+from springtide.almanac.timeline import from_spans, to_segments
 
 UPS = steps("low", [(10, "mid"), (20, "high")])
 
@@ -112,9 +112,9 @@ def test_endless_breakpoints_without_effect_end() -> None:
             yield at, True
             at += 1
 
-    assert list(settle(flat())) == [(0, True)]
-    late = ((at, at >= QUIET_LIMIT - 1) for at in range(2 * QUIET_LIMIT))
-    assert list(settle(late)) == [(0, False), (QUIET_LIMIT - 1, True)]
+    assert list(to_segments(flat())) == [(0, True)]
+    late = ((at, at >= DEFAULT_SEARCH_STEPS - 1) for at in range(2 * DEFAULT_SEARCH_STEPS))
+    assert list(to_segments(late)) == [(0, False), (DEFAULT_SEARCH_STEPS - 1, True)]
 
 
 def test_the_value_at_an_instant_needs_no_look_ahead() -> None:
@@ -124,6 +124,6 @@ def test_the_value_at_an_instant_needs_no_look_ahead() -> None:
         yield 0, 1
         raise AssertionError
 
-    timeline: Timeline[int] = Timeline(lambda t: settle(points()))
+    timeline: Timeline[int] = Timeline(lambda t: to_segments(points()))
 
     assert timeline.at(0) == 1

@@ -1,4 +1,7 @@
-"""Zones agree with zoneinfo, and answer what zoneinfo does not."""
+"""Zones agree with zoneinfo, and answer what zoneinfo does not.
+
+Names of zones, and hints for those that are none.
+"""
 
 from datetime import timedelta
 from zoneinfo import ZoneInfo
@@ -6,14 +9,20 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.almanac import reference, strategies
+from tests.almanac.builders import EPOCH, utc
 
-from springtide.almanac import UTC, Transition, load_zone, tzdata_version
-from springtide.almanac.posix_rule import PosixRule
-from springtide.almanac.tzif import parse_zone_file
-from springtide.almanac.zone_names import known_zones
-
-from . import oracle, strategies
-from .moments import EPOCH, utc
+from springtide.almanac import (
+    UTC,
+    UnknownZone,
+    ZoneTransition,
+    fixed_abbreviation_warning,
+    is_fixed_abbreviation,
+    load_zone,
+    tzdata_version,
+)
+from springtide.almanac.zone_files import PosixRule, parse_zone_file
+from springtide.almanac.zones import known_zones
 
 DAY = 86_400
 
@@ -22,7 +31,7 @@ DAY = 86_400
 @given(name=st.sampled_from(sorted(known_zones())), t=st.integers(utc("0002-01-01"), utc("9998-12-31")))
 def test_any_zone_at_any_time_agrees_with_zoneinfo(name: str, t: int) -> None:
     """All zones of the database have zoneinfo's offsets over all years."""
-    assert load_zone(name).offset_at(t) == oracle.offset(t, name)
+    assert load_zone(name).offset_at(t) == reference.offset(t, name)
 
 
 @pytest.mark.parametrize("name", sorted(known_zones()))
@@ -46,7 +55,7 @@ def test_wall_times_belong_to_their_first_instant(data: st.DataObject) -> None:
     wall = data.draw(strategies.moments(name)) + data.draw(st.integers(-50_000, 50_000))
     shown = (EPOCH + timedelta(seconds=wall)).replace(tzinfo=None)
 
-    assert load_zone(name).instant(wall) == oracle.first_shown(shown, name)
+    assert load_zone(name).instant(wall) == reference.first_shown(shown, name)
 
 
 @settings(max_examples=300, deadline=None)
@@ -105,8 +114,8 @@ def test_transitions_of_a_year() -> None:
     spring, autumn = utc("2026-03-29T01:00"), utc("2026-10-25T01:00")
 
     assert zone.transitions(utc("2026-01-01"), utc("2027-01-01")) == [
-        Transition(spring, 3600, 7200),
-        Transition(autumn, 7200, 3600),
+        ZoneTransition(spring, 3600, 7200),
+        ZoneTransition(autumn, 7200, 3600),
     ]
     assert zone.transitions(spring, autumn - 1) == []
     assert UTC.transitions(utc("1900-01-01"), utc("2100-01-01")) == []
@@ -152,3 +161,64 @@ def test_zone_file_that_is_none() -> None:
 def test_version_is_that_of_the_package() -> None:
     """The release has the shape that the database's maintainers use."""
     assert tzdata_version()[:2] == "20"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("utc", "did you mean UTC?"),
+        ("europe/berlin", "did you mean Europe/Berlin?"),
+        ("Europe/Belrin", "did you mean Europe/Berlin?"),
+        ("PST", "did you mean America/Los_Angeles?"),
+        ("Berlin", "did you mean Europe/Berlin?"),
+        ("new york", "did you mean America/New_York?"),
+        ("America/NewYork", "did you mean America/New_York?"),
+        ("Local", "a schedule must not depend on the machine that runs it"),
+        ("localtime", "a schedule must not depend on the machine that runs it"),
+        ("", "leave the field out for UTC, or name a zone"),
+        ("GMT+5", "the fixed offset is called Etc/GMT-5"),
+        ("UTC-03:00", "the fixed offset is called Etc/GMT+3"),
+        ("+05:30", "name a place instead of an offset"),
+        ("Mars/Olympus", "names are listed at iana.org/time-zones"),
+        ("A/B", "names are listed at iana.org/time-zones"),
+        ("../etc/passwd", "names are listed at iana.org/time-zones"),
+        ("/etc/localtime", "a schedule must not depend on the machine that runs it"),
+        ("Factory", "names are listed at iana.org/time-zones"),
+        ("x" * 10_000, "names are listed at iana.org/time-zones"),
+    ],
+)
+def test_unknown_name_has_a_hint(name: str, hint: str) -> None:
+    """A name that is no zone gets the nearest one, or words of its own."""
+    with pytest.raises(UnknownZone) as caught:
+        load_zone(name)
+
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["UTC", "EST", "CET", "Etc/GMT+5", "America/Argentina/Buenos_Aires"])
+def test_known_names(name: str) -> None:
+    """Names of the database load, and load once."""
+    assert load_zone(name) is load_zone(name)
+    assert load_zone(name).name == name
+
+
+def test_machine_dependent_names_are_unknown() -> None:
+    """No name stands for whatever a machine is set to."""
+    assert known_zones().isdisjoint(("localtime", "posixrules", "Factory"))
+
+
+@pytest.mark.parametrize("name", ["EST", "MST", "HST"])
+def test_abbreviations_that_never_change(name: str) -> None:
+    """V11: these load, have one offset today, and deserve a warning."""
+    warning = fixed_abbreviation_warning(name)
+
+    assert is_fixed_abbreviation(name)
+    assert load_zone(name).transitions(1_700_000_000, 2_000_000_000) == []
+    assert warning is not None
+    assert warning.startswith(f"{name} never changes for daylight saving; did you mean ")
+
+
+def test_places_are_no_abbreviations() -> None:
+    """A zone that is named by its place needs no warning."""
+    assert not is_fixed_abbreviation("America/New_York")
+    assert fixed_abbreviation_warning("UTC") is None

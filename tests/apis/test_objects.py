@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from springtide.apis.fields import Context
-from springtide.apis.objects import LoadedObject, Stray, is_skipped, load
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.objects import LoadedObject, UnknownObject, is_skipped, load
 from springtide.apis.problems import format_path
-from springtide.apis.yaml import Unreadable
+from springtide.apis.yaml import UnreadableDocument
 
-CONTEXT = Context(now=1_780_000_000)
+CONTEXT = ValidationContext(now=1_780_000_000)
 PRODUCER = """\
 apiVersion: autoscaling.karpenter.sh/v1alpha1
 kind: MetricsProducer
@@ -28,7 +28,7 @@ def problems(text: str) -> list[tuple[int, int, str, str]]:
     """Read a text and give (line, column, path, hint) of everything that is wrong."""
     found: list[tuple[int, int, str, str]] = []
     for item in load(text, CONTEXT):
-        if isinstance(item, Unreadable):
+        if isinstance(item, UnreadableDocument):
             found.append((item.line, item.column, "", item.hint))
         else:
             found += ((*item.place(each), format_path(each.path), each.hint) for each in item.problems)
@@ -117,14 +117,14 @@ def test_what_is_wrong_with_the_object_as_a_whole(text: str, expected: list[Any]
 )
 def test_other_peoples_objects_are_skipped(text: str) -> None:
     (stray,) = load(text, CONTEXT)
-    assert isinstance(stray, Stray)
+    assert isinstance(stray, UnknownObject)
     assert is_skipped(stray)
     assert stray.problems == ()
 
 
 def test_an_unreadable_document_hides_no_other() -> None:
     first, second = load(f"a: [\n---\n{PRODUCER}", CONTEXT)
-    assert isinstance(first, Unreadable)
+    assert isinstance(first, UnreadableDocument)
     assert isinstance(second, LoadedObject)
     assert second.sound
 
@@ -162,4 +162,4 @@ def test_a_comment_that_became_a_part_of_a_value_is_named() -> None:
 
 def test_a_name_of_any_length_is_answered_at_once() -> None:
     (stray,) = load(f"apiVersion: v1\nkind: {'x' * 2_000_000}\n", CONTEXT)
-    assert isinstance(stray, Stray)
+    assert isinstance(stray, UnknownObject)

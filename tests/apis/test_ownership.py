@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.apis.karpenter.samples import beta_pool, node_pool
 
-from springtide.apis.ownership import owned, ownership_of
-from springtide.apis.registry import KINDS
+from springtide.apis.scheme import KINDS, owned, ownership_of
 
 XK8S = "autoscaling.x-k8s.io"
 CHECKING = "check-capacity.autoscaling.x-k8s.io"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from springtide.apis.fields import Context
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, load
 from springtide.apis.problems import format_path
-from springtide.apis.references import FILES, Surroundings, check_together
+from springtide.apis.references import IN_FILES, SearchScope, check_cross_object
 from springtide.apis.yaml import dump
 
-CONTEXT = Context(now=1_780_000_000)
+CONTEXT = ValidationContext(now=1_780_000_000)
 
 
 def manifest(api_version: str, kind: str, name: str, spec: Any) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any
     return {"name": name, "schedule": schedule, "targetReplicas": replicas, **extra}
 
 
-def found(*values: dict[str, Any], where: Surroundings = FILES) -> list[str]:
+def found(*values: dict[str, Any], where: SearchScope = IN_FILES) -> list[str]:
     """Give what is wrong with the objects together, as `name path: message`."""
     objects = load("---\n".join(dump(value) for value in values), CONTEXT)
     assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
@@ -71,7 +71,7 @@ def found(*values: dict[str, Any], where: Surroundings = FILES) -> list[str]:
     loaded = [item for item in objects if isinstance(item, LoadedObject)]
     return [
         f"{item.name} {format_path(problem.path)}: {problem.message}"
-        for item, problems in zip(loaded, check_together(loaded, CONTEXT, where), strict=True)
+        for item, problems in zip(loaded, check_cross_object(loaded, CONTEXT, where), strict=True)
         for problem in problems
     ]
 
@@ -261,7 +261,7 @@ def test_a_calendar_with_errors_is_as_good_as_none() -> None:
     calendar = manifest("springtide.dev/v1alpha1", "Calendar", "holidays", {"dates": ["2026-13-01"]})
     values = [cron("c", rule("a", "0 9 * * *", 3, calendars=CALENDARS)), deployment(), calendar]
     loaded = [item for item in load("---\n".join(dump(v) for v in values), CONTEXT) if isinstance(item, LoadedObject)]
-    assert [problem.message for problem in check_together(loaded, CONTEXT)[0]] == [
+    assert [problem.message for problem in check_cross_object(loaded, CONTEXT)[0]] == [
         "Calendar `holidays` cannot be evaluated"
     ]
 
@@ -362,7 +362,7 @@ def test_where_everything_is_seen_a_missing_calendar_cuts_nothing() -> None:
     behaviors = [behavior("a", 4, (9, 17)), behavior("b", 5, (12, 18), "Exclude")]
     schedule = manifest(KARPENTER, "MetricsProducer", "p", {"schedule": {"defaultReplicas": 1, "behaviors": behaviors}})
 
-    told = found(schedule, where=replace(FILES, everything=True))
+    told = found(schedule, where=replace(IN_FILES, everything=True))
 
     assert any("are active at the same time" in message for message in told), told
 

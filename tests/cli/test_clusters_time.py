@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.api_server import served_objects
 from tests.cli.conftest import Run
-from tests.cli.serving_objects import served_objects
 
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
 
 PRESENT = "2031-02-03T12:34:56Z"
 OBJECTS = """

@@ -18,15 +18,15 @@ import aiohttp
 import pytest
 from tests.cli.conftest import Run
 
+from springtide.apiserver.admission import ADMIN
+from springtide.apiserver.http import ApiApp, TokenAuthenticator, kubeconfig
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.certificates import make_authority, make_serving
-from springtide.cluster.port import Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.serving import TlsIdentity, serving
+from springtide.cluster.transport import Write
 from springtide.controllers import CONTROLLERS
-from springtide.simulator.api.performing import ADMIN
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.http import ApiApp, Tokens, kubeconfig
-from springtide.simulator.newcomers import install
+from springtide.simulator.bootstrap import install
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
@@ -78,7 +78,7 @@ async def cluster(folder: Path) -> AsyncIterator[ApiServer]:
     server = ApiServer(now=lambda: int(time.time()), random=Random(0))
     install(server)
     authority = make_authority("test", now=now, seconds=DAY)
-    app = ApiApp(server, authenticate=Tokens({TOKEN: ADMIN}))
+    app = ApiApp(server, authenticate=TokenAuthenticator({TOKEN: ADMIN}))
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=DAY))
     async with serving(app, identity=identity, dated=False) as served:
         (folder / "kubeconfig").write_text(kubeconfig(served.url, authority.certificate, TOKEN))

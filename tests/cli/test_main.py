@@ -1,14 +1,21 @@
-"""The command itself: help that teaches, mistakes that are told kindly."""
+"""The command itself: help that teaches, mistakes that are told kindly.
+
+`springtide crds`: the CRDs in both flavours, as a stream, as a list and as files.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
 
 from springtide import __version__
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.yaml import Document, read
 
 
 def test_help_lists_every_command(run: Run) -> None:
@@ -46,3 +53,20 @@ def test_help_imports_no_command() -> None:
     )
     result = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "['springtide.cli', 'springtide.cli.main']"
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_a_stream_of_documents(run: Run, flavour: Flavour) -> None:
+    documents = read(run("crds", "--flavour", flavour).stdout)
+    assert [found.value for found in documents if isinstance(found, Document)] == all_crds(flavour)
+
+
+def test_a_list_in_json(run: Run) -> None:
+    value = json.loads(run("crds", "-o", "json").stdout)
+    assert (value["kind"], value["items"]) == ("List", all_crds(Flavour.EXTENDED))
+
+
+def test_a_file_for_each(run: Run, tmp_path: Path) -> None:
+    result = run("crds", "--into", tmp_path / "crds")
+    assert "13 CRDs written to" in result.stderr
+    assert len(list((tmp_path / "crds").glob("*.yaml"))) == 13

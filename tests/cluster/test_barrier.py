@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.cluster.small_world import CONFIG_MAPS, SmallWorld
+from tests.cluster.memory_cluster import CONFIG_MAPS, MemoryCluster
 from tests.cluster.test_manager import play
 
-from springtide.cluster.barrier import Barrier
+from springtide.cluster.client import WriteBarrier
 from springtide.cluster.resources import Key, Selection
 from springtide.cluster.store import Store
-from springtide.simulator.time import VirtualClock
+from springtide.simulator.virtual_time import VirtualClock
 
 MINE, OTHER = Key("work", "mine"), Key("work", "other")
 
@@ -30,9 +30,9 @@ MINE, OTHER = Key("work", "mine"), Key("work", "other")
     ids=["nothing", "of another", "mine shows", "mine does not", "the newest counts", "late news", "everything shows"],
 )
 def test_what_is_waited_for(written: list[tuple[Key, int]], reached: int, all_of_it: bool, mine: bool) -> None:
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         store: Store[object] = Store()
-        barrier = Barrier(world.line(), [(Selection(CONFIG_MAPS), store)])
+        barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
         for key, version in written:
             barrier.wrote(CONFIG_MAPS, key, version)
         store.advance(reached)
@@ -47,10 +47,10 @@ def test_what_is_waited_for(written: list[tuple[Key, int]], reached: int, all_of
 
 
 def test_a_write_whose_answer_was_lost_is_asked_for_only_by_those_whom_it_concerns() -> None:
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         made = world.config_map("mine")
         store: Store[object] = Store()
-        barrier = Barrier(world.line(), [(Selection(CONFIG_MAPS), store)])
+        barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
         barrier.unsure(CONFIG_MAPS, MINE)
         await barrier.shows(OTHER)
         waiting = asyncio.ensure_future(barrier.shows(MINE))

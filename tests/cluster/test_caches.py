@@ -1,21 +1,29 @@
-"""The caches of a process, and what becomes of one that is broken."""
+"""The caches of a process, and what becomes of one that is broken.
+
+Kinds that may not be installed: who can do without does not wait for them, and sees them when they come.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import pytest
-from tests.cluster.scripted import PODS, Scripted, Stream, added, bookmark, modified
+from tests.cluster.manager_process import WORK, Process, length, stamp_controller
+from tests.cluster.memory_cluster import START, USER, MemoryCluster
+from tests.cluster.scripted_transport import PODS, ScriptedTransport, Stream, added, bookmark, modified
+from tests.cluster.test_manager import play
 
-from springtide.cluster.caches import RESTART, Caches
-from springtide.cluster.controller import Cached
-from springtide.cluster.port import Event
+from springtide.cluster.caches import RESTART_DELAY, Caches
+from springtide.cluster.controller import Cached, Watch, cache_only
 from springtide.cluster.reflector import ReflectorSettings
-from springtide.cluster.resources import Key, Selection
+from springtide.cluster.resources import Key, Resource, Selection
 from springtide.cluster.store import Store
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import WatchEvent
+from springtide.metrics.endpoints import caches_synced
+from springtide.simulator.virtual_time import VirtualClock, run
 
 PODS_SEEN = Cached(Selection(PODS))
 SYNCED = (added("a", 5, "n1"), bookmark(10, end=True))
@@ -24,7 +32,7 @@ SYNCED = (added("a", 5, "n1"), bookmark(10, end=True))
 class Fragile(Store[Any]):
     """A store that breaks on one version."""
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: WatchEvent) -> None:
         """Take all but one event."""
         if event.object["metadata"]["resourceVersion"] == "13":
             raise ZeroDivisionError
@@ -34,7 +42,7 @@ class Fragile(Store[Any]):
 def caches(clock: VirtualClock, streams: Sequence[Stream], *cached: Cached, store: type[Store[Any]] = Store) -> Caches:
     """Put caches together that are filled from a script."""
     return Caches(
-        Scripted(clock, streams),
+        ScriptedTransport(clock, streams),
         clock,
         cached,
         random=Random(1),
@@ -54,10 +62,10 @@ def test_a_cache_that_a_bug_has_stopped_begins_anew_after_a_while(caplog: pytest
         assert [item["spec"]["nodeName"] for item in made.stores[PODS_SEEN].values()] == ["n2"]
         made.stop()
         transport = made._transport
-        assert isinstance(transport, Scripted)
+        assert isinstance(transport, ScriptedTransport)
         return [asked.at for asked in transport.asked]
 
-    assert run(main) == [0, RESTART, 2 * RESTART]
+    assert run(main) == [0, RESTART_DELAY, 2 * RESTART_DELAY]
     assert "the cache of pods is broken" in caplog.text
 
 
@@ -98,3 +106,63 @@ def test_health() -> None:
         made.stop()
 
     run(main)
+
+
+CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
+HOLIDAYS = {
+    "apiVersion": "springtide.dev/v1alpha1",
+    "kind": "Calendar",
+    "metadata": {"name": "holidays"},
+    "spec": {"dates": ["2026-12-24"]},
+}
+MAYBE = Cached(Selection(CALENDARS))
+
+
+def problems(process: Process) -> list[str]:
+    """List what the process is not ready for."""
+    return [finding.name for finding in caches_synced(process.manager)() if finding.problem]
+
+
+def test_what_is_optional_and_not_installed_holds_nobody_back(caplog: pytest.LogCaptureFixture) -> None:
+    """Work begins at once, the process is ready, nobody is warned, and what is installed later shows by itself."""
+    caplog.set_level(logging.INFO)
+    kind = stamp_controller(watches=(Watch(WORK), Watch(MAYBE, cache_only, optional=True)))
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        world.config_map("a", text="xyz")
+        process = Process(world, clock, kind)
+        await clock.sleep(5)
+        assert length(world, "a") == "3"
+        assert problems(process) == []
+        await clock.sleep(200)
+        assert [record.levelname for record in caplog.records if "is not served" in record.message] == ["INFO"]
+
+        world.install_calendars()
+        world.server.create(CALENDARS, HOLIDAYS, USER)
+        await clock.sleep(120)
+        found: dict[str, Any] = {cache.selection: cache.objects for cache in process.manager.cache_health()}
+        assert found["calendars.springtide.dev"] == 1
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_what_is_needed_and_not_installed_is_waited_for() -> None:
+    """One controller that needs a kind makes it needed, whoever else could do without."""
+    easy = stamp_controller(watches=(Watch(WORK), Watch(MAYBE, cache_only, optional=True)))
+    strict = stamp_controller(name="strict", watches=(Watch(WORK), Watch(MAYBE, cache_only)))
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        world.config_map("a", text="xyz")
+        process = Process(world, clock, easy, strict)
+        await clock.sleep(60)
+        assert (bool(easy.seen), strict.seen) == (True, [])
+        assert easy.seen[0][1] >= START + 30, "everybody waits a while for what somebody needs"
+        assert problems(process) == ["cache calendars.springtide.dev"]
+        world.install_calendars()
+        await clock.sleep(60)
+        assert strict.seen
+        assert problems(process) == []
+        await process.manager.stop()
+
+    play(story)

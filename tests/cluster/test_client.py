@@ -9,19 +9,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.cluster.small_world import CONFIG_MAPS, SECRETS, START, USER, SmallWorld
+from tests.cluster.memory_cluster import CONFIG_MAPS, SECRETS, START, USER, MemoryCluster
 
-from springtide.cluster.barrier import Barrier
-from springtide.cluster.client import PODS, Client
-from springtide.cluster.conditions import Condition, Truth
+from springtide.cluster.client import PODS, Client, Mode, WriteBarrier
+from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.errors import Conflict, NotFound, NotSent, RequestTimeout
-from springtide.cluster.modes import Mode
-from springtide.cluster.origins import Origin
-from springtide.cluster.port import Patch
 from springtide.cluster.reflector import Reflector
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.store import Store
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import ObjectVersion, Patch
+from springtide.simulator.virtual_time import VirtualClock, run
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
@@ -33,13 +30,13 @@ class Desk:
 
     def __init__(self, clock: VirtualClock, mode: Mode = Mode.ACT) -> None:
         self.clock = clock
-        self.world = SmallWorld(clock)
+        self.world = MemoryCluster(clock)
         self.line = self.world.line()
         self.store: Store[Any] = Store()
         selection = Selection(CONFIG_MAPS)
         reflector = Reflector(self.line, selection, self.store, clock=clock, random=Random(1))
         self.following = asyncio.ensure_future(reflector.run())
-        self.barrier = Barrier(self.line, [(selection, self.store)])
+        self.barrier = WriteBarrier(self.line, [(selection, self.store)])
         self.paused = False
         self.client = Client(
             self.line,
@@ -123,7 +120,7 @@ def test_a_looser_change_still_demands_the_same_object() -> None:
     [
         pytest.param({"metadata": {"name": "a", "namespace": "work"}}, True, id="never-read"),
         pytest.param({"metadata": {"name": "a", "uid": "1"}}, True, id="no-version"),
-        pytest.param(Origin(Key("work", "a"), "", "1"), False, id="no-uid"),
+        pytest.param(ObjectVersion(Key("work", "a"), "", "1"), False, id="no-uid"),
     ],
 )
 def test_unconditional_changes_are_not_sent(of: Any, exact: bool) -> None:
@@ -270,7 +267,7 @@ def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
 
         async def write(dates: list[str] | None) -> bool:
             item = server.get(CALENDARS, Key("", "days"))
-            ready = Condition("Ready", Truth.TRUE, "Fine", "all is well")
+            ready = Condition("Ready", ConditionStatus.TRUE, "Fine", "all is well")
             fields = {"nextDates": dates}
             return await desk.client.apply_status(CALENDARS, fields, [ready], of=item, now=START, because="?")
 
@@ -477,7 +474,7 @@ def test_the_barrier_is_about_the_namespace_of_a_store() -> None:
     """A store of one namespace hears of others by bookmarks alone."""
 
     async def story(desk: Desk) -> None:
-        barrier = Barrier(desk.line, [(Selection(CONFIG_MAPS, "work"), desk.store)])
+        barrier = WriteBarrier(desk.line, [(Selection(CONFIG_MAPS, "work"), desk.store)])
         barrier.wrote(CONFIG_MAPS, Key("elsewhere", "a"), desk.store.version + 1000)
         barrier.unsure(CONFIG_MAPS, Key("elsewhere", "a"))
         await asyncio.wait_for(barrier.caught_up(), 1)
@@ -530,7 +527,7 @@ def test_a_status_field_that_must_not_be_there_goes_although_another_wrote_it() 
         server.create(CALENDARS, body, USER)
         theirs = Patch.merge({"status": {"nextDates": ["2030-01-01"]}})
         server.patch(CALENDARS, key, theirs, USER, subresource="status")
-        ready = Condition("Ready", Truth.TRUE, "Fine", "all is well")
+        ready = Condition("Ready", ConditionStatus.TRUE, "Fine", "all is well")
 
         async def write() -> bool:
             of = server.get(CALENDARS, key)

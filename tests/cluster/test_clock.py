@@ -1,14 +1,23 @@
-"""The clock of the real world: it follows the wall clock when that is set, and time passes while a machine sleeps."""
+"""The clock of the real world: it follows the wall clock when that is set, and time passes while a machine sleeps.
+
+A clock that runs faster than the world: readings and waits agree with each other.
+
+Waiting for whatever comes first.
+
+Delays after failures, as arithmetic.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 
 import pytest
 
-from springtide.cluster.clock import LONGEST_NAP, WallClock
+from springtide.cluster.clock import LONGEST_SLEEP, Backoff, RateLimit, ScaledClock, TokenBucket, WallClock, first_of
+from springtide.simulator.virtual_time import VirtualClock, run
 
 
 class Machine:
@@ -39,7 +48,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_a_long_wait_looks_at_the_wall_clock_again_and_again(machine: Machine) -> None:
     asyncio.run(WallClock().sleep_until(1_000_100))
 
-    assert machine.naps == [LONGEST_NAP, LONGEST_NAP, LONGEST_NAP, 10]
+    assert machine.naps == [LONGEST_SLEEP, LONGEST_SLEEP, LONGEST_SLEEP, 10]
 
 
 def test_a_clock_that_is_set_forward_ends_the_wait_within_a_nap(machine: Machine) -> None:
@@ -49,7 +58,7 @@ def test_a_clock_that_is_set_forward_ends_the_wait_within_a_nap(machine: Machine
     machine.during = set_forward
     asyncio.run(WallClock().sleep_until(1_900_000))
 
-    assert machine.naps == [LONGEST_NAP, LONGEST_NAP]
+    assert machine.naps == [LONGEST_SLEEP, LONGEST_SLEEP]
 
 
 def test_a_clock_that_is_set_back_prolongs_the_wait(machine: Machine) -> None:
@@ -69,7 +78,7 @@ def test_a_duration_counts_the_time_that_the_machine_was_suspended(machine: Mach
     machine.during = suspend
     asyncio.run(WallClock().sleep(300))
 
-    assert machine.naps == [LONGEST_NAP]
+    assert machine.naps == [LONGEST_SLEEP]
 
 
 def test_a_duration_does_not_care_how_the_wall_clock_is_set(machine: Machine) -> None:
@@ -86,3 +95,147 @@ def test_now_is_in_whole_seconds(machine: Machine) -> None:
     machine.wall = 1_000_000.9
 
     assert WallClock().now() == 1_000_000
+
+
+class _Wall(WallClock):
+    """A wall clock that stands still but for the sleeps that it is asked for."""
+
+    def __init__(self) -> None:
+        self.elapsed = 1000.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.elapsed += seconds
+
+
+@pytest.mark.parametrize(
+    ("speed", "elapsed", "now"),
+    [
+        pytest.param(1, 10.0, 110, id="as the world"),
+        pytest.param(600, 1.0, 700, id="ten minutes a second"),
+        pytest.param(600, 0.001, 100, id="whole seconds, rounded down"),
+        pytest.param(0.5, 10.0, 105, id="slower than the world"),
+    ],
+)
+def test_the_instant_moves_by_the_speed(speed: float, elapsed: float, now: int) -> None:
+    wall = _Wall()
+    clock = ScaledClock(speed, start=100, wall=wall)
+    wall.elapsed += elapsed
+    assert clock.now() == now
+    assert clock.monotonic() == pytest.approx(elapsed * speed)
+
+
+def test_a_duration_takes_its_share_of_the_worlds_time() -> None:
+    wall = _Wall()
+    asyncio.run(ScaledClock(600, start=0, wall=wall).sleep(3600))
+    assert wall.slept == [6.0]
+
+
+def test_an_instant_is_reached_and_not_overslept() -> None:
+    wall = _Wall()
+    clock = ScaledClock(600, start=100, wall=wall)
+    asyncio.run(clock.sleep_until(100 + 1800))
+    assert clock.now() == 1900
+    assert sum(wall.slept) == pytest.approx(3.0)
+
+
+def test_an_instant_that_has_passed_is_not_waited_for() -> None:
+    wall = _Wall()
+    asyncio.run(ScaledClock(600, start=100, wall=wall).sleep_until(50))
+    assert wall.slept == []
+
+
+def test_a_clock_that_stands_still_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot run at 0 times"):
+        ScaledClock(0, start=0)
+
+
+def test_the_others_are_cancelled() -> None:
+    """What lost has no reason to go on."""
+
+    async def main(clock: VirtualClock) -> tuple[float, bool]:
+        slow = asyncio.ensure_future(clock.sleep(1000))
+        await first_of(clock.sleep(3), slow)
+        await asyncio.wait((slow,))
+        return clock.monotonic(), slow.cancelled()
+
+    assert run(main) == (3, True)
+
+
+def test_what_is_shielded_goes_on() -> None:
+    """A future of the caller's own is not ended by our waiting for it."""
+
+    async def main(clock: VirtualClock) -> bool:
+        own = asyncio.ensure_future(clock.sleep(10))
+        await first_of(clock.sleep(3), asyncio.shield(own))
+        await own
+        return own.cancelled()
+
+    assert run(main) is False
+
+
+def test_whoever_is_cancelled_while_waiting_leaves_nothing_behind() -> None:
+    """All of them end with the one who waits."""
+
+    async def main(clock: VirtualClock) -> None:
+        parts = [asyncio.ensure_future(clock.sleep(1000)) for _ in range(2)]
+        waiting = asyncio.ensure_future(first_of(*parts))
+        await clock.sleep(1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.wait(parts)
+        assert clock.monotonic() == 1
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"),
+    [
+        pytest.param(-1, 0.0, id="fewer than none"),
+        pytest.param(0, 0.0, id="none"),
+        pytest.param(1, 0.005, id="first"),
+        pytest.param(2, 0.01, id="second"),
+        pytest.param(11, 5.12, id="eleventh"),
+        pytest.param(18, 655.36, id="last below the limit"),
+        pytest.param(19, 1000.0, id="first at the limit"),
+        pytest.param(10**9, 1000.0, id="no overflow"),
+    ],
+)
+def test_delays_double_up_to_the_limit(failures: int, seconds: float) -> None:
+    assert Backoff().after(failures) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("jitter", "random", "seconds"),
+    [
+        pytest.param(0.0, 0.9, 30.0, id="without jitter luck is nothing"),
+        pytest.param(1.0, 0.0, 30.0, id="no luck adds nothing"),
+        pytest.param(1.0, 0.5, 45.0, id="luck adds beyond the limit"),
+        pytest.param(0.1, 0.5, 31.5, id="a small share"),
+    ],
+)
+def test_jitter_adds_a_share_of_the_delay(jitter: float, random: float, seconds: float) -> None:
+    assert Backoff(first=0.8, longest=30.0, jitter=jitter).after(50, random=random) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("rate", "times", "delays"),
+    [
+        pytest.param(RateLimit(10, 3), [0, 0, 0, 0, 0], [0, 0, 0, 0.1, 0.2], id="a burst, then one by one"),
+        pytest.param(RateLimit(10, 1), [0, 0, 0.5], [0, 0.1, 0], id="no burst; time refills"),
+        pytest.param(RateLimit(1, 2), [0, 0, 1, 1], [0, 0, 0, 1], id="one token comes back in a second"),
+        pytest.param(RateLimit(1, 2), [0, 100, 100, 100], [0, 0, 0, 1], id="a long wait saves up no more than a burst"),
+        pytest.param(RateLimit(1, 1), [0, 0, 0, 2.5], [0, 1, 2, 0.5], id="turns that were promised count"),
+        pytest.param(RateLimit(math.inf, 1), [0, 0, 0], [0, 0, 0], id="no limit"),
+    ],
+)
+def test_a_bucket_shares_its_rate(rate: RateLimit, times: list[float], delays: list[float]) -> None:
+    bucket = TokenBucket(rate)
+
+    assert [bucket.reserve(now) for now in times] == pytest.approx(delays)

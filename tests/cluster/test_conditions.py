@@ -10,17 +10,17 @@ from springtide.cluster.conditions import (
     LONGEST_MESSAGE,
     Condition,
     ConditionList,
-    Truth,
+    ConditionStatus,
     merged_conditions,
     own_conditions,
     status_patch,
 )
-from springtide.cluster.port import Patch, PatchType
 from springtide.cluster.resources import Object, Resource
+from springtide.cluster.transport import Patch, PatchType
 
 THINGS = Resource("example.com", "v1", "things", "Thing")
 NOW = 1_767_571_200  # 2026-01-05T00:00:00Z
-READY = Condition("Ready", Truth.TRUE, "Fine", "all is well")
+READY = Condition("Ready", ConditionStatus.TRUE, "Fine", "all is well")
 
 
 def entry(type_: str = "Ready", status: str = "True", since: str = "2026-01-01T00:00:00Z", **more: Any) -> Object:
@@ -61,7 +61,7 @@ def test_merging_keeps_what_others_wrote_in_its_place() -> None:
     """Others' conditions stay, with fields that we do not know; new ones of ours go to the end."""
     theirs = {"type": "Theirs", "status": "False", "severity": "Info"}
     before = [theirs, entry(status="False"), {"type": "Last", "status": "True"}]
-    also = Condition("Active", Truth.UNKNOWN, "Fine", "all is well")
+    also = Condition("Active", ConditionStatus.UNKNOWN, "Fine", "all is well")
 
     merged = merged_conditions(before, [READY, also], now=NOW, generation=3)
 
@@ -71,7 +71,9 @@ def test_merging_keeps_what_others_wrote_in_its_place() -> None:
 
 def test_a_message_is_cut_to_what_the_api_takes() -> None:
     """The server would refuse the whole status for one long message."""
-    (written,) = own_conditions([], [Condition("Ready", Truth.TRUE, "R", "x" * 40_000)], now=NOW, generation=None)
+    (written,) = own_conditions(
+        [], [Condition("Ready", ConditionStatus.TRUE, "R", "x" * 40_000)], now=NOW, generation=None
+    )
 
     assert len(written["message"]) == LONGEST_MESSAGE
     assert "observedGeneration" not in written

@@ -6,25 +6,35 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.cluster.small_world import CONFIG_MAPS, EVENTS, START, USER, SmallWorld, leave_alone
+from tests.cluster.memory_cluster import CONFIG_MAPS, EVENTS, START, USER, MemoryCluster, do_nothing
 
-from springtide.cluster import event_correlation, events
+from springtide.cluster import events
+from springtide.cluster import events as event_correlation
 from springtide.cluster.errors import Conflict, Forbidden, NotLeader, RequestTimeout, ServerError, TooManyRequests
-from springtide.cluster.event_correlation import Correlator, Notice, Sighting, Subject
-from springtide.cluster.events import PACE, EventSink, Recorder, normal, warning
+from springtide.cluster.events import (
+    PACE,
+    CountedEvent,
+    EventContent,
+    EventCorrelator,
+    EventRecorder,
+    EventSink,
+    InvolvedObject,
+    normal,
+    warning,
+)
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.virtual_time import VirtualClock, run
 
-SUBJECT = Subject(CONFIG_MAPS, Key("work", "a"), "uid-a")
+SUBJECT = InvolvedObject(CONFIG_MAPS, Key("work", "a"), "uid-a")
 
 
-def seen(correlator: Correlator, notice: Notice, *times: int) -> list[Sighting | None]:
+def seen(correlator: EventCorrelator, notice: EventContent, *times: int) -> list[CountedEvent | None]:
     return [correlator.see(SUBJECT, notice, time) for time in times]
 
 
 def test_the_same_event_is_counted() -> None:
     """One name, one first time, a growing count."""
-    first, second, third = seen(Correlator("c"), normal("Made", "it was made"), 10, 20, 30)
+    first, second, third = seen(EventCorrelator("c"), normal("Made", "it was made"), 10, 20, 30)
 
     assert first is not None
     assert second is not None
@@ -39,7 +49,7 @@ def test_the_same_event_is_counted() -> None:
 
 def test_what_makes_events_the_same_can_be_said() -> None:
     """Messages that hold a number would else be different each time."""
-    correlator = Correlator("c")
+    correlator = EventCorrelator("c")
     one = correlator.see(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
     two = correlator.see(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
 
@@ -52,18 +62,18 @@ def test_what_makes_events_the_same_can_be_said() -> None:
     ("component", "subject", "notice"),
     [
         pytest.param("d", SUBJECT, normal("Made", "m"), id="component"),
-        pytest.param("c", Subject(CONFIG_MAPS, Key("work", "a"), "uid-b"), normal("Made", "m"), id="uid"),
-        pytest.param("c", Subject(EVENTS, Key("work", "a"), "uid-a"), normal("Made", "m"), id="resource"),
+        pytest.param("c", InvolvedObject(CONFIG_MAPS, Key("work", "a"), "uid-b"), normal("Made", "m"), id="uid"),
+        pytest.param("c", InvolvedObject(EVENTS, Key("work", "a"), "uid-a"), normal("Made", "m"), id="resource"),
         pytest.param("c", SUBJECT, warning("Made", "m"), id="type"),
         pytest.param("c", SUBJECT, normal("Kept", "m"), id="reason"),
         pytest.param("c", SUBJECT, normal("Made", "n"), id="message"),
     ],
 )
-def test_names_tell_different_events_apart(component: str, subject: Subject, notice: Notice) -> None:
+def test_names_tell_different_events_apart(component: str, subject: InvolvedObject, notice: EventContent) -> None:
     """Everything that an event says is in its name; a second process gives the same one."""
-    plain = Correlator("c").see(SUBJECT, normal("Made", "m"), 0)
-    again = Correlator("c").see(SUBJECT, normal("Made", "m"), 99)
-    other = Correlator(component).see(subject, notice, 0)
+    plain = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 0)
+    again = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 99)
+    other = EventCorrelator(component).see(subject, notice, 0)
 
     assert plain is not None
     assert again is not None
@@ -75,8 +85,8 @@ def test_names_tell_different_events_apart(component: str, subject: Subject, not
 
 def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
     """A name of 253 letters leaves no room for digits, and must not end in a dash where it is cut."""
-    subject = Subject(CONFIG_MAPS, Key("work", "n" * 235 + "-" + "n" * 17))
-    sighting = Correlator("c").see(subject, normal("Made", "x" * 5000), 0)
+    subject = InvolvedObject(CONFIG_MAPS, Key("work", "n" * 235 + "-" + "n" * 17))
+    sighting = EventCorrelator("c").see(subject, normal("Made", "x" * 5000), 0)
 
     assert sighting is not None
     assert sighting.name[:235] + "." == "n" * 235 + sighting.name[235]
@@ -86,7 +96,7 @@ def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
 
 def test_similar_events_are_combined() -> None:
     """After ten different ones within ten minutes of each other, until they have been quiet for as long."""
-    correlator = Correlator("c")
+    correlator = EventCorrelator("c")
     messages = []
     for number in range(13):
         sighting = correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number)
@@ -106,9 +116,9 @@ def test_similar_events_are_combined() -> None:
 
 def test_floods_are_cut_off() -> None:
     """Twenty-five at once about one object, then one every five minutes; others are not concerned."""
-    correlator = Correlator("c")
+    correlator = EventCorrelator("c")
     sent = seen(correlator, normal("Made", "m"), *[0] * 40, 299, 300, 301, 900)
-    other = correlator.see(Subject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
+    other = correlator.see(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
 
     assert [one is not None for one in sent] == [True] * 25 + [False] * 15 + [False, True, False, True]
     assert sent[-1] is not None
@@ -119,7 +129,7 @@ def test_floods_are_cut_off() -> None:
 def test_little_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not seen for longest is forgotten first, and begins anew."""
     monkeypatch.setattr(event_correlation, "REMEMBERED", 2)
-    correlator = Correlator("c")
+    correlator = EventCorrelator("c")
     counts = []
     for message in "a", "b", "a", "c", "a", "b":
         sighting = correlator.see(SUBJECT, normal("Made", message), 0)
@@ -132,21 +142,21 @@ def test_little_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 class Desk:
     """A recorder whose events are sent to a small world."""
 
-    def __init__(self, clock: VirtualClock, world: SmallWorld | None = None) -> None:
+    def __init__(self, clock: VirtualClock, world: MemoryCluster | None = None) -> None:
         self.clock = clock
-        self.world = world or SmallWorld(clock)
+        self.world = world or MemoryCluster(clock)
         self.line = self.world.line()
         self.leading = True
         self.sink = EventSink(self.line, clock, permit=self._permit)
         self.sending = asyncio.ensure_future(self.sink.run())
-        self.recorder = Recorder("springtide-test", self.sink, clock)
+        self.recorder = EventRecorder("springtide-test", self.sink, clock)
         self.about = {"metadata": {"name": "a", "namespace": "work", "uid": "uid-a"}}
 
     def _permit(self) -> None:
         if not self.leading:
             raise NotLeader("no more")
 
-    def record(self, notice: Notice, about: Object | None = None) -> None:
+    def record(self, notice: EventContent, about: Object | None = None) -> None:
         """Record an event about the usual object."""
         self.recorder.record(CONFIG_MAPS, about or self.about, notice)
 
@@ -317,7 +327,7 @@ def test_what_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
         await desk.sink.flushed()
         assert (desk.clock.monotonic(), desk.sink.dropped) == (seconds, 1)
 
-        desk.line.before = leave_alone
+        desk.line.before = do_nothing
         desk.record(normal("Made", "n"))
         await desk.sink.flushed()
         assert counted(desk) == [("n", 1)]
@@ -481,7 +491,7 @@ def test_a_later_process_counts_once_what_it_had_to_send_twice() -> None:
 
 def test_similar_events_are_combined_for_as_long_as_they_go_on() -> None:
     """The ten minutes count from the last of them, not from the first."""
-    correlator = Correlator("c")
+    correlator = EventCorrelator("c")
     for number in range(12):
         correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
     last = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
@@ -492,7 +502,7 @@ def test_similar_events_are_combined_for_as_long_as_they_go_on() -> None:
 
 def test_a_long_silence_allows_no_more_than_a_burst() -> None:
     """Tokens come back, but not without end."""
-    correlator = Correlator("c")
+    correlator = EventCorrelator("c")
     seen(correlator, normal("Made", "m"), 0)
     sent = seen(correlator, normal("Made", "m"), *[10**6] * 40)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from springtide.apis.crds import Flavour, all_crds
-from springtide.cluster.kinds import DEFINITIONS, Kinds, declared_part
+from springtide.cluster.kinds import DEFINITIONS, KindRegistry, declared_part
 from springtide.cluster.resources import Resource
 from springtide.cluster.store import Store
 
@@ -26,11 +26,11 @@ FOREIGN = {
 }
 
 
-def kinds(flavour: Flavour) -> Kinds:
+def kinds(flavour: Flavour) -> KindRegistry:
     store: Store[Any] = Store(DEFINITIONS.record, DEFINITIONS.indexes)
     crds = [{**crd, "metadata": {**crd["metadata"], "resourceVersion": "1"}} for crd in all_crds(flavour)]
     store.replace([*crds, FOREIGN], 1)
-    return Kinds(store)
+    return KindRegistry(store)
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cluster.managed import Process, Stamper, stamper
-from tests.cluster.small_world import START, SmallWorld
+from tests.cluster.manager_process import Process, StampController, stamp_controller
+from tests.cluster.memory_cluster import START, MemoryCluster
 from tests.logging_state import logging_kept
 
-from springtide.cluster.controller import Again
-from springtide.cluster.logs import Format, about, configure
+from springtide.cluster.controller import Result
+from springtide.cluster.logs import LogFormat, configure, log_subject
 from springtide.cluster.resources import Key
-from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.virtual_time import VirtualClock, run
 
 
 class Terminal(io.StringIO):
@@ -69,7 +69,7 @@ def test_machines_get_json_lines() -> None:
 def test_people_get_lines_to_read() -> None:
     stream = Terminal()
     configure(stream)
-    with about("Calendar days"):
+    with log_subject("Calendar days"):
         logging.getLogger("springtide.calendar").warning("wrote %s", "it", extra={"attempts": 3, "node": "a b"})
 
     line = stream.getvalue()
@@ -79,14 +79,14 @@ def test_people_get_lines_to_read() -> None:
 @pytest.mark.parametrize(
     ("stream", "wanted", "is_json"),
     [
-        pytest.param(io.StringIO, Format.AUTO, True, id="a file"),
-        pytest.param(Terminal, Format.AUTO, False, id="a terminal"),
-        pytest.param(io.StringIO, Format.TEXT, False, id="a file, as text"),
+        pytest.param(io.StringIO, LogFormat.AUTO, True, id="a file"),
+        pytest.param(Terminal, LogFormat.AUTO, False, id="a terminal"),
+        pytest.param(io.StringIO, LogFormat.TEXT, False, id="a file, as text"),
         pytest.param(Terminal, "json", True, id="a terminal, as JSON"),
     ],
 )
 def test_the_format_follows_the_stream_unless_told(
-    stream: type[io.StringIO], wanted: Format | str, is_json: bool
+    stream: type[io.StringIO], wanted: LogFormat | str, is_json: bool
 ) -> None:
     out = stream()
     configure(out, format=wanted)
@@ -221,7 +221,7 @@ def test_warnings_of_python_come_as_logs() -> None:
     ("logger", "controller"),
     [
         pytest.param("springtide.calendar", "calendar", id="a controller"),
-        pytest.param("springtide.cluster.lease", None, id="a module"),
+        pytest.param("springtide.cluster.leader_election", None, id="a module"),
         pytest.param("aiohttp.client", None, id="another library"),
         pytest.param("springtide", None, id="the root of ours"),
     ],
@@ -239,16 +239,16 @@ def test_whatever_a_reconcile_logs_names_its_object() -> None:
     stream = io.StringIO()
     configure(stream)
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         await asyncio.sleep(1)
         logging.getLogger("springtide.somewhere.deep").info("done")
         return None
 
     async def main(clock: VirtualClock) -> None:
-        world = SmallWorld(clock)
+        world = MemoryCluster(clock)
         world.config_map("a")
         world.config_map("b")
-        process = Process(world, clock, stamper(reconcile=reconcile, workers=2))
+        process = Process(world, clock, stamp_controller(reconcile=reconcile, workers=2))
         await clock.sleep(5)
         await process.manager.stop()
         logging.getLogger("springtide.x").info("over")

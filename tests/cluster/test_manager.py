@@ -7,36 +7,45 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.cluster.managed import SECRET_OF, WORK, Process, Stamper, length, named_by_label, names, stamper
-from tests.cluster.small_world import LEASES, SECRETS, START, USER, SmallWorld
+from tests.cluster.manager_process import (
+    SECRET_OF,
+    WORK,
+    Process,
+    StampController,
+    length,
+    named_by_label,
+    names,
+    stamp_controller,
+)
+from tests.cluster.memory_cluster import LEASES, SECRETS, START, USER, MemoryCluster
 
-from springtide.cluster.controller import Again, Cached, Watch
+from springtide.cluster.client import Mode
+from springtide.cluster.controller import Cached, Result, Watch
 from springtide.cluster.errors import NotLeader, RequestTimeout, ServerError, TooManyRequests
-from springtide.cluster.health import State
+from springtide.cluster.health import ControllerState
 from springtide.cluster.manager import ManagerSettings
-from springtide.cluster.modes import Mode
-from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Resource, Selection
 from springtide.cluster.store import Store
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import Patch
+from springtide.simulator.virtual_time import VirtualClock, run
 
 LEASE = Key("springtide-system", "springtide")
 
 
-def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
+def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(SmallWorld(clock), clock)
+        await story(MemoryCluster(clock), clock)
 
     run(main, start=START)
 
 
 def test_everything_is_looked_at_once_and_then_what_changes() -> None:
     """The first reconcile sees a complete cache; later ones follow changes."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         for name in "b", "a":
             world.config_map(name, text="xyz")
         process = Process(world, clock, kind)
@@ -58,9 +67,11 @@ def test_everything_is_looked_at_once_and_then_what_changes() -> None:
 
 def test_objects_that_are_not_owned_are_left_alone() -> None:
     """Neither at the start nor when they change; what is owned no more is left alone from then on."""
-    kind = stamper(owns=lambda self, record: record["metadata"]["name"] == "mine" and "theirs" not in record["data"])
+    kind = stamp_controller(
+        owns=lambda self, record: record["metadata"]["name"] == "mine" and "theirs" not in record["data"]
+    )
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("mine", text="x")
         world.config_map("other", text="x")
         process = Process(world, clock, kind)
@@ -78,9 +89,9 @@ def test_objects_that_are_not_owned_are_left_alone() -> None:
 
 def test_changes_of_other_kinds_wake_those_they_concern() -> None:
     """Before and after the change: whoever was named before is told as well, also by what is gone."""
-    kind = stamper(watches=(Watch(WORK), Watch(SECRET_OF, keys=named_by_label)))
+    kind = stamp_controller(watches=(Watch(WORK), Watch(SECRET_OF, keys=named_by_label)))
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         body = {"metadata": {"name": "s", "namespace": "work", "labels": {"for": "a"}}}
         world.server.create(SECRETS, body, USER, namespace="work")
         process = Process(world, clock, kind)
@@ -104,13 +115,13 @@ def test_changes_of_other_kinds_wake_those_they_concern() -> None:
 def test_again_brings_a_key_back() -> None:
     """At an instant, or after some seconds; the earlier one counts."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now - START))
-        return Again(at=START + 100, after=700) if now < START + 100 else None
+        return Result(at=START + 100, after=700) if now < START + 100 else None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(world, clock, kind)
         await clock.sleep(1000)
@@ -125,15 +136,15 @@ def test_a_failure_is_tried_again_and_stays_where_it_is(caplog: pytest.LogCaptur
 
     failures: list[Key] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         if key.name == "bad" and len(failures) < 3:
             failures.append(key)
             raise ZeroDivisionError("nothing to divide by")
-        return await Stamper.reconcile(self, key, now)
+        return await StampController.reconcile(self, key, now)
 
-    failing, sound = stamper(reconcile=reconcile, name="failing"), stamper(name="sound")
+    failing, sound = stamp_controller(reconcile=reconcile, name="failing"), stamp_controller(name="sound")
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("bad", text="x")
         world.config_map("good", text="x")
         process = Process(world, clock, failing, sound, modes={"sound": Mode.OBSERVE})
@@ -141,8 +152,12 @@ def test_a_failure_is_tried_again_and_stays_where_it_is(caplog: pytest.LogCaptur
 
         assert (length(world, "bad"), length(world, "good")) == ("1", "1")
         first, second = process.manager.health()
-        assert (first.state, first.errors, first.last_error) == (State.RUNNING, 3, "work/bad: nothing to divide by")
-        assert (second.errors, second.state) == (0, State.RUNNING)
+        assert (first.state, first.errors, first.last_error) == (
+            ControllerState.RUNNING,
+            3,
+            "work/bad: nothing to divide by",
+        )
+        assert (second.errors, second.state) == (0, ControllerState.RUNNING)
         await process.manager.stop()
 
     play(story)
@@ -150,11 +165,11 @@ def test_a_failure_is_tried_again_and_stays_where_it_is(caplog: pytest.LogCaptur
     assert "Traceback" in caplog.text
 
 
-def broken_constructor(self: Stamper, tools: Any) -> None:
+def broken_constructor(self: StampController, context: Any) -> None:
     raise RuntimeError("no way")
 
 
-def broken_ownership(self: Stamper, record: Any) -> bool:
+def broken_ownership(self: StampController, record: Any) -> bool:
     raise RuntimeError("no way")
 
 
@@ -165,16 +180,16 @@ def broken_mapping(key: Key, record: Any) -> list[Key]:
 @pytest.mark.parametrize(
     ("parts", "state"),
     [
-        pytest.param({"__init__": broken_constructor}, State.FAILED, id="constructor"),
-        pytest.param({"owns": broken_ownership}, State.RUNNING, id="ownership"),
-        pytest.param({"watches": (Watch(WORK, keys=broken_mapping),)}, State.RUNNING, id="mapping"),
+        pytest.param({"__init__": broken_constructor}, ControllerState.FAILED, id="constructor"),
+        pytest.param({"owns": broken_ownership}, ControllerState.RUNNING, id="ownership"),
+        pytest.param({"watches": (Watch(WORK, keys=broken_mapping),)}, ControllerState.RUNNING, id="mapping"),
     ],
 )
-def test_a_broken_controller_stops_nobody_else(parts: dict[str, Any], state: State) -> None:
+def test_a_broken_controller_stops_nobody_else(parts: dict[str, Any], state: ControllerState) -> None:
     """It is logged and counted; the others work."""
-    broken, sound = stamper(name="broken", **parts), stamper()
+    broken, sound = stamp_controller(name="broken", **parts), stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, broken, sound)
         await clock.sleep(10)
@@ -194,15 +209,18 @@ def test_a_broken_controller_stops_nobody_else(parts: dict[str, Any], state: Sta
 def test_a_cache_that_never_comes_holds_back_only_who_needs_it() -> None:
     """A kind that is not installed is no reason to do nothing at all."""
     unknown = Cached(Selection(Resource("example.com", "v1", "things", "Thing")))
-    needy, sound = stamper(name="needy", watches=(Watch(WORK), Watch(unknown))), stamper()
+    needy, sound = stamp_controller(name="needy", watches=(Watch(WORK), Watch(unknown))), stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, needy, sound)
         await clock.sleep(60)
 
         assert length(world, "a") == "1"
-        assert [health.state for health in process.manager.health()] == [State.SYNCING, State.RUNNING]
+        assert [health.state for health in process.manager.health()] == [
+            ControllerState.SYNCING,
+            ControllerState.RUNNING,
+        ]
         await process.manager.stop()
         assert process.task.done()
 
@@ -213,19 +231,19 @@ def test_a_stale_cache_never_reaches_a_reconcile() -> None:
     """After its own write a controller waits until it sees it, however slow the watch is."""
     counts: list[int] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         """Make one more ConfigMap for each call, until there are three."""
-        made = self.tools.store(WORK).keys()
+        made = self.context.store(WORK).keys()
         counts.append(len(made))
         if len(made) < 3:
             body = {"metadata": {"name": f"made-{len(made)}", "namespace": "work"}}
-            await self.tools.client.create(WORK.selection.resource, body, because="there are too few")
-            return Again(after=1)
+            await self.context.client.create(WORK.selection.resource, body, because="there are too few")
+            return Result(after=1)
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, kind)
         await clock.sleep(0.1)
         process.line.flowing.clear()
@@ -252,9 +270,9 @@ def test_a_stale_cache_never_reaches_a_reconcile() -> None:
 
 def test_observing_writes_nothing_but_events() -> None:
     """It decides all the same, and tells."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind, mode=Mode.OBSERVE)
         await clock.sleep(60)
@@ -268,9 +286,9 @@ def test_observing_writes_nothing_but_events() -> None:
 
 def test_modes_can_differ() -> None:
     """One controller acts while the others observe."""
-    acting, observing = stamper(name="acting"), stamper(name="observing")
+    acting, observing = stamp_controller(name="acting"), stamp_controller(name="observing")
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, acting, observing, mode=Mode.OBSERVE, modes={"acting": Mode.ACT})
         await clock.sleep(10)
@@ -284,14 +302,14 @@ def test_modes_can_differ() -> None:
 @pytest.mark.parametrize(
     ("kinds", "modes", "message"),
     [
-        pytest.param([stamper(), stamper()], {}, "two controllers named 'stamper'", id="twice"),
-        pytest.param([stamper()], {"stamped": Mode.ACT}, "no controller named 'stamped'", id="unknown"),
+        pytest.param([stamp_controller(), stamp_controller()], {}, "two controllers named 'stamper'", id="twice"),
+        pytest.param([stamp_controller()], {"stamped": Mode.ACT}, "no controller named 'stamped'", id="unknown"),
     ],
 )
-def test_names_must_make_sense(kinds: list[type[Stamper]], modes: dict[str, Mode], message: str) -> None:
+def test_names_must_make_sense(kinds: list[type[StampController]], modes: dict[str, Mode], message: str) -> None:
     """A mode for a controller that does not exist would be a mode that is not kept."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         with pytest.raises(ValueError, match=message):
             Process(world, clock, *kinds, modes=modes)
 
@@ -300,9 +318,9 @@ def test_names_must_make_sense(kinds: list[type[Stamper]], modes: dict[str, Mode
 
 def test_a_crashed_leader_is_followed_by_another() -> None:
     """The one that stood by has its caches ready, and looks at everything at once."""
-    one, two = stamper(), stamper()
+    one, two = stamp_controller(), stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         first = Process(world, clock, one, identity="one")
         await clock.sleep(1)
@@ -324,17 +342,17 @@ def test_losing_the_lease_stops_everything_at_once_and_standing_by_goes_on() -> 
     """A reconcile that is under way is cancelled, nothing more is sent, and later the process leads again."""
     ends: list[str] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         try:
-            await self.tools.clock.sleep(20)
-            return await Stamper.reconcile(self, key, now)
+            await self.context.clock.sleep(20)
+            return await StampController.reconcile(self, key, now)
         except asyncio.CancelledError:
             ends.append("cancelled")
             raise
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, kind, identity="one")
         await clock.sleep(3)
         world.config_map("a", text="x")
@@ -348,7 +366,7 @@ def test_losing_the_lease_stops_everything_at_once_and_standing_by_goes_on() -> 
         await clock.sleep(12)
         assert ends == ["cancelled"]
         assert length(world, "a") is None
-        assert process.manager.health()[0].state is State.STANDING_BY
+        assert process.manager.health()[0].state is ControllerState.STANDING_BY
 
         process.line.before = process.line.after
         await clock.sleep(30)
@@ -362,27 +380,27 @@ def test_a_reconcile_that_will_not_stop_sends_nothing() -> None:
     """Whoever ignores that the term is over is held back by the permit, also in a later term of the same process."""
     refusals: list[str] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        item = self.tools.store(WORK).get(key)
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        item = self.context.store(WORK).get(key)
         if len(self.seen) > 0:
             return None
         self.seen.append((key.name, now))
         for _ in range(40):
             try:
-                await self.tools.clock.sleep(1)
+                await self.context.clock.sleep(1)
             except asyncio.CancelledError:
                 refusals.append("cancelled")
         try:
-            await self.tools.client.patch(
+            await self.context.client.patch(
                 WORK.selection.resource, Patch.merge({"data": {"x": "y"}}), of=item, because=""
             )
         except NotLeader:
             refusals.append("refused")
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(world, clock, kind, identity="one")
         await clock.sleep(1)
@@ -408,13 +426,13 @@ def test_a_reconcile_that_will_not_stop_sends_nothing() -> None:
 def test_stopping_finishes_what_is_under_way_and_gives_the_lease_up_last() -> None:
     """No new keys are taken; events are sent; then others may lead."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        await self.tools.clock.sleep(5)
-        return await Stamper.reconcile(self, key, now)
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        await self.context.clock.sleep(5)
+        return await StampController.reconcile(self, key, now)
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         world.config_map("b", text="x")
         process = Process(world, clock, kind, identity="one")
@@ -440,13 +458,13 @@ def test_stopping_finishes_what_is_under_way_and_gives_the_lease_up_last() -> No
 def test_stopping_does_not_wait_for_ever() -> None:
     """What is not done within the grace is cancelled."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        await self.tools.clock.sleep(1000)
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        await self.context.clock.sleep(1000)
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind, identity="one", settings=ManagerSettings(grace=7))
         await clock.sleep(2)
@@ -460,10 +478,10 @@ def test_stopping_does_not_wait_for_ever() -> None:
 def test_stopping_while_standing_by_leaves_the_lease_alone() -> None:
     """It is another's."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        first = Process(world, clock, stamper(), identity="one")
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        first = Process(world, clock, stamp_controller(), identity="one")
         await clock.sleep(1)
-        second = Process(world, clock, stamper(), identity="two")
+        second = Process(world, clock, stamp_controller(), identity="two")
         await clock.sleep(5)
         await second.manager.stop()
         assert world.server.get(LEASES, LEASE)["spec"]["holderIdentity"] == "one"
@@ -474,9 +492,9 @@ def test_stopping_while_standing_by_leaves_the_lease_alone() -> None:
 
 def test_controllers_share_a_cache_of_the_same_things() -> None:
     """Two that watch the same selection cause one watch."""
-    one, two = stamper(name="one"), stamper(name="two")
+    one, two = stamp_controller(name="one"), stamp_controller(name="two")
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         made: list[object] = []
 
@@ -497,15 +515,15 @@ def test_controllers_share_a_cache_of_the_same_things() -> None:
 def test_a_server_that_says_when_to_come_back_is_believed() -> None:
     """The key comes again after the time that the server named, and not sooner."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now - START))
         if len(self.seen) == 1:
             raise TooManyRequests("busy", retry_after=30)
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(world, clock, kind)
         await clock.sleep(100)

@@ -6,23 +6,23 @@ import logging
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.cluster.managed import WORK, Process, Stamper, length, names, stamper
-from tests.cluster.small_world import START, USER, SmallWorld
+from tests.cluster.manager_process import WORK, Process, StampController, length, names, stamp_controller
+from tests.cluster.memory_cluster import START, USER, MemoryCluster
 
-from springtide.cluster.controller import Again, Cached, Watch
+from springtide.cluster.controller import Cached, Result, Watch
 from springtide.cluster.manager import ManagerSettings
-from springtide.cluster.pausing import PauseMarks
-from springtide.cluster.port import Change, Event
+from springtide.cluster.pausing import PausedObjects
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Store
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import WatchEvent, WatchEventType
+from springtide.simulator.virtual_time import VirtualClock, run
 
 
-def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
+def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(SmallWorld(clock), clock)
+        await story(MemoryCluster(clock), clock)
 
     run(main, start=START)
 
@@ -30,9 +30,9 @@ def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
 def test_pausing_one_object_by_its_annotation(caplog: pytest.LogCaptureFixture) -> None:
     """It is left alone, people are told once, and the end of the pause brings it back."""
     caplog.set_level(logging.INFO)
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         world.config_map("b", text="x")
         process = Process(world, clock, kind)
@@ -60,13 +60,13 @@ def test_a_pause_is_seen_although_the_records_do_not_hold_it() -> None:
     texts = Cached(WORK.selection, record=lambda item: item["data"]["text"])
     seen: list[str] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        seen.append(str(self.tools.store(texts).get(key)))
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        seen.append(str(self.context.store(texts).get(key)))
         return None
 
-    kind = stamper(watches=(Watch(texts),), reconcile=reconcile)
+    kind = stamp_controller(watches=(Watch(texts),), reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="1")
         world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}})
         process = Process(world, clock, kind)
@@ -92,13 +92,13 @@ def test_a_pause_is_seen_although_the_records_do_not_hold_it() -> None:
 def test_pausing_everything_by_the_config_map() -> None:
     """Nothing is written, not even by what is under way; its end brings everything back."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        await self.tools.clock.sleep(3)
-        return await Stamper.reconcile(self, key, now)
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        await self.context.clock.sleep(3)
+        return await StampController.reconcile(self, key, now)
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind)
         await clock.sleep(1)
@@ -122,9 +122,9 @@ def test_pausing_everything_by_the_config_map() -> None:
 
 def test_a_process_that_starts_in_a_pause_does_nothing() -> None:
     """It knows before it does anything; removing the ConfigMap ends the pause."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("springtide-pause", "springtide-system", paused="true")
         world.config_map("a", text="x")
         process = Process(world, clock, kind)
@@ -141,9 +141,9 @@ def test_a_process_that_starts_in_a_pause_does_nothing() -> None:
 
 def test_what_stands_for_kubernetes_itself_cannot_be_paused() -> None:
     """It has other field managers, and no pause concerns it."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("springtide-pause", "springtide-system", paused="true")
         world.config_map("a", text="x")
         world.change("a", metadata={"annotations": {"springtide.dev/paused": "true"}})
@@ -165,7 +165,7 @@ def seen(version: int, *, paused: bool) -> Object:
 
 def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
     """What is older than the store is old news, as it is to the store itself."""
-    marks = PauseMarks()
+    marks = PausedObjects()
     resumed: list[Key] = []
     store: Store[Object] = Store(marks.marking(lambda item: item))
     marks.attach(store)
@@ -174,7 +174,7 @@ def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
 
     store.replace([seen(1, paused=True)], 1)
     assert key in marks
-    store.apply(Event(Change.MODIFIED, seen(5, paused=False)))
+    store.apply(WatchEvent(WatchEventType.MODIFIED, seen(5, paused=False)))
     assert (key in marks, resumed) == (False, [key])
 
     store.replace([seen(1, paused=True)], 3)
@@ -185,25 +185,25 @@ def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
 
 def test_the_mark_of_what_is_gone_goes() -> None:
     """A new object of that name is another one."""
-    marks = PauseMarks()
+    marks = PausedObjects()
     resumed: list[Key] = []
     store: Store[Object] = Store(marks.marking(lambda item: item))
     marks.attach(store)
     marks.listen(resumed.append)
     store.replace([seen(1, paused=True)], 1)
-    store.apply(Event(Change.DELETED, seen(2, paused=True)))
+    store.apply(WatchEvent(WatchEventType.DELETED, seen(2, paused=True)))
 
     assert (Key("", "a") in marks, resumed) == (False, [Key("", "a")])
 
 
 def test_what_cannot_be_read_stays_paused() -> None:
     """It counts as absent, which is no reason to begin to do something about it."""
-    marks = PauseMarks()
+    marks = PausedObjects()
     store: Store[Object] = Store(marks.marking(lambda item: item["metadata"]["annotations"]["kind"] and item))
     marks.attach(store)
     fine, odd = seen(1, paused=True), seen(2, paused=True)
     fine["metadata"]["annotations"]["kind"] = "x"
     store.replace([fine], 1)
-    store.apply(Event(Change.MODIFIED, odd))
+    store.apply(WatchEvent(WatchEventType.MODIFIED, odd))
 
     assert (Key("", "a") in store, Key("", "a") in marks) == (False, True)

@@ -8,9 +8,20 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from tests.cluster.scripted import PODS, Asked, Quiet, Scripted, Stream, added, bookmark, deleted, modified, pod
+from tests.cluster.scripted_transport import (
+    PODS,
+    Asked,
+    Quiet,
+    ScriptedTransport,
+    Stream,
+    added,
+    bookmark,
+    deleted,
+    modified,
+    pod,
+)
 
-from springtide.cluster.backoff import Backoff
+from springtide.cluster.clock import Backoff
 from springtide.cluster.errors import (
     BadRequest,
     ClusterError,
@@ -24,24 +35,24 @@ from springtide.cluster.errors import (
     ServerError,
     TooManyRequests,
 )
-from springtide.cluster.port import Change, Event, Page
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.resources import Selection
 from springtide.cluster.store import Delta, Store
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
+from springtide.simulator.virtual_time import VirtualClock, run
 
 WHOLE_SECONDS = ReflectorSettings(retries=Backoff(first=1.0, longest=8.0))
 SYNCED = (added("a", 5, "n1"), added("b", 7, "n1"), bookmark(10, end=True))
 """What a WatchList of two pods begins with."""
 
-Answers = Sequence[Page | Stream | ClusterError]
+Answers = Sequence[ListPage | Stream | ClusterError]
 
 
 class Told:
     """What came of a script: the transport, the reflector, and every delta."""
 
     def __init__(self, clock: VirtualClock, answers: Answers, settings: ReflectorSettings, seed: int = 0) -> None:
-        self.transport = Scripted(clock, answers)
+        self.transport = ScriptedTransport(clock, answers)
         self.store: Store[str] = Store(lambda item: item["spec"]["nodeName"])
         self.deltas: list[tuple[str, str | None, str | None]] = []
         self.store.listen(self._note)
@@ -178,7 +189,7 @@ def listing(version: str = "", continue_: str = "") -> Asked:
         ),
         *(
             pytest.param(
-                [error, Page([pod("a", 5)], "10"), Stream([modified("a", 11, "n1")])],
+                [error, ListPage([pod("a", 5)], "10"), Stream([modified("a", 11, "n1")])],
                 [watch_list(), listing(), watch("10")],
                 {"a": "n1"},
                 11,
@@ -189,9 +200,9 @@ def listing(version: str = "", continue_: str = "") -> Asked:
         pytest.param(
             [
                 Invalid("no WatchList"),
-                Page([pod("a", 5)], "10", "more"),
-                Page([pod("b", 6)], "10", "rest"),
-                Page([pod("c", 7)], "10"),
+                ListPage([pod("a", 5)], "10", "more"),
+                ListPage([pod("b", 6)], "10", "rest"),
+                ListPage([pod("c", 7)], "10"),
             ],
             [watch_list(), listing(), listing("", "more"), listing("", "rest"), watch("10")],
             {"a": "", "b": "", "c": ""},
@@ -201,11 +212,11 @@ def listing(version: str = "", continue_: str = "") -> Asked:
         pytest.param(
             [
                 Invalid("no WatchList"),
-                Page([pod("a", 5), pod("b", 5)], "10", "more"),
+                ListPage([pod("a", 5), pod("b", 5)], "10", "more"),
                 Gone("the continue token is too old"),
-                Page([pod("a", 20), pod("z", 20)], "20"),
+                ListPage([pod("a", 20), pod("z", 20)], "20"),
                 Stream([Quiet(9), Gone("compacted")]),
-                Page([pod("a", 30)], "30"),
+                ListPage([pod("a", 30)], "30"),
             ],
             [watch_list(), listing(), listing("", "more"), Asked("list"), watch("20"), listing("20"), watch("30")],
             {"a": ""},
@@ -215,9 +226,9 @@ def listing(version: str = "", continue_: str = "") -> Asked:
         pytest.param(
             [
                 Invalid("no WatchList"),
-                Page([pod("a", 5)], "10"),
+                ListPage([pod("a", 5)], "10"),
                 Stream([Quiet(5), Gone("compacted")]),
-                Page([pod("b", 20)], "20"),
+                ListPage([pod("b", 20)], "20"),
             ],
             [watch_list(), listing(), watch("10"), listing("10"), watch("20")],
             {"b": ""},
@@ -227,10 +238,10 @@ def listing(version: str = "", continue_: str = "") -> Asked:
         pytest.param(
             [
                 Invalid("no WatchList"),
-                Page([pod("a", 5)], "10"),
+                ListPage([pod("a", 5)], "10"),
                 Stream([Quiet(5), Gone("compacted")]),
-                Page([pod("old", 3)], "4"),
-                Page([pod("b", 20)], "20"),
+                ListPage([pod("old", 3)], "4"),
+                ListPage([pod("b", 20)], "20"),
             ],
             [watch_list(), listing(), watch("10"), listing("10"), listing(), watch("20")],
             {"b": ""},
@@ -384,7 +395,7 @@ def test_a_server_that_went_back_is_noticed_although_its_watches_say_nothing(cap
     behind = [bookmark(4, end=True)]
     with caplog.at_level(logging.WARNING):
         told = tell(
-            [Stream(SYNCED, ends=True), silence, Page([], "4"), Stream(behind), Stream([bookmark(12, end=True)])],
+            [Stream(SYNCED, ends=True), silence, ListPage([], "4"), Stream(behind), Stream([bookmark(12, end=True)])],
             seconds=200,
         )
 
@@ -396,7 +407,7 @@ def test_a_server_that_went_back_is_noticed_although_its_watches_say_nothing(cap
 
 def test_a_server_of_whose_objects_nothing_happens_is_asked_where_it_is_and_that_is_all() -> None:
     silence = Stream([Quiet(90)], ends=True)
-    told = tell([Stream(SYNCED, ends=True), silence, Page([], "10"), silence, Page([], "99")], seconds=200)
+    told = tell([Stream(SYNCED, ends=True), silence, ListPage([], "10"), silence, ListPage([], "99")], seconds=200)
 
     assert told.transport.asked == [
         watch_list(),
@@ -408,10 +419,12 @@ def test_a_server_of_whose_objects_nothing_happens_is_asked_where_it_is_and_that
 
 def test_an_object_without_a_record_is_left_out() -> None:
     """At first, in pages, and in a watch; the version goes on."""
-    specless = Event(Change.ADDED, {"metadata": {"namespace": "default", "name": "odd", "resourceVersion": "9"}})
+    specless = WatchEvent(
+        WatchEventType.ADDED, {"metadata": {"namespace": "default", "name": "odd", "resourceVersion": "9"}}
+    )
     conversations: list[Answers] = [
         [Stream([*SYNCED[:2], specless, SYNCED[2], added("c", 11)])],
-        [Invalid("no WatchList"), Page([*[one.object for one in SYNCED[:2]], specless.object], "10")],
+        [Invalid("no WatchList"), ListPage([*[one.object for one in SYNCED[:2]], specless.object], "10")],
     ]
     for answers in conversations:
         told = tell(answers)
@@ -447,7 +460,7 @@ def test_the_same_seed_asks_at_the_same_times() -> None:
 
 
 def test_the_size_of_pages_is_a_setting() -> None:
-    told = tell([Invalid("no WatchList"), Page([], "10")], settings=ReflectorSettings(page_size=7))
+    told = tell([Invalid("no WatchList"), ListPage([], "10")], settings=ReflectorSettings(page_size=7))
 
     assert told.transport.asked[1] == Asked("list", "", limit=7)
 

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.errors import Gone, Invalid
-from springtide.cluster.port import Patch, Write
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.store import Delta, Store
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import Patch, Write
+from springtide.simulator.virtual_time import VirtualClock, run
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 BLUE = "color=blue"

@@ -11,12 +11,12 @@ from weakref import ref
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cluster.scripted import added, bookmark, deleted, modified, pod
+from tests.cluster.scripted_transport import added, bookmark, deleted, modified, pod
 
-from springtide.cluster.port import Change, Event
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta, Store
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import WatchEvent, WatchEventType
+from springtide.simulator.virtual_time import VirtualClock, run
 
 
 def node_of(item: Any) -> str:
@@ -207,10 +207,10 @@ def test_who_comes_late_is_told_of_all_that_is_there(caplog: pytest.LogCaptureFi
     assert len(caplog.records) == 1
 
 
-def broken(name: str, version: int) -> Event:
+def broken(name: str, version: int) -> WatchEvent:
     """Make an event of a pod that has no spec."""
     metadata = {"namespace": "default", "name": name, "resourceVersion": str(version)}
-    return Event(Change.MODIFIED, {"metadata": metadata})
+    return WatchEvent(WatchEventType.MODIFIED, {"metadata": metadata})
 
 
 def test_an_object_without_a_record_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
@@ -344,7 +344,7 @@ class Server:
 
     def __init__(self) -> None:
         self.states: list[dict[str, str]] = [{}]
-        self.events: list[Event | None] = [None]
+        self.events: list[WatchEvent | None] = [None]
 
     @property
     def version(self) -> int:
@@ -353,7 +353,7 @@ class Server:
     def write(self, name: str, node: str | None) -> None:
         """Create, change or delete a pod; to delete what is not there only counts the version, as others' writes do."""
         state, version = dict(self.states[-1]), self.version + 1
-        event: Event | None = None
+        event: WatchEvent | None = None
         if node is not None:
             event = (modified if name in state else added)(name, version, node)
             state[name] = node

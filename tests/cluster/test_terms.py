@@ -7,39 +7,39 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.cluster.managed import WORK, Process, Stamper, length, names, stamper
-from tests.cluster.small_world import CONFIG_MAPS, EVENTS, LEASES, START, USER, SmallWorld
+from tests.cluster.manager_process import WORK, Process, StampController, length, names, stamp_controller
+from tests.cluster.memory_cluster import CONFIG_MAPS, EVENTS, LEASES, START, USER, MemoryCluster
 
-from springtide.cluster.controller import Again, Cached, Watch
+from springtide.cluster.client import Mode
+from springtide.cluster.controller import Cached, Result, Watch
 from springtide.cluster.errors import ConnectionLost, ServerError
 from springtide.cluster.events import normal
-from springtide.cluster.health import State
+from springtide.cluster.health import ControllerState
 from springtide.cluster.manager import ManagerSettings
-from springtide.cluster.modes import Mode
-from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Resource, Selection
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import Patch
+from springtide.simulator.virtual_time import VirtualClock, run
 
 LEASE = Key("springtide-system", "springtide")
 SWITCH = Key("springtide-system", "springtide-pause")
 
 
-def play(story: Callable[[SmallWorld, VirtualClock], Awaitable[None]]) -> None:
+def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(SmallWorld(clock), clock)
+        await story(MemoryCluster(clock), clock)
 
     run(main, start=START)
 
 
-def take_over(world: SmallWorld) -> None:
+def take_over(world: MemoryCluster) -> None:
     """Take the lease as another process would that is gone a second later."""
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 1}
     world.server.patch(LEASES, LEASE, Patch.merge({"spec": spec}), USER)
 
 
-def holder(world: SmallWorld, key: Key = LEASE) -> str:
+def holder(world: MemoryCluster, key: Key = LEASE) -> str:
     found: str = world.server.get(LEASES, key)["spec"]["holderIdentity"]
     return found
 
@@ -56,17 +56,17 @@ def test_a_new_term_sees_what_was_written_before_it(labels: str, written: list[s
     cached = Cached(Selection(CONFIG_MAPS, "work", labels=labels))
     saw: list[list[str]] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        saw.append([item["metadata"]["name"] for item in self.tools.store(cached).values()])
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        saw.append([item["metadata"]["name"] for item in self.context.store(cached).values()])
         return None
 
-    def make(world: SmallWorld, name: str) -> None:
+    def make(world: MemoryCluster, name: str) -> None:
         body = {"metadata": {"name": name, "namespace": "work", "labels": {"app": "x"}}}
         world.server.create(CONFIG_MAPS, body, USER, namespace="work")
 
-    kind = stamper(watches=(Watch(cached),), reconcile=reconcile)
+    kind = stamp_controller(watches=(Watch(cached),), reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         make(world, "a")
         make(world, "b")
         process = Process(world, clock, kind, identity="me")
@@ -80,7 +80,7 @@ def test_a_new_term_sees_what_was_written_before_it(labels: str, written: list[s
         take_over(world)
         await clock.sleep(30)
         assert (saw, holder(world)) == ([], "me")
-        assert process.manager.health()[0].state is State.SYNCING
+        assert process.manager.health()[0].state is ControllerState.SYNCING
 
         process.line.flowing.set()
         await clock.sleep(1)
@@ -98,9 +98,9 @@ def test_a_new_term_sees_what_was_written_before_it(labels: str, written: list[s
 
 def test_a_new_term_asks_again_where_it_gets_no_answer() -> None:
     """It must not begin with what may be old."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind, identity="me")
 
@@ -120,9 +120,9 @@ def test_a_new_term_asks_again_where_it_gets_no_answer() -> None:
 
 def test_whoever_cannot_tell_whether_everything_is_paused_does_not_act() -> None:
     """The cache of the ConfigMap comes first, and shows what there is when the term begins."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind, identity="me", settings=ManagerSettings(patience=2))
         inner = process.line.watch
@@ -148,9 +148,9 @@ def test_whoever_cannot_tell_whether_everything_is_paused_does_not_act() -> None
 
 def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
     """What is paused is asked last, immediately before the reconcile."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind)
 
@@ -158,7 +158,7 @@ def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
             if verb == "patch":
                 process.line.flowing.clear()
                 # A second change is delivered before our own write is.
-                process.manager._posts[0].enqueue_everything()
+                process.manager._posts[0].enqueue_all()
 
         process.line.after = lag
         await clock.sleep(5)
@@ -176,7 +176,7 @@ def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
 def test_something_cancelled_that_a_reconcile_waits_for_is_its_failure() -> None:
     """The worker itself is not cancelled: it goes on, and the key comes again."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now))
         if len(self.seen) == 1:
             lost = asyncio.get_running_loop().create_future()
@@ -184,9 +184,9 @@ def test_something_cancelled_that_a_reconcile_waits_for_is_its_failure() -> None
             await lost
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(world, clock, kind)
         await clock.sleep(10)
@@ -206,29 +206,29 @@ def test_one_key_is_never_reconciled_in_two_terms_at_once() -> None:
     living: list[str] = []
     side_by_side: list[str] = []
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now - START))
         side_by_side.extend(living)
         living.append(key.name)
         try:
-            await self.tools.clock.sleep(5)
+            await self.context.clock.sleep(5)
         finally:
             try:
-                await self.tools.clock.sleep(30)
+                await self.context.clock.sleep(30)
             finally:
                 living.remove(key.name)
         return None
 
-    slow, quick = stamper(name="slow", reconcile=reconcile), stamper(name="quick")
+    slow, quick = stamp_controller(name="slow", reconcile=reconcile), stamp_controller(name="quick")
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, slow, quick, identity="me")
         await clock.sleep(2.5)
         take_over(world)
         await clock.sleep(20)
         assert holder(world) == "me"
-        assert [one.state for one in process.manager.health()] == [State.SYNCING, State.RUNNING]
+        assert [one.state for one in process.manager.health()] == [ControllerState.SYNCING, ControllerState.RUNNING]
         await clock.sleep(20)
         assert len(slow.seen) == 2
         assert side_by_side == []
@@ -240,24 +240,24 @@ def test_one_key_is_never_reconciled_in_two_terms_at_once() -> None:
 def test_a_reconcile_that_ignores_the_end_of_its_term_is_the_last_one() -> None:
     """When it comes back it finds nothing more to do."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now))
         try:
-            await self.tools.clock.sleep(1000)
+            await self.context.clock.sleep(1000)
         except asyncio.CancelledError:
-            await self.tools.clock.sleep(1)
+            await self.context.clock.sleep(1)
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         world.config_map("b")
         process = Process(world, clock, kind, identity="me")
         await clock.sleep(3)
         world.server.patch(LEASES, LEASE, Patch.merge({"spec": {"holderIdentity": "other"}}), USER)
         await clock.sleep(10)
-        assert (names(kind), process.manager.health()[0].state) == (["a"], State.STANDING_BY)
+        assert (names(kind), process.manager.health()[0].state) == (["a"], ControllerState.STANDING_BY)
         process.crash()
 
     play(story)
@@ -267,16 +267,16 @@ def test_what_a_controller_follows_ends_with_its_term() -> None:
     """Else an ex-controller would be told of changes for ever."""
     made: list[list[str]] = []
 
-    class Follower(Stamper):
-        def __init__(self, tools: Any) -> None:
-            super().__init__(tools)
+    class Follower(StampController):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
             told: list[str] = []
             made.append(told)
-            tools.follow(WORK, lambda delta: told.append(delta.key.name))
+            context.follow(WORK, lambda delta: told.append(delta.key.name))
 
     kind = type("Variant", (Follower,), {"seen": []})
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, kind, identity="me")
         await clock.sleep(3)
         take_over(world)
@@ -294,13 +294,13 @@ def test_what_a_controller_follows_ends_with_its_term() -> None:
 def test_an_event_of_an_ended_term_is_not_sent() -> None:
     """Also where the line does not notice in time that it is cancelled."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        self.tools.events.record(CONFIG_MAPS, self.tools.store(WORK).get(key), normal("Seen", "it was seen"))
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        self.context.events.record(CONFIG_MAPS, self.context.store(WORK).get(key), normal("Seen", "it was seen"))
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(world, clock, kind, identity="me")
 
@@ -324,9 +324,9 @@ def test_an_event_of_an_ended_term_is_not_sent() -> None:
 def test_stopping_sends_the_events_that_wait() -> None:
     """The last ones tell what was done last."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
-        process = Process(world, clock, stamper(), identity="me")
+        process = Process(world, clock, stamp_controller(), identity="me")
 
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
             if resource == EVENTS:
@@ -344,16 +344,16 @@ def test_stopping_sends_the_events_that_wait() -> None:
 
 def test_stopping_drops_what_only_waits_for_its_cache() -> None:
     """Nothing has begun that would have to be finished."""
-    kind = stamper()
+    kind = stamp_controller()
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind, identity="me")
 
         async def lag(verb: str, resource: Resource, key: Key) -> None:
             if verb == "patch" and resource == CONFIG_MAPS:
                 process.line.flowing.clear()
-                process.manager._posts[0].enqueue_everything()
+                process.manager._posts[0].enqueue_all()
 
         process.line.after = lag
         await clock.sleep(1.5)
@@ -367,8 +367,8 @@ def test_stopping_drops_what_only_waits_for_its_cache() -> None:
 def test_stopping_ends_also_where_the_server_does_not_answer() -> None:
     """The lease runs out by itself then."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        process = Process(world, clock, stamper(), identity="me")
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamp_controller(), identity="me")
         await clock.sleep(3)
         process.line.before = hang
         await process.manager.stop()
@@ -381,8 +381,8 @@ def test_stopping_ends_also_where_the_server_does_not_answer() -> None:
 def test_stopping_while_the_lease_is_being_got_gives_it_up() -> None:
     """The answer had not come yet, and would have been yes."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        process = Process(world, clock, stamper(), identity="me")
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamp_controller(), identity="me")
 
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
             if verb == "create":
@@ -400,13 +400,13 @@ def test_stopping_while_the_lease_is_being_got_gives_it_up() -> None:
 def test_losing_the_lease_while_stopping_ends_what_is_under_way() -> None:
     """There is no grace for those who may not write any more."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        await self.tools.clock.sleep(1000)
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        await self.context.clock.sleep(1000)
         return None
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
-        process = Process(world, clock, stamper(reconcile=reconcile), identity="me")
+        process = Process(world, clock, stamp_controller(reconcile=reconcile), identity="me")
         await clock.sleep(3.5)
         stopping = asyncio.ensure_future(process.manager.stop())
         take_over(world)
@@ -420,19 +420,23 @@ def test_losing_the_lease_while_stopping_ends_what_is_under_way() -> None:
 def test_the_lease_is_given_up_when_everything_has_ended() -> None:
     """Not while a reconcile that was cancelled still cleans up: it may write, for as long as we lead."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         try:
-            await self.tools.clock.sleep(1000)
+            await self.context.clock.sleep(1000)
         finally:
-            await self.tools.clock.sleep(2)
+            await self.context.clock.sleep(2)
             body = Patch.merge({"data": {"length": "clean"}})
-            await self.tools.client.patch(CONFIG_MAPS, body, of=self.tools.store(WORK).get(key), because="the end")
+            await self.context.client.patch(CONFIG_MAPS, body, of=self.context.store(WORK).get(key), because="the end")
         return None
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(
-            world, clock, stamper(reconcile=reconcile), identity="me", settings=ManagerSettings(grace=1, flush=1)
+            world,
+            clock,
+            stamp_controller(reconcile=reconcile),
+            identity="me",
+            settings=ManagerSettings(grace=1, flush=1),
         )
         await clock.sleep(3)
         await process.manager.stop()
@@ -445,19 +449,19 @@ def test_the_lease_is_given_up_when_everything_has_ended() -> None:
 def test_nothing_is_sent_after_a_stop_without_a_lease() -> None:
     """A reconcile that will not end is held back, as it is where a lease was given up."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         try:
-            await self.tools.clock.sleep(1000)
+            await self.context.clock.sleep(1000)
         finally:
-            await self.tools.clock.sleep(50)
-            await self.tools.client.patch(
-                CONFIG_MAPS, Patch.merge({"data": {"late": "yes"}}), of=self.tools.store(WORK).get(key), because="?"
+            await self.context.clock.sleep(50)
+            await self.context.client.patch(
+                CONFIG_MAPS, Patch.merge({"data": {"late": "yes"}}), of=self.context.store(WORK).get(key), because="?"
             )
         return None
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
-        process = Process(world, clock, stamper(reconcile=reconcile), settings=ManagerSettings(grace=1))
+        process = Process(world, clock, stamp_controller(reconcile=reconcile), settings=ManagerSettings(grace=1))
         await clock.sleep(1)
         await process.manager.stop()
         await clock.sleep(100)
@@ -468,9 +472,9 @@ def test_nothing_is_sent_after_a_stop_without_a_lease() -> None:
 
 def test_an_observer_keeps_nobody_out_who_acts() -> None:
     """It has a lease of its own; another observer stands by."""
-    kinds = [stamper() for _ in range(3)]
+    kinds = [stamp_controller() for _ in range(3)]
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         observers = [Process(world, clock, kind, identity=kind.name, mode=Mode.OBSERVE) for kind in kinds[:1]]
         await clock.sleep(3)
@@ -491,8 +495,8 @@ def test_an_observer_keeps_nobody_out_who_acts() -> None:
 def test_one_that_acts_in_part_is_one_that_acts() -> None:
     """There must not be two who write the same."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        kinds = stamper(name="one"), stamper(name="two")
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        kinds = stamp_controller(name="one"), stamp_controller(name="two")
         process = Process(world, clock, *kinds, identity="me", mode=Mode.OBSERVE, modes={"two": Mode.ACT})
         await clock.sleep(1)
         assert holder(world) == "me"
@@ -505,13 +509,13 @@ def test_an_object_that_cannot_be_read_is_counted_and_stops_nobody() -> None:
     """The others are looked after; when it changes, it is as well."""
     texts = Cached(WORK.selection, record=lambda item: item["data"]["text"])
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now))
         return None
 
-    kind = stamper(watches=(Watch(texts),), reconcile=reconcile)
+    kind = stamp_controller(watches=(Watch(texts),), reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("bad")
         world.config_map("good", text="x")
         process = Process(world, clock, kind)
@@ -530,15 +534,15 @@ def test_failures_are_forgotten_after_a_success() -> None:
     """The next failure is followed by the shortest pause again."""
     failing = [True] * 8
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        self.seen.append((key.name, round(self.tools.clock.monotonic() * 1000)))
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        self.seen.append((key.name, round(self.context.clock.monotonic() * 1000)))
         if failing and failing.pop():
             raise ZeroDivisionError
         return None
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process = Process(world, clock, kind)
         await clock.sleep(60)
@@ -557,13 +561,13 @@ def test_failures_are_forgotten_after_a_success() -> None:
 def test_what_a_pause_holds_back_is_not_tried_again_until_it_ends() -> None:
     """A write that is held back is no failure: no pauses grow, nothing is tried in vain."""
 
-    async def reconcile(self: Stamper, key: Key, now: int) -> Again | None:
-        await self.tools.clock.sleep(3)
-        return await Stamper.reconcile(self, key, now)
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        await self.context.clock.sleep(3)
+        return await StampController.reconcile(self, key, now)
 
-    kind = stamper(reconcile=reconcile)
+    kind = stamp_controller(reconcile=reconcile)
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, kind)
         await clock.sleep(1)

@@ -6,19 +6,19 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.cluster.permitting import Permitting
-from tests.cluster.small_world import CRDS, START, USER, SmallWorld
+from tests.cluster.memory_cluster import CRDS, START, USER, MemoryCluster
+from tests.cluster.rbac_transport import RbacTransport
 from tools.chart import bearers
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.admission import ServiceTarget, webhook_configurations, with_conversion
 from springtide.cluster.admission.configurations import converted_definitions
-from springtide.cluster.admission.registration import Registration
-from springtide.cluster.certificates.keeper import CertificateKeeper
+from springtide.cluster.admission.registration import WebhookRegistration
+from springtide.cluster.certificates.manager import CertificateManager
+from springtide.cluster.rbac import rules_of
 from springtide.cluster.resources import Key, Resource
-from springtide.cluster.roles import rules_of
 from springtide.cluster.serving import TlsIdentity
-from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.virtual_time import VirtualClock, run
 
 PERMISSIONS = bearers()["roles/webhooks.yaml"]
 TARGET = ServiceTarget("springtide-system", "springtide-webhooks")
@@ -57,19 +57,19 @@ class Shown:
         """Show nothing."""
 
 
-def keep(without: str = "") -> Permitting:
+def keep(without: str = "") -> RbacTransport:
     """Keep certificates for forty days, in which those of the server are renewed; without some right, for a minute."""
 
-    async def main(clock: VirtualClock) -> Permitting:
-        world = SmallWorld(clock)
+    async def main(clock: VirtualClock) -> RbacTransport:
+        world = MemoryCluster(clock)
         _install(world)
         rules = rules_of(PERMISSIONS)
-        line = Permitting(world.line(), cluster=rules.cluster, namespace=rules.namespace, without=without)
-        keeper = CertificateKeeper(
+        line = RbacTransport(world.line(), cluster=rules.cluster, namespace=rules.namespace, without=without)
+        keeper = CertificateManager(
             line,
             namespace=TARGET.namespace,
             names=TARGET.names,
-            publisher=Registration(line, TARGET),
+            publisher=WebhookRegistration(line, TARGET),
             now=clock.now,
             round_seconds=DAY / 2,
         )
@@ -85,7 +85,7 @@ def keep(without: str = "") -> Permitting:
     return run(main, start=START)
 
 
-def _install(world: SmallWorld) -> None:
+def _install(world: MemoryCluster) -> None:
     """Install what a chart with webhooks does, and CRDs that are directed at them."""
     for resource, body in zip((CONFIGURATIONS, MUTATING), webhook_configurations(TARGET), strict=True):
         world.server.create(resource, body, USER)

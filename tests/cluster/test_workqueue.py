@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.cluster.backoff import Backoff, Rate
-from springtide.cluster.delays import Delays
-from springtide.cluster.workqueue import Stopped, WorkQueue
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.clock import Backoff, RateLimit
+from springtide.cluster.workqueue import DelayedKeys, QueueShutDown, WorkQueue
+from springtide.simulator.virtual_time import VirtualClock, run
 
 Arrivals = list[tuple[float, str]]
 
@@ -115,7 +114,7 @@ def test_a_clock_that_rounds_down_is_not_slept_on_twice() -> None:
             assert not sleeps
             sleeps.append(when)
 
-        delays: Delays[str] = Delays(lambda: 0.999_999_999, sleep_until, woken.append)
+        delays: DelayedKeys[str] = DelayedKeys(lambda: 0.999_999_999, sleep_until, woken.append)
         delays.add("a", 1.0)
         await clock.sleep(1)
         assert (woken, sleeps) == (["a"], [1.0])
@@ -225,7 +224,7 @@ def test_backoff_and_rate_are_settings() -> None:
         queue.add_failed("b")
         assert await arrivals(queue, clock, 60) == [(2.0, "a"), (10.0, "b")]
 
-    story(main, backoff=Backoff(first=2.0), rate=Rate(per_second=0.1, burst=1))
+    story(main, backoff=Backoff(first=2.0), rate=RateLimit(per_second=0.1, burst=1))
 
 
 class SetClock(VirtualClock):
@@ -300,7 +299,7 @@ def test_shutting_down_at_once_drops_everything_and_wakes_everybody() -> None:
         queue.add_at("g", 1001)
         queue.add_failed("h")
         assert (len(queue), queue.delayed) == (0, 0)
-        with pytest.raises(Stopped):
+        with pytest.raises(QueueShutDown):
             await queue.get()
         queue.done("a")
         await clock.sleep(100)
@@ -315,7 +314,7 @@ def test_shutting_down_wakes_those_who_wait() -> None:
         await clock.sleep(1)
         queue.shut_down(drain=True)
         for worker in workers:
-            with pytest.raises(Stopped):
+            with pytest.raises(QueueShutDown):
                 await worker
 
     story(main)
@@ -336,7 +335,7 @@ def test_draining_hands_out_what_is_queued_and_what_was_added_to_work_in_progres
         assert await others[0] == "a"
         queue.done("b")
         queue.done("a")
-        with pytest.raises(Stopped):
+        with pytest.raises(QueueShutDown):
             await others[1]
 
     story(main)
@@ -441,4 +440,4 @@ def test_a_queue_is_what_a_naive_one_is(work: list[tuple[str, str, float]]) -> N
             assert queue.delayed == len(model.delays)
             assert queue.failures(key) == model.failures.get(key, 0)
 
-    story(main, rate=Rate(per_second=float("inf")))
+    story(main, rate=RateLimit(per_second=float("inf")))

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.conformance.play import Object
+from tests.conformance.session import Object
 
 _FOLDER = Path(__file__).with_name("answers")
 ABSENT = "(absent)"

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from tests.conformance import cases
-from tests.conformance.play import Play
+from tests.conformance.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Case:
 
     area: str
     name: str
-    scene: Callable[[Play], None]
+    scene: Callable[[Session], None]
     controllers: bool = False
     """Whether the server alone does not do it: the garbage collector and the namespace controller must run."""
 
@@ -32,16 +32,16 @@ class Case:
         return f"{self.area}/{self.name}"
 
 
-def case(scene: Callable[[Play], None]) -> Callable[[Play], None]:
+def case(scene: Callable[[Session], None]) -> Callable[[Session], None]:
     """Make a function a case."""
     scene.conformance = [(scene.__name__, scene)]  # type: ignore[attr-defined]
     return scene
 
 
-def each(table: Mapping[str, Any]) -> Callable[[Callable[[Play, Any], None]], Callable[[Play, Any], None]]:
+def each(table: Mapping[str, Any]) -> Callable[[Callable[[Session, Any], None]], Callable[[Session, Any], None]]:
     """Make a function a case for each entry of a table; the keys end the names."""
 
-    def made(scene: Callable[[Play, Any], None]) -> Callable[[Play, Any], None]:
+    def made(scene: Callable[[Session, Any], None]) -> Callable[[Session, Any], None]:
         scene.conformance = [  # type: ignore[attr-defined]
             (f"{scene.__name__}[{key}]", lambda play, value=value: scene(play, value)) for key, value in table.items()
         ]
@@ -50,7 +50,7 @@ def each(table: Mapping[str, Any]) -> Callable[[Callable[[Play, Any], None]], Ca
     return made
 
 
-def controlled(scene: Callable[[Play], None]) -> Callable[[Play], None]:
+def controlled(scene: Callable[[Session], None]) -> Callable[[Session], None]:
     """Say of a case that controllers must run."""
     scene.controlled = True  # type: ignore[attr-defined]
     return scene

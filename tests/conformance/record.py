@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 from tests.conformance.answers import recorded, write
 from tests.conformance.case import all_cases
-from tests.conformance.play import Object
-from tests.conformance.stage import stage
+from tests.conformance.servers import case_runner
+from tests.conformance.session import Object
 from tests.conformance.wire import Endpoint
 from tests.e2e.assets import find
-from tests.e2e.plane import running
+from tests.e2e.control_plane import running
 
 _Server: TypeAlias = tuple[bool, AbstractContextManager[Endpoint]]
 """Whether controllers run, and where."""
@@ -30,7 +30,7 @@ def record(endpoint: Endpoint, areas: list[str], *, controllers: bool) -> int:
     """Play the cases of some areas, or all, and keep the answers; gives how many were played."""
     chosen: dict[str, dict[str, Sequence[Object]]] = {}
     count = 0
-    with stage(endpoint) as played:
+    with case_runner(endpoint) as played:
         for case in all_cases():
             if areas and case.area not in areas:
                 continue

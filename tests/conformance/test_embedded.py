@@ -10,27 +10,27 @@ import pytest
 from tests.conformance.answers import recorded, recorded_areas
 from tests.conformance.case import Case, all_cases
 from tests.conformance.known import HEADING, KNOWN, Known, literal, section
-from tests.conformance.playing import Differing, differing
+from tests.conformance.servers import DifferencesOf, embedded_servers
 
 _PAGE = Path(__file__).parents[2] / "docs" / "embedded.md"
 
 
 @pytest.fixture(scope="module")
-def played() -> Iterator[Differing]:
+def played() -> Iterator[DifferencesOf]:
     """Have the embedded servers."""
-    with differing() as played:
+    with embedded_servers() as played:
         yield played
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in all_cases()])
-def test_answers_as_recorded(case: Case, played: Differing) -> None:
+def test_answers_as_recorded(case: Case, played: DifferencesOf) -> None:
     unknown = [each for each in played(case) if not any(known.covers(case.id, each) for known in KNOWN)]
 
     assert "\n".join(map(str, unknown)) == ""
 
 
 @pytest.mark.parametrize("known", [pytest.param(known, id=known.what[:40]) for known in KNOWN])
-def test_a_known_difference_is_still_there(known: Known, played: Differing) -> None:
+def test_a_known_difference_is_still_there(known: Known, played: DifferencesOf) -> None:
     """A place where the servers have come to agree must leave the table."""
     agreed = []
     for where, field in known.places:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.conformance.answers import differences, recorded
 from tests.conformance.case import Case, all_cases
-from tests.conformance.play import Object
-from tests.conformance.stage import stage
+from tests.conformance.servers import case_runner
+from tests.conformance.session import Object
 from tests.conformance.wire import Endpoint
 from tests.e2e.assets import Assets
-from tests.e2e.plane import running
+from tests.e2e.control_plane import running
 
 pytestmark = pytest.mark.e2e
 
@@ -26,7 +26,7 @@ def server(
     controllers = bool(request.param)
     with (
         running(assets, tmp_path_factory.mktemp("conformance"), controllers=controllers) as plane,
-        stage(Endpoint(plane.url, plane.token)) as played,
+        case_runner(Endpoint(plane.url, plane.token)) as played,
     ):
         yield controllers, played
 

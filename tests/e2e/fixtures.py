@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.assets import Assets, AssetsMissing, find
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import install_crds
-from tests.e2e.plane import ControlPlane
 
 _shared: dict[str, ControlPlane] = {}
 folders: list[Path] = []

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.hazmat.primitives.serialization import load_pem_private_key as load_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from springtide.cluster.certificates import Pair, make_authority, make_serving
+from springtide.cluster.certificates import CertificatePair, make_authority, make_serving
 
 LIFETIME = 2 * 86_400
 """Seconds for which everything here is valid: longer than any run of tests."""
@@ -50,7 +50,7 @@ class Identities:
         self.front_proxy = self._written("front-proxy", make_client(front_proxy, PROXY))
         self.service_accounts = self._signing_key()
 
-    def client(self, user: str, groups: Sequence[str] = ()) -> Pair:
+    def client(self, user: str, groups: Sequence[str] = ()) -> CertificatePair:
         """Make a certificate by which kube-apiserver knows a user."""
         return make_client(self._authority, user, groups)
 
@@ -66,7 +66,7 @@ class Identities:
             "current-context": "e2e",
         }
 
-    def _written(self, name: str, pair: Pair) -> Files:
+    def _written(self, name: str, pair: CertificatePair) -> Files:
         files = Files(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         files.certificate.write_bytes(pair.certificate)
         write_private(files.key, pair.key)
@@ -81,7 +81,7 @@ class Identities:
         return files
 
 
-def make_client(authority: Pair, user: str, groups: Sequence[str] = ()) -> Pair:
+def make_client(authority: CertificatePair, user: str, groups: Sequence[str] = ()) -> CertificatePair:
     """Make a certificate of a client: its common name is the user, its organisations are the groups."""
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = load_key(authority.key, None)
@@ -101,10 +101,10 @@ def make_client(authority: Pair, user: str, groups: Sequence[str] = ()) -> Pair:
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(signer, hashes.SHA256())
     )
-    return Pair(certificate.public_bytes(Encoding.PEM), _private(key))
+    return CertificatePair(certificate.public_bytes(Encoding.PEM), _private(key))
 
 
-def by_certificate(pair: Pair) -> dict[str, Any]:
+def by_certificate(pair: CertificatePair) -> dict[str, Any]:
     """Say in a kubeconfig that a user has a certificate."""
     return {"client-certificate-data": _text(pair.certificate), "client-key-data": _text(pair.key)}
 

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
-from tests.e2e.plane import ControlPlane
+from tests.e2e.control_plane import ControlPlane
 
 from springtide.cluster.clock import WallClock
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours import NODES, Delay, Settings, configured
+from springtide.simulator.behaviours import NODES, BehaviourSettings, Delay, configured
 
-_QUICK = Settings(node_boot=Delay(0), node_grace=1, pod_start=Delay(0))
+_QUICK = BehaviourSettings(node_boot=Delay(0), node_grace=1, pod_start=Delay(0))
 
 
 @asynccontextmanager

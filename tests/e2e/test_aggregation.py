@@ -14,13 +14,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from tests.e2e.beside import beside
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import conditions, read, write
-from tests.e2e.plane import ControlPlane
-from tests.e2e.waiting import eventually
 
 from springtide.cluster.certificates import make_authority, make_serving
-from springtide.cluster.serving import Serving, TlsIdentity, serving
+from springtide.cluster.serving import RunningServer, TlsIdentity, serving
 
 GROUP = "aggregated.springtide.dev"
 PATH = f"/apis/{GROUP}/v1"
@@ -29,7 +28,7 @@ AUTHORITY = make_authority("aggregated", now=NOW, seconds=3600)
 
 
 @asynccontextmanager
-async def aggregated(plane: ControlPlane) -> AsyncIterator[Serving]:
+async def aggregated(plane: ControlPlane) -> AsyncIterator[RunningServer]:
     """Serve an API group that tells who asks, to nobody but the real server."""
 
     async def whoami(request: Request) -> JSONResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.e2e.plane import ControlPlane
+from tests.e2e.control_plane import ControlPlane
 from tools.builtin_kinds import OUTPUT, WANTED, generate
 
 

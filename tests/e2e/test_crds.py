@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.assets import Assets
+from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.objects import install_crds, paths_of, read, wait_served
-from tests.e2e.plane import ControlPlane, running
 
 from springtide.apis.crds import Flavour, all_crds, crd_files
 

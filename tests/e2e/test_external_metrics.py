@@ -11,28 +11,27 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.e2e.beside import beside
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import conditions, read, read_all, remove, write
 from tests.e2e.ours import NAMESPACE
-from tests.e2e.plane import ControlPlane
 from tests.e2e.processes import free_ports
-from tests.e2e.waiting import eventually
 from tests.e2e.workloads import deployment, external_autoscaler, replicas_of
 
 from springtide.cluster.admission import ServiceTarget
-from springtide.cluster.certificates.rotation import Terms
+from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.clock import WallClock
 from springtide.cluster.http import HttpTransport, load_kubeconfig
+from springtide.cluster.rbac import rules_of
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.roles import rules_of
 from springtide.metrics.external import LABEL, PERMISSIONS, ExternalMetrics, api_service, external_metrics
 from springtide.metrics.external.registration import NAME
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.series import SeriesStore
 
 PATH = "/apis/external.metrics.k8s.io/v1beta1"
 METRIC = "karpenter_scheduled_capacity"
 RBAC = "rbac.authorization.k8s.io/v1"
-RESTLESS = Terms(authority=60, serving=60, propagation=2)
+RESTLESS = CertificateLifetimes(authority=60, serving=60, propagation=2)
 """So short that an authority hands over to the next every two seconds: certificates are valid from an hour before."""
 
 
@@ -40,7 +39,7 @@ RESTLESS = Terms(authority=60, serving=60, propagation=2)
 class Provider:
     """A process that provides external metrics, as far as the tests look into it."""
 
-    book: SeriesBook = field(default_factory=SeriesBook)
+    book: SeriesStore = field(default_factory=SeriesStore)
     leads: bool = True
     problem: Callable[[], str] = str
 
@@ -172,9 +171,9 @@ def test_discovery_names_the_metrics(plane: ControlPlane, provided: Provider) ->
 
 
 def test_values_are_exact_and_of_one_namespace(plane: ControlPlane, provided: Provider) -> None:
-    provided.book.put(Key("default", "shop"), {METRIC: 3}, good_until=None)
-    provided.book.put(Key("default", "depot"), {METRIC: Fraction(1, 4)}, good_until=None)
-    provided.book.put(Key("elsewhere", "shop"), {METRIC: 9}, good_until=None)
+    provided.book.put(Key("default", "shop"), {METRIC: 3}, fresh_until=None)
+    provided.book.put(Key("default", "depot"), {METRIC: Fraction(1, 4)}, fresh_until=None)
+    provided.book.put(Key("elsewhere", "shop"), {METRIC: 9}, fresh_until=None)
 
     def values(query: str) -> dict[str, str]:
         items = told(plane, f"/namespaces/default/{METRIC}{query}")["items"]
@@ -187,12 +186,12 @@ def test_values_are_exact_and_of_one_namespace(plane: ControlPlane, provided: Pr
 
 def test_a_stock_autoscaler_follows_a_series(plane: ControlPlane, provided: Provider) -> None:
     """With no Prometheus, no adapter and nothing of ours but the API."""
-    provided.book.put(Key("default", "followed"), {METRIC: 4}, good_until=None)
-    provided.book.put(Key("default", "other"), {METRIC: 9}, good_until=None)
+    provided.book.put(Key("default", "followed"), {METRIC: 4}, fresh_until=None)
+    provided.book.put(Key("default", "other"), {METRIC: 9}, fresh_until=None)
     write(plane, deployment("followed"), external_autoscaler("followed", METRIC, {"matchLabels": {"name": "followed"}}))
     try:
         eventually("the schedule's replicas", lambda: replicas_of(plane, "followed") == 4)
-        provided.book.put(Key("default", "followed"), {METRIC: 2}, good_until=None)
+        provided.book.put(Key("default", "followed"), {METRIC: 2}, fresh_until=None)
         eventually("fewer replicas", lambda: replicas_of(plane, "followed") == 2)
     finally:
         remove(plane, "hpa", ["followed"])
@@ -201,7 +200,7 @@ def test_a_stock_autoscaler_follows_a_series(plane: ControlPlane, provided: Prov
 
 def test_who_does_not_lead_tells_nothing_and_nothing_is_scaled(plane: ControlPlane, provided: Provider) -> None:
     """Discovery goes on, so that the group stays available; the autoscaler says why it does nothing."""
-    provided.book.put(Key("default", "led"), {METRIC: 3}, good_until=None)
+    provided.book.put(Key("default", "led"), {METRIC: 3}, fresh_until=None)
     write(plane, deployment("led"), external_autoscaler("led", METRIC, {"matchLabels": {"name": "led"}}))
     try:
         eventually("three replicas", lambda: replicas_of(plane, "led") == 3)

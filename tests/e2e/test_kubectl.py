@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 from tests.e2e.assets import Assets
-from tests.e2e.beside import beside
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.helpers import beside
 from tests.e2e.machines import machines
 from tests.e2e.ours import springtide, started
-from tests.e2e.plane import ControlPlane
 from tests.e2e.session import SESSION, Answer, Step, play
 
 Answers = Mapping[str, Answer]

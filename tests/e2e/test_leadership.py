@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.beside import beside
-from tests.e2e.line import Line, line
+from tests.e2e.control_plane import ADMINS, ControlPlane
+from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import calendar, read, read_all, remove, told_dates, write
 from tests.e2e.ours import NAMESPACE, controller, started
-from tests.e2e.plane import ADMINS, ControlPlane
+from tests.e2e.output_lines import Line, line
 from tests.e2e.processes import Program
-from tests.e2e.waiting import eventually
 
-from springtide.cluster.lease import NAME, Timing
+from springtide.cluster.leader_election import NAME, LeaseTiming
 
-TIMING = Timing()
+TIMING = LeaseTiming()
 TAKEOVER = TIMING.duration + TIMING.retry * (1 + TIMING.jitter) + 10
 """Seconds within which somebody else must lead, on a machine that has other things to do as well."""
 NAMES = tuple(f"led-{number}" for number in range(20))

@@ -10,17 +10,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.e2e.beside import beside
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.helpers import beside, eventually
 from tests.e2e.machines import machines, node
 from tests.e2e.objects import conditions, read, read_all, write
-from tests.e2e.plane import ControlPlane
-from tests.e2e.waiting import eventually
 
 from springtide.cluster.errors import TooManyRequests
 from springtide.cluster.http import HttpTransport, load_kubeconfig
-from springtide.cluster.port import Write
 from springtide.cluster.resources import Object, Resource
-from springtide.simulator.behaviours import losing
+from springtide.cluster.transport import Write
+from springtide.simulator.behaviours import node_lost_patch
 
 PODS = Resource("", "v1", "pods", "Pod")
 POOL = {"springtide.dev/e2e": "nodes"}
@@ -129,7 +128,7 @@ def test_pods_of_a_node_that_is_lost_come_up_elsewhere(plane: ControlPlane, name
         pod["metadata"]["name"] for pod in pods(plane, namespace, "moving") if pod["spec"]["nodeName"] == "machine-1"
     }
     assert hit, "the scheduler spreads pods"
-    patch = losing(int(time.time())).body
+    patch = node_lost_patch(int(time.time())).body
     plane.kubectl("annotate", "node", "machine-1", *(f"{k}={v}" for k, v in patch["metadata"]["annotations"].items()))
 
     def moved() -> bool:

@@ -12,20 +12,19 @@ from typing import Any
 
 import pytest
 from tests.e2e.assets import Assets
-from tests.e2e.beside import beside
+from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import calendar, install_crds, read, write
 from tests.e2e.ours import NAMESPACE
-from tests.e2e.plane import ControlPlane, running
-from tests.e2e.waiting import eventually
 
 from springtide.cluster.admission import Webhooks, webhooks
 from springtide.cluster.admission.configurations import MUTATING, VALIDATING
-from springtide.cluster.certificates.keeper import SECRET_NAME
-from springtide.cluster.certificates.rotation import Terms
+from springtide.cluster.certificates.manager import SECRET_NAME
+from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.resources import Object
 
-RESTLESS = Terms(authority=60, serving=60, propagation=2)
+RESTLESS = CertificateLifetimes(authority=60, serving=60, propagation=2)
 """So short that an authority hands over to the next every two seconds: certificates are valid from an hour before."""
 MISTAKEN = calendar("mistaken", "2100-01-01", zone="Moon/Base")
 """What a schema lets pass: it cannot tell a zone from another text."""

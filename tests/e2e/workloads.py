@@ -6,8 +6,8 @@ import time
 from threading import Event, Thread
 from typing import Any, Self
 
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import read, read_all
-from tests.e2e.plane import ControlPlane
 
 from springtide.cluster.resources import Object
 

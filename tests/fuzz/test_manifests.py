@@ -8,20 +8,19 @@ import pytest
 from tests.fuzz.mutations import mutated_text, mutated_tree
 
 from springtide.apis.canonical import canonical_text
-from springtide.apis.fields import Context
-from springtide.apis.forecast import Question, to_plain
-from springtide.apis.outlook import forecast_of, with_calendars
-from springtide.cli.findings import Findings, examine
-from springtide.cli.inputs import Source
+from springtide.apis.forecast import ForecastQuery, to_plain
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.objects import forecast_of, with_calendars
+from springtide.assembly.manifests import CheckedManifests, ManifestSource, check_sources
 
 NOW = 1_795_000_000
 BATCHES = 40
 EACH = 250
 
 
-def judged(text: str) -> Findings:
+def judged(text: str) -> CheckedManifests:
     """Do what `springtide check` does."""
-    return examine([Source("fuzzed.yaml", text)], [], Context(now=NOW))
+    return check_sources([ManifestSource("fuzzed.yaml", text)], [], ValidationContext(now=NOW))
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -46,7 +45,7 @@ def test_what_is_read_can_be_looked_ahead_and_rewritten(batch: int) -> None:
         text = mutated_text(random) if number % 2 else mutated_tree(random)
         try:
             objects = [manifest.object for manifest in judged(text).manifests]
-            question = with_calendars(Question(NOW, NOW + 7 * 86400, nodes=10), objects)
+            question = with_calendars(ForecastQuery(NOW, NOW + 7 * 86400, nodes=10), objects)
             for loaded in objects:
                 forecast = forecast_of(loaded, question)
                 assert forecast is None or to_plain(forecast)["kind"] == loaded.kind.kind

@@ -1,29 +1,83 @@
-"""What probes and Prometheus are answered, and what a process is not blamed for."""
+"""Asks an ASGI application one question, without a network.
+
+What probes and Prometheus are answered, and what a process is not blamed for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 from starlette.applications import Starlette
-from tests.cluster.managed import Process, stamper
-from tests.cluster.small_world import START, SmallWorld
-from tests.metrics.asking import Answer, ask, asking
+from starlette.types import ASGIApp
+from tests.cluster.manager_process import Process, stamp_controller
+from tests.cluster.memory_cluster import START, MemoryCluster
 
+from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import ConnectionLost, Forbidden
 from springtide.cluster.manager import Manager
 from springtide.cluster.resources import Key, Resource
-from springtide.cluster.tools import Tools
-from springtide.metrics import Finding, Metrics, caches_are_filled, holds, operations
-from springtide.simulator.time import VirtualClock, run
+from springtide.metrics import HealthResult, ProcessMetrics, caches_synced, fact_check, operations_app
+from springtide.simulator.virtual_time import VirtualClock, run
 
-FINE = holds("fact", lambda: True, otherwise="never said")
-BROKEN = holds("fact", lambda: False, otherwise="it is not so")
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+def ask(app: ASGIApp, target: str, *, method: str = "GET", **headers: str) -> Answer:
+    """Send a request; underscores in the names of headers are dashes."""
+    return asyncio.run(asking(app, target, method=method, **headers))
+
+
+async def asking(app: ASGIApp, target: str, *, method: str = "GET", **headers: str) -> Answer:
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
+        "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 1),
+    }
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    start = sent[0]
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(start["status"], {name.decode(): value.decode() for name, value in start["headers"]}, body)
+
+
+FINE = fact_check("fact", lambda: True, otherwise="never said")
+BROKEN = fact_check("fact", lambda: False, otherwise="it is not so")
 
 
 @pytest.mark.parametrize(
@@ -41,10 +95,10 @@ BROKEN = holds("fact", lambda: False, otherwise="it is not so")
     ],
 )
 def test_health_is_told_as_kubernetes_tells_it(target: str, status: int, body: str) -> None:
-    app = operations(
+    app = operations_app(
         CollectorRegistry(),
-        alive=[holds("alive", lambda: True, otherwise="")],
-        ready=[holds("ready", lambda: False, otherwise="not yet")],
+        alive=[fact_check("alive", lambda: True, otherwise="")],
+        ready=[fact_check("ready", lambda: False, otherwise="not yet")],
     )
     answer = ask(app, target)
     assert (answer.status, answer.text) == (status, body)
@@ -59,18 +113,18 @@ def test_health_is_told_as_kubernetes_tells_it(target: str, status: int, body: s
     ],
 )
 def test_being_ready_takes_more_than_being_alive(
-    alive: Callable[[], list[Finding]], ready: Callable[[], list[Finding]], healthz: int, readyz: int
+    alive: Callable[[], list[HealthResult]], ready: Callable[[], list[HealthResult]], healthz: int, readyz: int
 ) -> None:
-    app = operations(CollectorRegistry(), alive=[alive], ready=[ready])
+    app = operations_app(CollectorRegistry(), alive=[alive], ready=[ready])
     assert (ask(app, "/healthz").status, ask(app, "/readyz").status) == (healthz, readyz)
 
 
 def test_nothing_may_keep_an_answer_about_health() -> None:
-    assert ask(operations(CollectorRegistry()), "/readyz").headers["cache-control"] == "no-store"
+    assert ask(operations_app(CollectorRegistry()), "/readyz").headers["cache-control"] == "no-store"
 
 
 def test_only_reading_is_possible() -> None:
-    app = operations(CollectorRegistry())
+    app = operations_app(CollectorRegistry())
     assert [ask(app, path, method="POST").status for path in ("/metrics", "/healthz", "/readyz")] == [405, 405, 405]
     assert ask(app, "/readyz", method="HEAD").status == 200
 
@@ -78,7 +132,7 @@ def test_only_reading_is_possible() -> None:
 def test_metrics_come_in_the_format_that_is_asked_for() -> None:
     registry = CollectorRegistry()
     Gauge("tide", "How high.", registry=registry).set(3)
-    app = operations(registry)
+    app = operations_app(registry)
     plain = ask(app, "/metrics")
     assert plain.headers["content-type"].startswith("text/plain")
     assert "tide 3.0" in plain.text
@@ -92,20 +146,20 @@ def test_metrics_come_in_the_format_that_is_asked_for() -> None:
     assert gzip.decompress(squeezed.body) == plain.body
 
 
-Story = Callable[[SmallWorld, VirtualClock], Awaitable[None]]
+Story = Callable[[MemoryCluster, VirtualClock], Awaitable[None]]
 
 
 def play(story: Story) -> None:
     async def main(clock: VirtualClock) -> None:
-        await story(SmallWorld(clock), clock)
+        await story(MemoryCluster(clock), clock)
 
     run(main, start=START)
 
 
 def application(manager: Manager, clock: VirtualClock) -> Starlette:
-    metrics = Metrics()
+    metrics = ProcessMetrics()
     metrics.follow(manager, clock)
-    return operations(metrics.registry, ready=[caches_are_filled(manager)])
+    return operations_app(metrics.registry, ready=[caches_synced(manager)])
 
 
 async def readiness(app: Starlette) -> Answer:
@@ -115,8 +169,8 @@ async def readiness(app: Starlette) -> Answer:
 
 
 def test_a_process_is_ready_when_it_has_read_everything() -> None:
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        process = Process(world, clock, stamper())
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamp_controller())
         app = application(process.manager, clock)
         before = await readiness(app)
         assert before.status == 503
@@ -129,10 +183,10 @@ def test_a_process_is_ready_when_it_has_read_everything() -> None:
 
 
 def test_a_replica_that_stands_by_is_ready() -> None:
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        first = Process(world, clock, stamper(), identity="first")
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        first = Process(world, clock, stamp_controller(), identity="first")
         await clock.sleep(1)
-        second = Process(world, clock, stamper(), identity="second")
+        second = Process(world, clock, stamp_controller(), identity="second")
         app = application(second.manager, clock)
         await clock.sleep(5)
         assert not second.manager.leading
@@ -146,8 +200,8 @@ def test_a_replica_that_stands_by_is_ready() -> None:
 def test_an_outage_of_the_api_server_makes_nobody_unready() -> None:
     """Not even when it lasts for an hour, and the lease is lost."""
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        process = Process(world, clock, stamper(), identity="alone")
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamp_controller(), identity="alone")
         app = application(process.manager, clock)
         await clock.sleep(1)
 
@@ -179,8 +233,8 @@ def test_what_a_role_does_not_allow_is_told() -> None:
             raise Forbidden('configmaps is forbidden: User "us" cannot watch resource "configmaps"')
             yield
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        manager = Manager(Denied(), clock, [stamper()], random=Random(1))  # type: ignore[arg-type]
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        manager = Manager(Denied(), clock, [stamp_controller()], random=Random(1))  # type: ignore[arg-type]
         app = application(manager, clock)
         running = asyncio.ensure_future(manager.run())
         await clock.sleep(100)
@@ -194,11 +248,11 @@ def test_what_a_role_does_not_allow_is_told() -> None:
 
 
 def test_a_controller_that_cannot_be_made_is_no_reason_to_restart_the_others() -> None:
-    def broken(self: Controller, tools: Tools) -> None:
+    def broken(self: Controller, context: ControllerContext) -> None:
         raise ValueError("no settings")
 
-    async def story(world: SmallWorld, clock: VirtualClock) -> None:
-        process = Process(world, clock, stamper(__init__=broken))
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, stamp_controller(__init__=broken))
         app = application(process.manager, clock)
         await clock.sleep(1)
         assert process.manager.health()[0].state == "failed"

@@ -9,14 +9,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.cluster.small_world import CONFIG_MAPS, USER, SmallWorld
-from tests.metrics.samples import Samples
+from tests.cluster.memory_cluster import CONFIG_MAPS, USER, MemoryCluster
+from tests.metrics.exposition import Samples
 
 from springtide.cluster.errors import ClusterError, ConnectionLost, NotLeader, RequestTimeout, ServerError
-from springtide.cluster.port import Patch, Precondition, Transport
 from springtide.cluster.resources import Key, Resource, Selection
-from springtide.metrics import Metrics
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import Patch, Precondition, Transport
+from springtide.metrics import ProcessMetrics
+from springtide.simulator.virtual_time import VirtualClock, run
 
 KEY = Key("work", "a")
 BODY = {"metadata": {"name": "a", "namespace": "work"}}
@@ -59,9 +59,9 @@ def test_a_request_is_counted_by_verb_resource_and_code(
     """All but watches are timed as well: how long a watch lasts says nothing."""
 
     async def main(clock: VirtualClock) -> None:
-        world = SmallWorld(clock)
+        world = MemoryCluster(clock)
         world.config_map("a")
-        metrics = Metrics()
+        metrics = ProcessMetrics()
         try:
             await ask(metrics.measured(world.line()))
         except ClusterError:
@@ -90,10 +90,10 @@ def test_what_never_got_an_answer_is_told_apart(failure: ClusterError, code: str
         raise failure
 
     async def main(clock: VirtualClock) -> None:
-        world = SmallWorld(clock)
+        world = MemoryCluster(clock)
         line = world.line()
         line.before = fail
-        metrics = Metrics()
+        metrics = ProcessMetrics()
         with pytest.raises(type(failure)):
             await metrics.measured(line).get(CONFIG_MAPS, KEY)
         assert Samples(metrics.registry).labelled("springtide_api_requests_total") == {(code, "configmaps", "get"): 1}
@@ -108,9 +108,9 @@ def test_a_request_that_is_given_up_is_no_success() -> None:
         await asyncio.get_running_loop().create_future()
 
     async def main(clock: VirtualClock) -> None:
-        line = SmallWorld(clock).line()
+        line = MemoryCluster(clock).line()
         line.before = wait
-        metrics = Metrics()
+        metrics = ProcessMetrics()
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(metrics.measured(line).get(CONFIG_MAPS, KEY), 5)
         counted = Samples(metrics.registry).labelled("springtide_api_requests_total")
@@ -121,8 +121,8 @@ def test_a_request_that_is_given_up_is_no_success() -> None:
 
 def test_subresources_are_told_apart() -> None:
     async def main(clock: VirtualClock) -> None:
-        metrics = Metrics()
-        measured = metrics.measured(SmallWorld(clock).line())
+        metrics = ProcessMetrics()
+        measured = metrics.measured(MemoryCluster(clock).line())
         pods = Resource("", "v1", "pods", "Pod")
         with pytest.raises(ClusterError):
             await measured.patch(pods, KEY, Patch.merge({}), USER, subresource="status")
@@ -144,7 +144,7 @@ def test_a_watch_that_is_closed_early_closes_the_one_below() -> None:
                 closed.append(selection)
 
     async def main() -> None:
-        metrics = Metrics()
+        metrics = ProcessMetrics()
         transport: Any = Endless()
         async with aclosing(metrics.measured(transport).watch(Selection(CONFIG_MAPS))) as events:
             async for _ in events:

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from springtide.cluster.resources import Key
-from springtide.metrics.series import AGE, HELP, SeriesBook, SeriesCollector, Value
+from springtide.metrics.series import AGE, HELP, SeriesCollector, SeriesStore, SeriesValue
 
 PEAK, OFFICE, OTHER = Key("shop", "peak"), Key("shop", "office"), Key("other", "peak")
 
@@ -32,7 +32,7 @@ class StandingClock:
         raise NotImplementedError
 
 
-def exported(book: SeriesBook, now: int) -> list[str]:
+def exported(book: SeriesStore, now: int) -> list[str]:
     """Write the samples as a scrape has them."""
     registry = CollectorRegistry()
     registry.register(SeriesCollector(book, StandingClock(now)))
@@ -41,9 +41,9 @@ def exported(book: SeriesBook, now: int) -> list[str]:
 
 def test_every_object_has_its_own_series() -> None:
     """Labels are its name and namespace; what goes takes its series along."""
-    book = SeriesBook()
-    book.put(PEAK, {"karpenter_scheduled_capacity": 3}, good_until=100)
-    book.put(OTHER, {"karpenter_scheduled_capacity": 5}, good_until=None)
+    book = SeriesStore()
+    book.put(PEAK, {"karpenter_scheduled_capacity": 3}, fresh_until=100)
+    book.put(OTHER, {"karpenter_scheduled_capacity": 5}, fresh_until=None)
     assert exported(book, 50) == [
         'karpenter_scheduled_capacity{name="peak",namespace="other"} 5.0',
         'karpenter_scheduled_capacity{name="peak",namespace="shop"} 3.0',
@@ -56,20 +56,20 @@ def test_every_object_has_its_own_series() -> None:
     assert exported(book, 50) == []
 
 
-@pytest.mark.parametrize(("good_until", "now", "age"), [(100, 99, 0), (100, 100, 0), (100, 130, 30), (None, 10**9, 0)])
+@pytest.mark.parametrize(("fresh_until", "now", "age"), [(100, 99, 0), (100, 100, 0), (100, 130, 30), (None, 10**9, 0)])
 def test_a_value_ages_from_the_time_on_at_which_it_should_have_been_made_anew(
-    good_until: int | None, now: int, age: int
+    fresh_until: int | None, now: int, age: int
 ) -> None:
-    book = SeriesBook()
-    book.put(PEAK, {"karpenter_queue_length": 1}, good_until=good_until)
+    book = SeriesStore()
+    book.put(PEAK, {"karpenter_queue_length": 1}, fresh_until=fresh_until)
     assert f'{AGE}{{name="peak",namespace="shop"}} {age}.0' in exported(book, now)
 
 
 def test_values_are_exact_until_they_are_exported() -> None:
     """A part of nothing is no number."""
-    book = SeriesBook()
-    book.put(PEAK, {"karpenter_reserved_capacity_cpu_utilization": Fraction(1, 3)}, good_until=None)
-    book.put(OFFICE, {"karpenter_reserved_capacity_cpu_utilization": None}, good_until=None)
+    book = SeriesStore()
+    book.put(PEAK, {"karpenter_reserved_capacity_cpu_utilization": Fraction(1, 3)}, fresh_until=None)
+    book.put(OFFICE, {"karpenter_reserved_capacity_cpu_utilization": None}, fresh_until=None)
     assert book.of("karpenter_reserved_capacity_cpu_utilization", "shop") == [(OFFICE, None), (PEAK, Fraction(1, 3))]
     samples = exported(book, 0)
     assert 'karpenter_reserved_capacity_cpu_utilization{name="office",namespace="shop"} NaN' in samples
@@ -77,15 +77,15 @@ def test_values_are_exact_until_they_are_exported() -> None:
 
 
 def test_series_are_found_by_metric_and_namespace() -> None:
-    book = SeriesBook()
+    book = SeriesStore()
     for key in (PEAK, OTHER, OFFICE):
-        book.put(key, {"karpenter_queue_length": len(key.name)}, good_until=None)
+        book.put(key, {"karpenter_queue_length": len(key.name)}, fresh_until=None)
     assert book.of("karpenter_queue_length", "shop") == [(OFFICE, 6), (PEAK, 4)]
     assert book.of("karpenter_queue_length", "shop", "peak") == [(PEAK, 4)]
     assert book.of("karpenter_queue_length", "shop", "nobody") == []
     assert book.of("karpenter_queue_length", "other") == [(OTHER, 4)]
     assert book.of("karpenter_scheduled_capacity", "shop") == []
-    book.put(PEAK, {}, good_until=None)
+    book.put(PEAK, {}, fresh_until=None)
     assert book.of("karpenter_queue_length", "shop") == [(OFFICE, 6)]
 
 
@@ -100,12 +100,12 @@ def test_series_are_found_by_metric_and_namespace() -> None:
     ],
     ids=["nothing", "a value", "nothing to a value", "one less", "one more"],
 )
-def test_listeners_hear_of_what_changes(values: dict[str, Value], changed: set[str]) -> None:
-    book = SeriesBook()
-    book.put(PEAK, {"a": 1, "b": None}, good_until=None)
+def test_listeners_hear_of_what_changes(values: dict[str, SeriesValue], changed: set[str]) -> None:
+    book = SeriesStore()
+    book.put(PEAK, {"a": 1, "b": None}, fresh_until=None)
     heard: list[tuple[Key, frozenset[str]]] = []
     end = book.listen(lambda key, names: heard.append((key, names)))
-    book.put(PEAK, values, good_until=None)
+    book.put(PEAK, values, fresh_until=None)
     assert heard == ([(PEAK, frozenset(changed))] if changed else [])
     end()
     book.close()
@@ -114,7 +114,7 @@ def test_listeners_hear_of_what_changes(values: dict[str, Value], changed: set[s
 
 def test_what_is_expected_is_awaited_until_it_is_known() -> None:
     """Whoever has waited is told, whatever comes of it."""
-    book = SeriesBook()
+    book = SeriesStore()
     heard: list[tuple[Key, frozenset[str]]] = []
     book.listen(lambda key, names: heard.append((key, names)))
     for key in (PEAK, OFFICE, OTHER):
@@ -124,7 +124,7 @@ def test_what_is_expected_is_awaited_until_it_is_known() -> None:
     assert book.awaited("a", "shop", "nobody") == book.awaited("c", "shop") == []
     assert heard == []
 
-    book.put(PEAK, {"a": 1}, good_until=None)
+    book.put(PEAK, {"a": 1}, fresh_until=None)
     book.drop(OFFICE)
     assert book.awaited("a", "shop") == book.awaited("b", "shop") == []
     assert heard == [(PEAK, frozenset("ab")), (OFFICE, frozenset("ab"))]
@@ -136,14 +136,14 @@ def test_what_is_expected_is_awaited_until_it_is_known() -> None:
 
 
 def test_what_is_expected_may_change() -> None:
-    book = SeriesBook()
+    book = SeriesStore()
     book.expect(PEAK, ("a",))
     book.expect(PEAK, ("b",))
     assert (book.awaited("a", "shop"), book.awaited("b", "shop")) == ([], [PEAK])
 
 
 def test_a_book_is_open_from_when_all_is_expected_until_the_time_of_leading_is_over() -> None:
-    book = SeriesBook()
+    book = SeriesStore()
     book.expect(PEAK, ("a",))
     assert not book.is_open
     book.open()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.providers.bench import Bench, is_retryable, run
+from tests.providers.clusters import Bench, is_retryable, run
 
+from springtide.cluster.client import Mode
 from springtide.cluster.errors import ClusterError, NotLeader
-from springtide.cluster.modes import Mode
 from springtide.providers import GroupState, NodeGroup, ProviderError
 
 WHY = "somebody wishes it"

@@ -7,15 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.providers import faults
-from tests.providers.amazon import ACCOUNT, MOST, REGION, Amazon, amazon
-from tests.providers.bench import Bench, run
+from tests.providers import fake_aws as faults
+from tests.providers.clusters import Bench, run
 from tests.providers.contract import WHY, ProviderContract
-from tests.providers.faults import Faulty
+from tests.providers.fake_aws import ACCOUNT, MOST, REGION, Amazon, Faulty, amazon
 
 from springtide.providers import GroupState, Provider, ProviderError
 from springtide.providers.aws import AwsProvider
-from springtide.providers.aws.auto_scaling import Group, state_of
+from springtide.providers.aws.auto_scaling import GroupDescription, state_of
 
 
 class AutoScalingBench(Bench):
@@ -225,7 +224,7 @@ def test_what_a_group_has_come_to(group: dict[str, Any], expected: GroupState) -
     """Healthy instances in service count."""
     described = {"AutoScalingGroupARN": "arn", "MinSize": 0, "MaxSize": 9, **group}
 
-    assert expected == state_of(msgspec.convert(described, Group))
+    assert expected == state_of(msgspec.convert(described, GroupDescription))
 
 
 def test_the_default_region_is_that_of_the_process(asg: AutoScalingBench) -> None:

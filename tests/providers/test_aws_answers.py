@@ -7,11 +7,16 @@ from typing import Any
 
 import botocore.exceptions as botocore
 import pytest
-from tests.providers.bench import run
+from tests.providers.clusters import run
 
 from springtide.providers import ProviderError
-from springtide.providers.aws.answers import not_answered, refused
-from springtide.providers.aws.connections import MOST_CLIENTS, Connections, connect
+from springtide.providers.aws.client import (
+    MOST_CLIENTS,
+    AwsClients,
+    connect,
+    error_from_response,
+    error_without_response,
+)
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
@@ -42,7 +47,7 @@ KEY = "AKIAIOSFODNN7EXAMPLE"
 )
 def test_answers(code: str, http_status: int, short: str, retryable: bool) -> None:
     """The code becomes one word, and the words stay."""
-    failure = refused("autoscaling", code, "because", http_status)
+    failure = error_from_response("autoscaling", code, "because", http_status)
 
     assert (failure.code, failure.retryable) == (short, retryable)
     assert code in str(failure)
@@ -71,7 +76,7 @@ def test_answers(code: str, http_status: int, short: str, retryable: bool) -> No
 )
 def test_no_answers(failure: Exception, short: str, retryable: bool) -> None:
     """What never got an answer is mostly worth another try, what could not be made is not."""
-    told = not_answered("eks", failure)
+    told = error_without_response("eks", failure)
 
     assert (told.code, told.retryable) == (short, retryable)
     assert str(told).startswith("eks: ")
@@ -81,13 +86,18 @@ def test_no_answers(failure: Exception, short: str, retryable: bool) -> None:
     "failure",
     [
         pytest.param(
-            refused("eks", "SignatureDoesNotMatch", f"Credential={KEY}/20260105, Signature=5d672d79c15b", 403),
+            error_from_response(
+                "eks", "SignatureDoesNotMatch", f"Credential={KEY}/20260105, Signature=5d672d79c15b", 403
+            ),
             id="signature",
         ),
-        pytest.param(refused("eks", "ExpiredToken", f"the token {KEY} has expired 5d672d79c15b", 403), id="token"),
-        pytest.param(refused("eks", "AccessDenied", f"{KEY} may not", 403), id="key-in-other-words"),
         pytest.param(
-            not_answered("eks", botocore.ProxyConnectionError(proxy_url=f"http://{KEY}:5d672d79c15b@proxy")), id="proxy"
+            error_from_response("eks", "ExpiredToken", f"the token {KEY} has expired 5d672d79c15b", 403), id="token"
+        ),
+        pytest.param(error_from_response("eks", "AccessDenied", f"{KEY} may not", 403), id="key-in-other-words"),
+        pytest.param(
+            error_without_response("eks", botocore.ProxyConnectionError(proxy_url=f"http://{KEY}:5d672d79c15b@proxy")),
+            id="proxy",
         ),
     ],
 )
@@ -99,7 +109,7 @@ def test_credentials_are_never_repeated(failure: ProviderError) -> None:
 
 def test_long_words_are_cut() -> None:
     """And stay in one line."""
-    message = str(refused("eks", "AccessDenied", "no\n" * 1000, 403))
+    message = str(error_from_response("eks", "AccessDenied", "no\n" * 1000, 403))
 
     assert len(message) < 600
     assert "\n" not in message
@@ -117,7 +127,7 @@ def test_boto3_is_needed_only_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(builtins, "__import__", without)
 
     with pytest.raises(ProviderError, match=r"install springtide\[aws\]") as failed:
-        run(Connections().ask("eks", "eu-west-1", "describe_nodegroup"))
+        run(AwsClients().ask("eks", "eu-west-1", "describe_nodegroup"))
     assert (failed.value.code, failed.value.retryable) == ("AwsMissing", False)
 
 
@@ -128,7 +138,7 @@ def test_a_process_without_a_region(monkeypatch: pytest.MonkeyPatch, tmp_path: A
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
 
     with pytest.raises(ProviderError, match="write the ARN") as failed:
-        run(Connections().ask("autoscaling", "", "describe_auto_scaling_groups"))
+        run(AwsClients().ask("autoscaling", "", "describe_auto_scaling_groups"))
     assert (failed.value.code, failed.value.retryable) == ("NoRegion", False)
 
 
@@ -152,7 +162,7 @@ def test_a_client_is_made_once_for_a_service_and_a_region() -> None:
         made.append((service, region))
         return Client()
 
-    connections = Connections(making)
+    connections = AwsClients(making)
     for region in ("a", "b", "a"):
         run(connections.ask("eks", region, "look"))
 
@@ -171,7 +181,7 @@ def test_clients_of_regions_that_nobody_asks_any_more_are_forgotten() -> None:
         made.append(region)
         return Client()
 
-    connections = Connections(making)
+    connections = AwsClients(making)
     for number in range(MOST_CLIENTS + 10):
         run(connections.ask("eks", "home", "look"))
         run(connections.ask("eks", f"r-{number}", "look"))

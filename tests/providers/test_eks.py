@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.providers import faults
-from tests.providers.amazon import MOST, Amazon, amazon
-from tests.providers.bench import USER, Bench, run
+from tests.providers import fake_aws as faults
+from tests.providers.clusters import USER, Bench, run
 from tests.providers.contract import WHY, ProviderContract
-from tests.providers.faults import Faulty
+from tests.providers.fake_aws import MOST, Amazon, Faulty, amazon
 
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.resources import Key

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.providers.bench import USER, Bench, run
+from tests.providers.clusters import USER, Bench, run
 from tests.providers.contract import WHY, ProviderContract
 
 from springtide.cluster.errors import Forbidden, RequestTimeout, ServerError
-from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key
+from springtide.cluster.transport import Patch
 from springtide.providers import GroupState, Provider, ProviderError, simulated
 from springtide.providers.nodes import NODES, GroupNode
-from springtide.providers.simulated import LABEL, Machine, SimulatedProvider, superfluous
+from springtide.providers.simulated import LABEL, SimulatedMachine, SimulatedProvider, nodes_to_remove
 
 
 class SimulatedBench(Bench):
@@ -27,7 +27,7 @@ class SimulatedBench(Bench):
     missing_id = "nobody"
 
     def make_provider(self) -> Provider:
-        return SimulatedProvider(Machine(most=50))
+        return SimulatedProvider(SimulatedMachine(most=50))
 
     def begin(self, replicas: int) -> None:
         run(self.group().resize(replicas, because=WHY))
@@ -198,7 +198,7 @@ NODE_NAMES = st.one_of(st.integers(0, 30).map(lambda number: f"g-{number}"), st.
 @given(st.lists(st.builds(node, NODE_NAMES, st.booleans()), unique_by=lambda node: node.name), st.integers(0, 20))
 def test_what_goes_and_what_stays(nodes: list[GroupNode], replicas: int) -> None:
     """So many stay as are wished; no ready node goes while one stays that is not."""
-    going = superfluous(nodes, replicas)
+    going = nodes_to_remove(nodes, replicas)
     staying = [node for node in nodes if node not in going]
 
     assert len(staying) == min(replicas, len(nodes))

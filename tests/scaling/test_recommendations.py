@@ -1,4 +1,7 @@
-"""From values and targets to replicas: exact, and on target where the target is met."""
+"""From values and targets to replicas: exact, and on target where the target is met.
+
+What several recommendations come to.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.scaling import MOST, Tolerance, in_proportion, per_replica
+from springtide.scaling import (
+    MOST,
+    CombinedRecommendation,
+    PolicySelect,
+    ScalingTolerance,
+    average_value_replicas,
+    combine_known,
+    combine_recommendations,
+    proportional_replicas,
+)
 
-EXACT = Tolerance()
-TENTH = Tolerance(Fraction(1, 10), Fraction(1, 10))
+EXACT = ScalingTolerance()
+TENTH = ScalingTolerance(Fraction(1, 10), Fraction(1, 10))
 
 
 @pytest.mark.parametrize(
@@ -32,8 +44,8 @@ TENTH = Tolerance(Fraction(1, 10), Fraction(1, 10))
         pytest.param(Fraction(10**12), 5, 5, EXACT, MOST, id="no-more-than-the-api-can-say"),
     ],
 )
-def test_in_proportion(ratio: Fraction, asked: int, present: int, tolerance: Tolerance, expected: int) -> None:
-    assert in_proportion(ratio, asked=asked, present=present, tolerance=tolerance) == expected
+def test_in_proportion(ratio: Fraction, asked: int, present: int, tolerance: ScalingTolerance, expected: int) -> None:
+    assert proportional_replicas(ratio, asked=asked, present=present, tolerance=tolerance) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,21 +57,97 @@ def test_in_proportion(ratio: Fraction, asked: int, present: int, tolerance: Tol
         pytest.param(Fraction(-3), 5, EXACT, 0, id="less-than-nothing"),
         pytest.param(Fraction(105, 10), 10, TENTH, 10, id="tolerated"),
         pytest.param(Fraction(111, 10), 10, TENTH, 12, id="beyond-tolerance"),
-        pytest.param(Fraction(105, 10), 10, Tolerance(down=Fraction(1, 10)), 11, id="only-fewer-are-tolerated"),
-        pytest.param(Fraction(95, 10), 11, Tolerance(up=Fraction(1, 10)), 10, id="only-more-are-tolerated"),
+        pytest.param(Fraction(105, 10), 10, ScalingTolerance(down=Fraction(1, 10)), 11, id="only-fewer-are-tolerated"),
+        pytest.param(Fraction(95, 10), 11, ScalingTolerance(up=Fraction(1, 10)), 10, id="only-more-are-tolerated"),
         pytest.param(Fraction(0), 0, TENTH, 0, id="nobody-is-there-to-have-a-share"),
     ],
 )
-def test_per_replica(ratio: Fraction, current: int, tolerance: Tolerance, expected: int) -> None:
-    assert per_replica(ratio, current=current, tolerance=tolerance) == expected
+def test_per_replica(ratio: Fraction, current: int, tolerance: ScalingTolerance, expected: int) -> None:
+    assert average_value_replicas(ratio, current=current, tolerance=tolerance) == expected
 
 
 @given(st.fractions(0, 1000), st.integers(1, 500))
 def test_the_least_number_that_is_enough(ratio: Fraction, present: int) -> None:
     """One replica fewer would each have more than its share."""
-    enough = per_replica(ratio, current=present, tolerance=EXACT)
+    enough = average_value_replicas(ratio, current=present, tolerance=EXACT)
 
     assert enough >= ratio > enough - 1
-    assert in_proportion(ratio, asked=present, present=present, tolerance=EXACT) == max(
-        1, per_replica(ratio * present, current=present, tolerance=EXACT)
+    assert proportional_replicas(ratio, asked=present, present=present, tolerance=EXACT) == max(
+        1, average_value_replicas(ratio * present, current=present, tolerance=EXACT)
     )
+
+
+MAX, MIN, DISABLED = PolicySelect.MAX, PolicySelect.MIN, PolicySelect.DISABLED
+
+
+@pytest.mark.parametrize(
+    ("recommendations", "up", "down", "expected"),
+    [
+        pytest.param([3, 4], MAX, MAX, 4, id="highest-of-fewer"),
+        pytest.param([3, 4], MAX, MIN, 3, id="lowest-of-fewer"),
+        pytest.param([3, 8], MAX, MAX, 8, id="highest-of-both"),
+        pytest.param([6, 8], MIN, MAX, 6, id="lowest-of-more"),
+        pytest.param([3, 8], MIN, MAX, 5, id="each-direction-has-its-own-rule"),
+        pytest.param([3, 8], MIN, MIN, 3, id="both-lowest"),
+        pytest.param([8], DISABLED, MAX, 8, id="disabled-is-for-whoever-moves"),
+        pytest.param([5, 5], MAX, MAX, 5, id="as-it-is"),
+    ],
+)
+def test_agreed(recommendations: list[int], up: PolicySelect, down: PolicySelect, expected: int) -> None:
+    """There are five replicas."""
+    assert combine_recommendations(recommendations, 5, up=up, down=down).replicas == expected
+
+
+@pytest.mark.parametrize(
+    ("recommendations", "current", "overruled", "expected"),
+    [
+        pytest.param([3, 4], 5, None, CombinedRecommendation(3, 4), id="fewer-although-one-wants-more"),
+        pytest.param([3, 4], 3, 4, CombinedRecommendation(3, 4), id="which-undoes-nothing"),
+        pytest.param([3, 6], 3, 4, CombinedRecommendation(6), id="until-it-rises"),
+        pytest.param([3, 3], 3, 4, CombinedRecommendation(3, 3), id="it-has-fallen"),
+        pytest.param([3, 4], 3, 3, CombinedRecommendation(4), id="and-rises-again"),
+        pytest.param([3, 4], 2, None, CombinedRecommendation(4), id="nothing-was-overruled"),
+    ],
+)
+def test_the_highest_for_more_and_the_lowest_for_fewer(
+    recommendations: list[int], current: int, overruled: int | None, expected: CombinedRecommendation
+) -> None:
+    """They contradict each other, and must not take turns."""
+    assert combine_recommendations(recommendations, current, up=MAX, down=MIN, overruled=overruled) == expected
+
+
+@given(
+    st.lists(st.integers(0, 20), min_size=1, max_size=3),
+    st.sampled_from(PolicySelect),
+    st.sampled_from(PolicySelect),
+    st.integers(0, 20),
+)
+def test_what_is_agreed_on_stays(
+    recommendations: list[int], up: PolicySelect, down: PolicySelect, current: int
+) -> None:
+    """As long as the metrics stay as they are, it comes to rest after at most one move each way."""
+    overruled = None
+    course = [current]
+    for _ in range(6):
+        agreement = combine_recommendations(recommendations, course[-1], up=up, down=down, overruled=overruled)
+        course.append(agreement.replicas)
+        overruled = agreement.overruled
+
+    assert course[2:] == [course[2]] * 5
+
+
+@pytest.mark.parametrize(
+    ("recommendations", "up", "overruled", "expected"),
+    [
+        pytest.param([], MAX, None, 5, id="nothing-is-known"),
+        pytest.param([3], MAX, None, 5, id="never-fewer"),
+        pytest.param([3, 8], MAX, None, 8, id="at-least-as-many"),
+        pytest.param([8, 9], MIN, None, 5, id="the-missing-one-may-be-the-lowest"),
+        pytest.param([3, 8], MAX, 8, 5, id="what-was-overruled-stays-so"),
+        pytest.param([3, 9], MAX, 8, 9, id="until-it-rises"),
+        pytest.param([3, 4], MAX, 8, 5, id="the-missing-one-was-overruled"),
+    ],
+)
+def test_certain(recommendations: list[int], up: PolicySelect, overruled: int | None, expected: int) -> None:
+    """There are five replicas, and one more metric that is missing."""
+    assert combine_known(recommendations, 5, up=up, overruled=overruled) == expected

@@ -9,12 +9,11 @@ import pytest
 
 from springtide.cluster.client import Client
 from springtide.cluster.errors import Conflict, RequestTimeout
-from springtide.cluster.lease import Leadership, Term
-from springtide.cluster.origins import Origin
-from springtide.cluster.pausing import PauseMarks
-from springtide.cluster.port import Patch, Write
+from springtide.cluster.leader_election import LeaderElector, LeadershipTerm
+from springtide.cluster.pausing import PausedObjects
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.store import Store
+from springtide.cluster.transport import ObjectVersion, Patch, Write
 from springtide.cluster.workqueue import WorkQueue
 
 
@@ -43,7 +42,7 @@ def keep_what_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def skip_the_deadline_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody asks before a write leaves whether the lease is still ours."""
-    monkeypatch.setattr(Term, "permit", lambda self: None)
+    monkeypatch.setattr(LeadershipTerm, "permit", lambda self: None)
 
 
 def ignore_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +56,7 @@ def ignore_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
             return await patch_once(self, resource, patch, of=of, because=because, subresource=subresource, **how)
         except Conflict:
             write = Write(self.manager, because, permit=self._permit)
-            key = Origin.of(of).key
+            key = ObjectVersion.of(of).key
             return await self._transport.patch(resource, key, patch, write, subresource=subresource)
 
     monkeypatch.setattr(Client, "patch", careless)
@@ -65,20 +64,20 @@ def ignore_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def take_a_conflict_for_success(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is too late for the lease believes to hold it."""
-    take = Leadership._take
+    take = LeaderElector._take
 
-    async def careless(self: Leadership, term: Term, lease: Object) -> Any:
+    async def careless(self: LeaderElector, term: LeadershipTerm, lease: Object) -> Any:
         try:
             return await take(self, term, lease)
         except Conflict:
             return self._held(term, self._clock.monotonic(), lease)
 
-    monkeypatch.setattr(Leadership, "_take", careless)
+    monkeypatch.setattr(LeaderElector, "_take", careless)
 
 
 def ignore_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What people have paused is written all the same."""
-    monkeypatch.setattr(PauseMarks, "__contains__", lambda self, key: False)
+    monkeypatch.setattr(PausedObjects, "__contains__", lambda self, key: False)
 
 
 def drop_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:

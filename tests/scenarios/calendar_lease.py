@@ -9,22 +9,22 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from springtide.apiserver.kinds import collection_id
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.errors import ClusterError, Conflict
 from springtide.cluster.pausing import ANNOTATION as PAUSED
-from springtide.cluster.port import Patch, Precondition, Write
 from springtide.cluster.resources import Key, Object
+from springtide.cluster.transport import Patch, Precondition, Write
 from springtide.controllers.calendar import CALENDARS, CalendarController, decide
-from springtide.simulator.api.catalogue import identity_of
-from springtide.simulator.api.server import Written
 from springtide.simulator.faults import Severity
-from springtide.simulator.processes import Incarnation, Main
+from springtide.simulator.processes import Main, ProcessRun
 from springtide.simulator.scenario import (
-    Broken,
     Invariant,
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     OnlyTheLeaderWrites,
     Scenario,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
     create,
     delete,
@@ -53,7 +53,7 @@ def calendar(name: str, **spec: Any) -> Object:
 class TokensStay(Invariant):
     """No token that somebody has put on a calendar goes, as long as the calendar is there: no update is lost."""
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         """Compare the tokens before and after."""
         if written.resource != CALENDARS or written.old is None or written.new is None:
             return
@@ -61,17 +61,17 @@ class TokensStay(Invariant):
         lost = [token for token in before if token not in after]
         if lost:
             msg = f"{written.verb} of {written.key} by {written.write.manager} lost the updates {', '.join(lost)}"
-            raise Broken(msg)
+            raise InvariantViolated(msg)
 
 
 class PausedStays(Invariant):
     """What people have paused is not written, not even by somebody who had decided before."""
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         """Look at what the write has met."""
         if written.write.manager == MANAGER and written.old is not None and _is_paused(written.old):
             msg = f"{written.verb} of {written.key} took effect although it was paused"
-            raise Broken(msg)
+            raise InvariantViolated(msg)
 
 
 class StatusIsRight(Invariant):
@@ -79,17 +79,17 @@ class StatusIsRight(Invariant):
 
     def end(self, world: World) -> None:
         """Decide once more, and compare."""
-        for _, item in world.server.objects(identity_of(CALENDARS)):
+        for _, item in world.server.objects(collection_id(CALENDARS)):
             expected = list(decide(item, world.clock.now()).dates)
             if not _is_paused(item) and item.get("status", {}).get("nextDates", []) != expected:
                 msg = f"{item['metadata']['name']} says {item.get('status')}, expected the dates {expected}"
-                raise Broken(msg)
+                raise InvariantViolated(msg)
 
 
 def putting_tokens() -> Main:
     """A rival that reads a calendar, adds a token, and writes it back: the classic lost update, if it were careless."""
 
-    async def main(incarnation: Incarnation) -> None:
+    async def main(incarnation: ProcessRun) -> None:
         count = 0
         transport, random = incarnation.transport, incarnation.random
         while True:
@@ -136,7 +136,7 @@ async def redate(world: World) -> None:
     days = sorted({f"2027-01-{1 + random.randrange(28):02d}" for _ in range(3)})
     if random.randrange(8) == 0:
         days.append("2027-02-30")  # no such day: the controller complains, by a condition and an event
-    if world.server.find(identity_of(CALENDARS), Key("", name)) is not None:
+    if world.server.find(collection_id(CALENDARS), Key("", name)) is not None:
         await edit("Calendar", name, {"spec": {"dates": days}})(world)
 
 
@@ -144,7 +144,7 @@ async def pause_or_resume(world: World) -> None:
     """A user pauses some calendar, or lets it go on."""
     random: Random = world.random(f"pause at {world.clock.now()}")
     name = _NAMES[random.randrange(len(_NAMES))]
-    item = world.server.find(identity_of(CALENDARS), Key("", name))
+    item = world.server.find(collection_id(CALENDARS), Key("", name))
     if item is not None:
         wish = None if _is_paused(item) else "true"
         await edit("Calendar", name, {"metadata": {"annotations": {PAUSED: wish}}})(world)
@@ -171,8 +171,8 @@ def calendar_lease() -> Scenario:
         .under(Severity.HEAVY)
         .always(
             lambda: OnlyTheLeaderWrites(Key("springtide-system", "springtide"), MANAGER),
-            NobodyChangesWhatIsShared,
-            NothingIsOverwrittenUnseen,
+            SharedObjectsAreNotMutated,
+            NoLostUpdates,
             StoresFollowTheServer,
             TokensStay,
             PausedStays,

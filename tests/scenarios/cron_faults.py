@@ -11,26 +11,26 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.controllers.cron.stories import FEDERATED, KEDA, MANAGER, cron, deployment, federated, rule
+from tests.controllers.cron_federated_hpa.harness import FEDERATED, KEDA, MANAGER, cron, deployment, federated, rule
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.errors import ClusterError, NotFound
-from springtide.cluster.port import Patch, Precondition, Write
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.cron import CronFederatedHPAController
-from springtide.controllers.cron.cursor import ANNOTATION, read_cursor
-from springtide.controllers.cron.records import CRON_FEDERATED_HPAS
-from springtide.simulator.api.server import Written
+from springtide.cluster.transport import Patch, Precondition, Write
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION, read_cursor
+from springtide.controllers.cron_federated_hpa.records import CRON_FEDERATED_HPAS
 from springtide.simulator.faults import Severity
-from springtide.simulator.processes import Incarnation, Main
+from springtide.simulator.processes import Main, ProcessRun
 from springtide.simulator.scenario import (
-    Broken,
     Invariant,
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     OnlyTheLeaderWrites,
     Scenario,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
     create,
     delete,
@@ -126,7 +126,7 @@ class EveryFiringIsRecordedOnce(Invariant):
         self._begun: dict[str, int] = {}
         self._suspension_seen = True
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         """Look for what is new in a status."""
         if written.resource != CRON_FEDERATED_HPAS or written.new is None:
             return
@@ -148,7 +148,7 @@ class EveryFiringIsRecordedOnce(Invariant):
             told = self._told.setdefault((written.key.name, name), _Told())
             if at in told.times:
                 msg = f"rule {name} of {written.key} is recorded twice for {at}"
-                raise Broken(msg)
+                raise InvariantViolated(msg)
             told.times.append(at)
             told.more += sum(int(count) for count in _MORE.findall(message))
 
@@ -164,7 +164,7 @@ class EveryFiringIsRecordedOnce(Invariant):
                     f"rule {expected.rule} of {expected.object} was due at {due}, and recorded are"
                     f" {sorted(told.times)} and {told.more} more"
                 )
-                raise Broken(msg)
+                raise InvariantViolated(msg)
 
 
 class SuccessesAreTrue(Invariant):
@@ -173,7 +173,7 @@ class SuccessesAreTrue(Invariant):
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], list[tuple[int, object]]] = {}
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         """Follow the targets, and judge new records by them."""
         now = world.clock.now()
         if written.resource.kind in ("Deployment", "FederatedHPA") and written.new is not None:
@@ -191,7 +191,7 @@ class SuccessesAreTrue(Invariant):
         at, executed = parse_instant(entry["scheduleTime"]), parse_instant(entry["executionTime"])
         if not at <= executed <= now:
             msg = f"rule {rule_name} says that what was due at {at} was done at {executed}, and it is {now}"
-            raise Broken(msg)
+            raise InvariantViolated(msg)
         for applied, name in (
             ("appliedReplicas", "replicas"),
             ("appliedMinReplicas", "minReplicas"),
@@ -199,7 +199,7 @@ class SuccessesAreTrue(Invariant):
         ):
             if applied in entry and not self._had(target, name, entry[applied], at, executed):
                 msg = f"rule {rule_name} says that it has set {name} of {target} to {entry[applied]}, and it was not so"
-                raise Broken(msg)
+                raise InvariantViolated(msg)
 
     def _had(self, target: str, name: str, value: object, since: int, until: int) -> bool:
         values = self._values.get((target, name), [])
@@ -218,7 +218,7 @@ class TargetsArrive(Invariant):
         found = (world.object("Deployment", "shop")["spec"]["replicas"], spec["minReplicas"], spec["maxReplicas"])
         if found != (2, 5, 50):
             msg = f"replicas, minimum and maximum are {found} in the end, expected (2, 5, 50)"
-            raise Broken(msg)
+            raise InvariantViolated(msg)
 
 
 def _records(item: Object) -> Iterator[tuple[str, str, str]]:
@@ -239,7 +239,7 @@ def _applied(item: Object, rule_name: str) -> set[str]:
 def meddling() -> Main:
     """A rival that labels the same objects all the time, so that versions change under our hands."""
 
-    async def main(incarnation: Incarnation) -> None:
+    async def main(incarnation: ProcessRun) -> None:
         transport, random = incarnation.transport, incarnation.random
         count = 0
         while True:
@@ -280,8 +280,8 @@ def cron_under_faults() -> Scenario:
         .under(Severity.HEAVY)
         .always(
             lambda: OnlyTheLeaderWrites(Key("springtide-system", "springtide"), MANAGER),
-            NobodyChangesWhatIsShared,
-            NothingIsOverwrittenUnseen,
+            SharedObjectsAreNotMutated,
+            NoLostUpdates,
             StoresFollowTheServer,
             EveryFiringIsRecordedOnce,
             SuccessesAreTrue,

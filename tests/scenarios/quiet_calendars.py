@@ -11,14 +11,15 @@ from tests.scenarios.calendar_lease import LENGTH, StatusIsRight, calendar
 from springtide.controllers.calendar import CalendarController
 from springtide.simulator.faults import Faults, Severity
 from springtide.simulator.scenario import (
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    NoLostUpdates,
     Scenario,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
     edit,
 )
 
 __all__ = ["LENGTH", "quiet_calendars"]
+
 
 _CALENDARS = 24
 _BETWEEN = 32
@@ -31,7 +32,7 @@ def quiet_calendars() -> Scenario:
         Scenario("calendars that are edited once", start="2026-12-31T22:44:00Z")
         .running(CalendarController)
         .under(Faults.of(Severity.HEAVY).but(crash_every=0, pause_every=0))
-        .always(NobodyChangesWhatIsShared, NothingIsOverwrittenUnseen, StoresFollowTheServer, StatusIsRight)
+        .always(SharedObjectsAreNotMutated, NoLostUpdates, StoresFollowTheServer, StatusIsRight)
         .settling("4m")
     )
     for number in range(_CALENDARS):

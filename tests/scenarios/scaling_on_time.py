@@ -8,27 +8,26 @@ they have ended, everything must be what the schedule says, to the replica.
 from __future__ import annotations
 
 from springtide.almanac import Timeline, load_zone
-from springtide.apis.meta.instants import parse_instant
-from springtide.apis.scheduled.behaviors import ScheduleSpec
-from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.meta.times import parse_instant
+from springtide.apis.scheduled.producer import MetricsProducer, ScheduleSpec
 from springtide.apis.scheduled.schedule import compile_schedule
-from springtide.cli.offering import offered_in_simulation
+from springtide.apiserver.server import CommittedWrite
+from springtide.assembly.services import simulated_services
+from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.services import Services
 from springtide.controllers import CONTROLLERS
-from springtide.controllers.judged import judged
-from springtide.metrics.series import SeriesBook
-from springtide.simulator.api.server import Written
+from springtide.controllers.validated import validated
+from springtide.metrics.series import SeriesStore
 from springtide.simulator.behaviours import WORKLOADS
 from springtide.simulator.faults import Severity
-from springtide.simulator.processes import Incarnation
+from springtide.simulator.processes import ProcessRun
 from springtide.simulator.scenario import (
-    Broken,
     Invariant,
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     OnlyTheLeaderWrites,
     Scenario,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
 )
 from springtide.simulator.world import World
@@ -110,7 +109,7 @@ DEPLOYMENT: Object = {
 
 def timeline() -> Timeline[int]:
     """Compile the schedule, as a preview does."""
-    view = judged(PRODUCER, MetricsProducer, now=parse_instant(START), default_zone="UTC").sound
+    view = validated(PRODUCER, MetricsProducer, now=parse_instant(START), default_zone="UTC").sound
     assert view is not None
     schedule = view.spec.schedule
     assert isinstance(schedule, ScheduleSpec)
@@ -120,19 +119,19 @@ def timeline() -> Timeline[int]:
 class TheScheduleIsFollowed(Invariant):
     """Nobody ever sets what the schedule did not ask for; and in the end everybody says what it asks for."""
 
-    def __init__(self, books: list[SeriesBook]) -> None:
+    def __init__(self, books: list[SeriesStore]) -> None:
         self._books = books
         self._timeline = timeline()
         self._asked = {self._timeline.at(parse_instant(START))}
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         """Look at every size that the autoscaler sets."""
         now = world.clock.now()
         self._asked |= {value for _, value in self._timeline.changes(parse_instant(START), now)}
         if written.write.manager == "springtide-horizontal-autoscaler" and written.resource.kind == "Deployment":
             size = (written.new or {})["spec"]["replicas"]
             if size not in self._asked:
-                raise Broken(f"{size} replicas were set, which nobody has asked for by then")
+                raise InvariantViolated(f"{size} replicas were set, which nobody has asked for by then")
 
     def end(self, world: World) -> None:
         """Compare everything with the schedule."""
@@ -146,18 +145,18 @@ class TheScheduleIsFollowed(Invariant):
         }
         expected = {"the status": wanted, "the Deployment": wanted, "the autoscaler": wanted, "the series": [wanted]}
         if found != expected:
-            raise Broken(f"in the end the schedule asks for {wanted}, and there is {found}")
+            raise InvariantViolated(f"in the end the schedule asks for {wanted}, and there is {found}")
 
 
 def scaling_under_faults(severity: Severity = Severity.HEAVY) -> Scenario:
     """Tell the story of a night with a gap in it."""
-    books: list[SeriesBook] = []
+    books: list[SeriesStore] = []
 
-    def services(incarnation: Incarnation) -> Services:
+    def services(incarnation: ProcessRun) -> Services:
         # What a process knew dies with it: the book of an incarnation that is gone says nothing any more.
-        book = SeriesBook()
+        book = SeriesStore()
         books.append(book)
-        return offered_in_simulation(book, incarnation.clock)
+        return simulated_services(book, incarnation.clock)
 
     def judge() -> Invariant:
         books.clear()
@@ -172,8 +171,8 @@ def scaling_under_faults(severity: Severity = Severity.HEAVY) -> Scenario:
         .under(severity)
         .always(
             judge,
-            NothingIsOverwrittenUnseen,
-            NobodyChangesWhatIsShared,
+            NoLostUpdates,
+            SharedObjectsAreNotMutated,
             StoresFollowTheServer,
             lambda: OnlyTheLeaderWrites(lease, "springtide-metrics-producer"),
             lambda: OnlyTheLeaderWrites(lease, "springtide-horizontal-autoscaler"),

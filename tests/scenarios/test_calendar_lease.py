@@ -7,7 +7,7 @@ from tests.scenarios.bugs import UNDER_A_LEASE, WHERE_NOTHING_COMES_AGAIN, Bug
 from tests.scenarios.calendar_lease import LENGTH, calendar_lease
 from tests.scenarios.quiet_calendars import quiet_calendars
 
-from springtide.simulator.scenario import Broken, Scenario, play
+from springtide.simulator.scenario import InvariantViolated, Scenario, play
 
 _BLOCK = 25
 _ENOUGH = 200
@@ -56,7 +56,7 @@ def test_a_deliberate_bug_is_found(bug: Bug, scenario: Scenario, monkeypatch: py
 def _breaks(scenario: Scenario, seed: int) -> bool:
     try:
         scenario.run(LENGTH, seed=seed)
-    except Broken:
+    except InvariantViolated:
         return True
     return False
 

@@ -9,14 +9,15 @@ import pytest
 from tests.scenarios.cron_faults import LENGTH, cron_under_faults
 
 from springtide.cluster.resources import Key
-from springtide.controllers.cron import applying, judgement
-from springtide.controllers.cron.controller import CronFederatedHPAController
-from springtide.controllers.cron.cursor import Mark, Standing, standing_of
-from springtide.controllers.cron.history import News, newest_in
-from springtide.controllers.cron.judgement import Judgement
-from springtide.controllers.cron.records import CronRecord
-from springtide.controllers.cron.targets import Trouble, apply
-from springtide.simulator.scenario import Broken, play
+from springtide.controllers.cron_federated_hpa import decide
+from springtide.controllers.cron_federated_hpa import executor as applying
+from springtide.controllers.cron_federated_hpa.controller import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa.cursor import RuleProgress, RuleWindow, rule_window
+from springtide.controllers.cron_federated_hpa.decide import CronEvaluation
+from springtide.controllers.cron_federated_hpa.history import CronResults, newest_in
+from springtide.controllers.cron_federated_hpa.records import CronRecord
+from springtide.controllers.cron_federated_hpa.targets import ApplyFailure, apply_executions
+from springtide.simulator.scenario import InvariantViolated, play
 
 _BLOCK = 25
 _ENOUGH = 10
@@ -37,7 +38,7 @@ def test_a_thousand_seeds_break_nothing(first: int) -> None:
 
 def forget_the_histories(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is recorded does not count as handled: only the cursor does."""
-    monkeypatch.setattr(judgement, "newest_in", lambda history, until: newest_in({}, until))
+    monkeypatch.setattr(decide, "newest_in", lambda history, until: newest_in({}, until))
 
 
 def forget_long_histories(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +47,7 @@ def forget_long_histories(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(history: Mapping[str, Any], until: int) -> int | None:
         return newest_in(history, until) if history.get("ruleName") == "every" else None
 
-    monkeypatch.setattr(judgement, "newest_in", forgetful)
+    monkeypatch.setattr(decide, "newest_in", forgetful)
 
 
 def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +55,12 @@ def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
     record = CronFederatedHPAController._record
 
     async def late(
-        self: CronFederatedHPAController, key: Key, item: CronRecord, judged: Judgement, news: News, now: int
+        self: CronFederatedHPAController,
+        key: Key,
+        item: CronRecord,
+        judged: CronEvaluation,
+        news: CronResults,
+        now: int,
     ) -> None:
         await self._write_cursor(key, item, judged.marks({}))
         ahead = await self._seen_again(key, item)
@@ -67,18 +73,22 @@ def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_up_for_suspended_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is resumed goes on where it stopped."""
 
-    def careless(before: Mapping[str, Mark] | None, name: str, **more: Any) -> Standing:
-        marks = None if before is None else {key: Mark(mark.handled, mark.timing, True) for key, mark in before.items()}
-        return standing_of(marks, name, **more)
+    def careless(before: Mapping[str, RuleProgress] | None, name: str, **more: Any) -> RuleWindow:
+        marks = (
+            None
+            if before is None
+            else {key: RuleProgress(mark.handled, mark.timing, True) for key, mark in before.items()}
+        )
+        return rule_window(marks, name, **more)
 
-    monkeypatch.setattr(judgement, "standing_of", careless)
+    monkeypatch.setattr(decide, "standing_of", careless)
 
 
 def call_everything_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens to what went wrong at the target."""
 
-    async def deaf(*given: Any, **more: Any) -> dict[str, Trouble]:
-        await apply(*given, **more)
+    async def deaf(*given: Any, **more: Any) -> dict[str, ApplyFailure]:
+        await apply_executions(*given, **more)
         return {}
 
     monkeypatch.setattr(applying, "apply", deaf)
@@ -104,6 +114,6 @@ def test_a_deliberate_bug_is_found(bug: Any, monkeypatch: pytest.MonkeyPatch) ->
 def _breaks(seed: int) -> bool:
     try:
         cron_under_faults().run(LENGTH, seed=seed)
-    except Broken:
+    except InvariantViolated:
         return True
     return False

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from tests.controllers.cron.stories import FEDERATED, changes, cron, deployment, federated, history, rule, successes
+from tests.controllers.cron_federated_hpa.harness import (
+    FEDERATED,
+    changes,
+    cron,
+    deployment,
+    federated,
+    history,
+    rule,
+    successes,
+)
 
 from springtide.cluster.resources import Object
-from springtide.controllers.cron import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.simulator.scenario import Scenario
 
 

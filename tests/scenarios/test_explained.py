@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.controllers.horizontal_autoscaler.stage import Meter, autoscaler, deployment, metric, node
+from tests.controllers.horizontal_autoscaler.harness import Meter, autoscaler, deployment, metric, node
 
-from springtide.apis.explaining import Explanation, Facts, TargetState, explain
-from springtide.apis.fields import Context
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import parse_instant
 from springtide.apis.objects import LoadedObject, load_tree
+from springtide.cluster.context import Services
 from springtide.cluster.resources import Object
-from springtide.cluster.services import Services
-from springtide.controllers.cron import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
+from springtide.controllers.explain import explain
+from springtide.controllers.explanation import Explanation, ExplanationInput, TargetState
+from springtide.controllers.grants import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
-from springtide.controllers.trust import Trust
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.series import SeriesStore
 from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
-from springtide.simulator.processes import Incarnation
+from springtide.simulator.processes import ProcessRun
 from springtide.simulator.scenario import Scenario
 from springtide.simulator.scenario.actions import Action
-from springtide.simulator.scenario.outcome import Outcome
+from springtide.simulator.scenario.scenario import Outcome
 from springtide.simulator.world import World
 
 START = "2026-10-24T15:00:00Z"  # 17:00 in Berlin; in the night the clocks go back
@@ -69,12 +70,12 @@ class Album:
         return act
 
 
-def _facts(world: World, kind: str, name: str, target: Object) -> Facts:
+def _facts(world: World, kind: str, name: str, target: Object) -> ExplanationInput:
     now = world.clock.now()
     item = world.object(kind, name, namespace="shop")
     asked = target["spec"]["replicas"]
     observed = target.get("status", {}).get("replicas")
-    return Facts(
+    return ExplanationInput(
         object=_loaded(item, now),
         status=item.get("status") or {},
         at=now,
@@ -90,14 +91,14 @@ def _facts(world: World, kind: str, name: str, target: Object) -> Facts:
 
 def _loaded(item: Object, now: int) -> LoadedObject:
     written = {name: part for name, part in item.items() if name != "status"}
-    loaded = load_tree(written, Context(now=now, thorough=False))
+    loaded = load_tree(written, ValidationContext(now=now, deep_search=False))
     assert isinstance(loaded, LoadedObject)
     return loaded
 
 
-def _services(incarnation: Incarnation) -> Services:
-    book = SeriesBook()
-    return Services(book, Meter(book, {}), Trust(everything=True))
+def _services(incarnation: ProcessRun) -> Services:
+    book = SeriesStore()
+    return Services(book, Meter(book, {}), GrantPolicy(everything=True))
 
 
 def _play(objects: list[Object], duration: str, moments: dict[str, Action]) -> Outcome:

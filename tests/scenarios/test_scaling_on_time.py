@@ -8,11 +8,11 @@ import pytest
 from tests.scenarios.scaling_on_time import LENGTH, START, scaling_under_faults, timeline
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
-from springtide.cluster.controller import Again
+from springtide.apis.meta.times import parse_instant
+from springtide.cluster.controller import Result
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.simulator.faults import Severity
-from springtide.simulator.scenario import Broken, play
+from springtide.simulator.scenario import InvariantViolated, play
 
 _BLOCK = 25
 
@@ -47,10 +47,10 @@ def test_a_producer_that_forgets_to_come_back_is_found(monkeypatch: pytest.Monke
     """An invariant that catches nothing is worth nothing."""
     reconcile = MetricsProducerController.reconcile
 
-    async def forgetful(self: MetricsProducerController, *given: Any) -> Again | None:
+    async def forgetful(self: MetricsProducerController, *given: Any) -> Result | None:
         await reconcile(self, *given)
         return None
 
     monkeypatch.setattr(MetricsProducerController, "reconcile", forgetful)
-    with pytest.raises(Broken, match="in the end the schedule asks for"):
+    with pytest.raises(InvariantViolated, match="in the end the schedule asks for"):
         scaling_under_faults(Severity.NONE).run(LENGTH)

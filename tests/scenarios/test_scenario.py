@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 from tests.scenarios.calendar_lease import calendar
 
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
+from springtide.apiserver.server import CommittedWrite
+from springtide.cluster.client import Mode
 from springtide.cluster.errors import ConnectionLost, Invalid, NotFound
-from springtide.cluster.modes import Mode
-from springtide.cluster.port import Patch, Write
 from springtide.cluster.reflector import Reflector
 from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.transport import Patch, Write
 from springtide.controllers import CalendarController
 from springtide.controllers.calendar import CALENDARS
 from springtide.simulator import behaviours
-from springtide.simulator.api.server import Written
 from springtide.simulator.faults import Faults, Severity
-from springtide.simulator.processes import Incarnation
+from springtide.simulator.processes import ProcessRun
 from springtide.simulator.scenario import (
-    Broken,
     Invariant,
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     OnlyTheLeaderWrites,
     Scenario,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
     compact,
     crash,
@@ -39,7 +39,7 @@ from springtide.simulator.scenario import (
     restart_server,
     scale,
 )
-from springtide.simulator.trace import Entry
+from springtide.simulator.trace import TraceEntry
 from springtide.simulator.world import World
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -70,7 +70,7 @@ class Writes(Invariant):
     def __init__(self) -> None:
         self.seen = 0
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         self.seen += 1
 
 
@@ -178,7 +178,7 @@ def test_a_replica_takes_over_when_the_leader_is_gone() -> None:
 
 
 def test_a_program_of_ones_own_gets_a_connection_a_clock_and_an_identity() -> None:
-    async def program(incarnation: Incarnation) -> None:
+    async def program(incarnation: ProcessRun) -> None:
         await incarnation.clock.sleep(60)
         body = _config_map(incarnation.identity)
         await incarnation.transport.create(CONFIG_MAPS, body, Write("program", "it runs"), namespace="default")
@@ -189,7 +189,7 @@ def test_a_program_of_ones_own_gets_a_connection_a_clock_and_an_identity() -> No
 
 
 def test_a_program_that_fails_ends_the_scenario_with_its_failure() -> None:
-    async def program(incarnation: Incarnation) -> None:
+    async def program(incarnation: ProcessRun) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError) as caught:
@@ -240,9 +240,9 @@ def test_no_time_between_two_events_is_refused() -> None:
 def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     class Never(Invariant):
         def end(self, world: World) -> None:
-            raise Broken("never")
+            raise InvariantViolated("never")
 
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(InvariantViolated) as caught:
         play(BASE.always(Never), "1m", [12])
 
     (note,) = caught.value.__notes__
@@ -254,7 +254,7 @@ def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.Monkey
 
 
 def test_listeners_hear_every_entry_as_it_is_made() -> None:
-    heard: list[Entry] = []
+    heard: list[TraceEntry] = []
     outcome = BASE.running(CalendarController).told_to(heard.append).run("1h")
 
     assert heard == outcome.trace
@@ -262,7 +262,7 @@ def test_listeners_hear_every_entry_as_it_is_made() -> None:
 
 
 def test_a_listener_that_fails_ends_the_scenario_not_the_writer() -> None:
-    def fail(entry: Entry) -> None:
+    def fail(entry: TraceEntry) -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
@@ -277,7 +277,7 @@ def test_objects_that_are_refused_are_refused_in_the_words_of_the_server() -> No
 def test_a_server_that_is_down_does_not_answer_in_a_calm_world_either() -> None:
     answers: list[str] = []
 
-    async def program(incarnation: Incarnation) -> None:
+    async def program(incarnation: ProcessRun) -> None:
         for _ in range(3):
             await incarnation.clock.sleep(60)
             try:
@@ -347,15 +347,15 @@ class TestInvariants:
 
     def test_the_story_ends_at_the_step_and_tells_where(self) -> None:
         class NoMoreThanThree(Writes):
-            def wrote(self, world: World, written: Written) -> None:
+            def wrote(self, world: World, written: CommittedWrite) -> None:
                 super().wrote(world, written)
                 if self.seen > 3:
-                    raise Broken("there was a fourth write")
+                    raise InvariantViolated("there was a fourth write")
 
         scenario = BASE.every("10m", edit("Calendar", "holidays", {"metadata": {"labels": {"a": "b"}}}))
         scenario = scenario.every("15m", edit("Calendar", "holidays", {"metadata": {"labels": {"a": "c"}}}))
 
-        with pytest.raises(Broken) as caught:
+        with pytest.raises(InvariantViolated) as caught:
             scenario.always(NoMoreThanThree).run("2h", seed=6)
 
         first, second, *writes = str(caught.value).splitlines()
@@ -365,7 +365,7 @@ class TestInvariants:
 
     def test_one_that_fails_by_itself_is_not_taken_for_an_answer(self) -> None:
         class Careless(Invariant):
-            def wrote(self, world: World, written: Written) -> None:
+            def wrote(self, world: World, written: CommittedWrite) -> None:
                 raise KeyError("oops")
 
         with pytest.raises(KeyError):
@@ -387,9 +387,9 @@ class TestInvariants:
     def test_they_judge_the_end(self) -> None:
         class Never(Invariant):
             def end(self, world: World) -> None:
-                raise Broken("in the end")
+                raise InvariantViolated("in the end")
 
-        with pytest.raises(Broken, match="in the end"):
+        with pytest.raises(InvariantViolated, match="in the end"):
             BASE.always(Never).run("1h")
 
     def test_they_are_given_by_what_makes_them(self) -> None:
@@ -397,7 +397,7 @@ class TestInvariants:
             BASE.always(Writes())  # type: ignore[arg-type]
 
     def test_a_write_of_somebody_who_does_not_lead_is_noticed_in_a_calm_world_too(self) -> None:
-        async def usurper(incarnation: Incarnation) -> None:
+        async def usurper(incarnation: ProcessRun) -> None:
             await incarnation.clock.sleep(60)
             wish = Patch.merge({"metadata": {"labels": {"a": "b"}}})
             await incarnation.transport.patch(CALENDARS, Key("", "holidays"), wish, Write("springtide-calendar"))
@@ -406,12 +406,12 @@ class TestInvariants:
         lease = Key("springtide-system", "springtide")
         leader.always(lambda: OnlyTheLeaderWrites(lease, "springtide-calendar")).run("5m")
 
-        with pytest.raises(Broken, match="mine-1 sent a write"):
+        with pytest.raises(InvariantViolated, match="mine-1 sent a write"):
             leader.running_program("mine", usurper).always(
                 lambda: OnlyTheLeaderWrites(lease, "springtide-calendar")
             ).run("5m")
-        with pytest.raises(Broken, match="was computed from version nothing"):
-            leader.running_program("mine", usurper).always(NothingIsOverwrittenUnseen).run("5m")
+        with pytest.raises(InvariantViolated, match="was computed from version nothing"):
+            leader.running_program("mine", usurper).always(NoLostUpdates).run("5m")
 
     def test_a_store_that_is_never_filled_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def sleep(self: Reflector) -> None:
@@ -419,15 +419,15 @@ class TestInvariants:
 
         monkeypatch.setattr(Reflector, "run", sleep)
 
-        with pytest.raises(Broken, match="was never filled"):
+        with pytest.raises(InvariantViolated, match="was never filled"):
             BASE.running(CalendarController).always(StoresFollowTheServer).run("5m")
 
     def test_changing_a_shared_object_is_noticed(self) -> None:
         async def meddle(world: World) -> None:
             world.server.get(CALENDARS, Key("", "holidays"))["spec"]["dates"].append("2027-01-01")
 
-        with pytest.raises(Broken, match="was changed in place"):
-            BASE.always(NobodyChangesWhatIsShared).at("1m", meddle).run("1h")
+        with pytest.raises(InvariantViolated, match="was changed in place"):
+            BASE.always(SharedObjectsAreNotMutated).at("1m", meddle).run("1h")
 
 
 def test_severities_have_names() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controllers.metrics_producer.stage import Stage, events_of, status_of, writes_of
+from tests.controllers.metrics_producer.harness import Stage, events_of, status_of, writes_of
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from springtide.cluster.port import Write
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.resources import Key, Resource
-from springtide.simulator.api.server import Written
-from springtide.simulator.trace import Entry, Trace
+from springtide.cluster.transport import Write
+from springtide.simulator.trace import Trace, TraceEntry
 
 THINGS = Resource("example.com", "v1", "things", "Thing")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
-def _traced(old: Any, new: Any, *, verb: str = "patch", resource: Resource = THINGS) -> list[Entry]:
+def _traced(old: Any, new: Any, *, verb: str = "patch", resource: Resource = THINGS) -> list[TraceEntry]:
     trace = Trace()
     write = Write("somebody", "they wanted to")
-    trace.record(Written(1_798_761_600, 7, write, verb, resource, Key("default", "one"), old, new))
+    trace.record(CommittedWrite(1_798_761_600, 7, write, verb, resource, Key("default", "one"), old, new))
     return trace.entries
 
 

@@ -6,62 +6,79 @@ one-off windows (`span`), and their combinations. `Firings` say when something i
 whole seconds since the Unix epoch, in UTC.
 """
 
-from springtide.almanac.calendars import Calendar, CalendarMode, CalendarReference, allowed, restrict
-from springtide.almanac.collisions import Coincidence, Layer, Overlap, Rule, overlaps, same_minute
+from springtide.almanac.calendars import (
+    CalendarError,
+    CalendarFilter,
+    CalendarMode,
+    DayCalendar,
+    Days,
+    PublicHolidays,
+    allowed,
+    public_holidays,
+    restrict,
+)
+from springtide.almanac.collisions import (
+    FiringRule,
+    LayerOverlap,
+    RuleCoincidence,
+    TimelineLayer,
+    overlaps,
+    same_minute,
+)
 from springtide.almanac.combining import (
     both,
     combine,
     either,
-    led_by,
     maximum,
     merged,
     minimum,
     negate,
     overlay,
+    with_lead_time,
 )
 from springtide.almanac.cron import Cron
 from springtide.almanac.cron_grammar import CronError, Dialect
-from springtide.almanac.days import Days
 from springtide.almanac.firings import Firings
-from springtide.almanac.hit_windows import hits_for
-from springtide.almanac.pattern import Occurrence, Pattern, PatternError
-from springtide.almanac.pattern_fields import FieldProblem
-from springtide.almanac.public_holidays import CalendarError, PublicHolidays, public_holidays
+from springtide.almanac.pattern import Occurrence, PatternFieldProblem, TimePattern, TimePatternError
 from springtide.almanac.timeline import Timeline, active_spans, always, constant, never, spans, steps
-from springtide.almanac.windows import MatchPolicy, first_difference, recurring, span
-from springtide.almanac.zone_names import (
+from springtide.almanac.windows import MatchPolicy, first_difference, recurring, span, windows_after_hits
+from springtide.almanac.zones import (
+    UTC,
     UnknownZone,
+    Zone,
+    ZoneTransition,
     fixed_abbreviation_warning,
     is_fixed_abbreviation,
     known_zones,
+    load_zone,
+    tzdata_version,
 )
-from springtide.almanac.zones import UTC, Transition, Zone, load_zone, tzdata_version
 
 __all__ = [
     "UTC",
-    "Calendar",
     "CalendarError",
+    "CalendarFilter",
     "CalendarMode",
-    "CalendarReference",
-    "Coincidence",
     "Cron",
     "CronError",
+    "DayCalendar",
     "Days",
     "Dialect",
-    "FieldProblem",
+    "FiringRule",
     "Firings",
-    "Layer",
+    "LayerOverlap",
     "MatchPolicy",
     "Occurrence",
-    "Overlap",
-    "Pattern",
-    "PatternError",
+    "PatternFieldProblem",
     "PublicHolidays",
-    "Rule",
+    "RuleCoincidence",
+    "TimePattern",
+    "TimePatternError",
     "Timeline",
-    "Transition",
+    "TimelineLayer",
     "UnknownZone",
     "Zone",
+    "ZoneTransition",
     "active_spans",
     "allowed",
     "always",
@@ -71,10 +88,8 @@ __all__ = [
     "either",
     "first_difference",
     "fixed_abbreviation_warning",
-    "hits_for",
     "is_fixed_abbreviation",
     "known_zones",
-    "led_by",
     "load_zone",
     "maximum",
     "merged",
@@ -91,4 +106,6 @@ __all__ = [
     "spans",
     "steps",
     "tzdata_version",
+    "windows_after_hits",
+    "with_lead_time",
 ]

@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 
 from springtide.almanac.civil import DAY
 from springtide.almanac.combining import merged
-from springtide.almanac.effort import at_most, is_enough
 from springtide.almanac.firings import Firings
+from springtide.almanac.search_budget import exceeds_budget, limit_search
 from springtide.almanac.timeline import Timeline
 
 V = TypeVar("V")
@@ -30,7 +30,7 @@ FIRING_STEPS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Layer(Generic[V]):
+class TimelineLayer(Generic[V]):
     """A named claim: while active, the value should hold. Higher priority wins, then the order of the layers."""
 
     name: str
@@ -40,7 +40,7 @@ class Layer(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class LayerOverlap:
     """Two layers with different values, the first spans in which both are active, and who wins.
 
     A span is half-open; its end is None where it lasts forever or beyond the search.
@@ -52,7 +52,7 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[V]):
+class FiringRule(Generic[V]):
     """Named firings, and what each of them sets."""
 
     name: str
@@ -61,7 +61,7 @@ class Rule(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Coincidence:
+class RuleCoincidence:
     """Two rules that set one field to different values at the same instants; the winner is listed later."""
 
     winner: str
@@ -70,14 +70,16 @@ class Coincidence:
     instants: tuple[int, ...]
 
 
-def overlaps(layers: Sequence[Layer[V]], from_: int, until: int | None = None, first: int | None = 3) -> list[Overlap]:
+def overlaps(
+    layers: Sequence[TimelineLayer[V]], from_: int, until: int | None = None, first: int | None = 3
+) -> list[LayerOverlap]:
     """Return every pair of layers that is active together with different values, with its first few spans, or all."""
     horizon = from_ + OVERLAP_YEARS * _DAYS_PER_YEAR * DAY if until is None else until
-    with at_most(OVERLAP_STEPS):
+    with limit_search(OVERLAP_STEPS):
         return _overlaps(layers, from_, horizon, first)
 
 
-def _overlaps(layers: Sequence[Layer[V]], from_: int, horizon: int, first: int | None) -> list[Overlap]:
+def _overlaps(layers: Sequence[TimelineLayer[V]], from_: int, horizon: int, first: int | None) -> list[LayerOverlap]:
     ranked = sorted(range(len(layers)), key=lambda index: (-layers[index].priority, index))
     ordered = [layers[index] for index in ranked]
     found: dict[tuple[int, int], list[tuple[int, int | None]]] = {
@@ -87,7 +89,7 @@ def _overlaps(layers: Sequence[Layer[V]], from_: int, horizon: int, first: int |
     opened: dict[tuple[int, int], int] = {}
     for at, states in merged([layer.active for layer in ordered], from_):
         active = [index for index, state in enumerate(states) if state]
-        if at >= horizon or not missing or is_enough((len(opened) + len(active) ** 2) // _PAIRS_PER_STEP):
+        if at >= horizon or not missing or exceeds_budget((len(opened) + len(active) ** 2) // _PAIRS_PER_STEP):
             break
         for pair in [pair for pair in opened if not (states[pair[0]] and states[pair[1]])]:
             found[pair].append((opened.pop(pair), at))
@@ -97,15 +99,15 @@ def _overlaps(layers: Sequence[Layer[V]], from_: int, horizon: int, first: int |
                 opened.setdefault(pair, at)
     for pair, start in opened.items():
         found[pair].append((start, None))
-    return [Overlap(ordered[a].name, ordered[b].name, tuple(spans)) for (a, b), spans in found.items() if spans]
+    return [LayerOverlap(ordered[a].name, ordered[b].name, tuple(spans)) for (a, b), spans in found.items() if spans]
 
 
 def same_minute(
-    rules: Sequence[Rule[V]], from_: int, until: int | None = None, first: int | None = 3
-) -> list[Coincidence]:
+    rules: Sequence[FiringRule[V]], from_: int, until: int | None = None, first: int | None = 3
+) -> list[RuleCoincidence]:
     """Return every pair of rules that disagrees about a field at the same instants, with the first few, or all."""
     horizon = from_ + FIRING_YEARS * _DAYS_PER_YEAR * DAY if until is None else until
-    found: list[Coincidence] = []
+    found: list[RuleCoincidence] = []
     for index, later in enumerate(rules):
         for earlier in rules[:index]:
             disputed = [
@@ -115,7 +117,7 @@ def same_minute(
                 continue
             instants = _common_instants(earlier.firings, later.firings, from_, horizon, first)
             if instants:
-                found.extend(Coincidence(later.name, earlier.name, name, instants) for name in disputed)
+                found.extend(RuleCoincidence(later.name, earlier.name, name, instants) for name in disputed)
     return found
 
 

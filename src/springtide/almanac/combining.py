@@ -1,13 +1,88 @@
-"""Timelines made of timelines: overlays, minima, conjunctions, and starts moved earlier."""
+"""Two timelines that must both be active: mostly a window that recurs, and a calendar.
+
+A window may open every minute and a calendar allow one day in years. So neither is walked through while the other is
+inactive: it is looked at again where the other begins. Once one of them is over, nobody looks for more of the other.
+
+Timelines made of timelines: overlays, minima, conjunctions, and starts moved earlier.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
-from springtide.almanac.conjunction import conjunction
-from springtide.almanac.effort import is_enough
-from springtide.almanac.timeline import Constant, Timeline, active_spans, from_spans, settle
+from springtide.almanac.civil import CYCLE
+from springtide.almanac.search_budget import SearchScope, exceeds_budget
+from springtide.almanac.timeline import (
+    SETTLED_BREAKPOINTS,
+    SETTLED_TIME,
+    Constant,
+    Timeline,
+    active_spans,
+    from_spans,
+    to_segments,
+)
+
+
+def conjunction(one: Timeline[bool], other: Timeline[bool]) -> Timeline[bool]:
+    """Return the timeline that is active where two are."""
+
+    def segments(t: int) -> Iterator[tuple[int, bool]]:
+        yield t, one.at(t) and other.at(t)
+        searching = SearchScope()
+        common = _common_spans(_Spans(one, t), _Spans(other, t), t)
+        while True:
+            with searching:
+                span = next(common, None)
+            if span is None:
+                return
+            start, end = span
+            if start > t:
+                yield start, True
+            if end is None:
+                return
+            yield end, False
+
+    return Timeline(segments)
+
+
+class _Spans:
+    """The stretches in which a timeline is active, from an instant on."""
+
+    __slots__ = ("_spans", "_timeline")
+
+    def __init__(self, timeline: Timeline[bool], t: int) -> None:
+        self._timeline = timeline
+        self._spans = active_spans(timeline, t)
+
+    def next(self, since: int) -> tuple[int, int | None] | None:
+        """Give the next stretch or, if that is over by an instant, the first that is not; None when none is left."""
+        span = next(self._spans, None)
+        if span is not None and span[1] is not None and span[1] <= since:
+            self._spans = active_spans(self._timeline, since)
+            span = next(self._spans, None)
+        return span
+
+
+def _common_spans(one: _Spans, other: _Spans, t: int) -> Iterator[tuple[int, int | None]]:
+    """Yield the stretches in which both are active, in order; gives up as `settle` does."""
+    mine, theirs = one.next(t), other.next(t)
+    quiet, since = 0, t
+    while mine is not None and theirs is not None:
+        start = max(mine[0], theirs[0])
+        end = min((end for _, end in (mine, theirs) if end is not None), default=None)
+        if end is None or start < end:
+            yield start, end
+        if end is None:
+            return
+        quiet, since = (0, end) if start < end else (quiet + 1, since)
+        if exceeds_budget() or start - since > CYCLE or (quiet > SETTLED_BREAKPOINTS and start - since > SETTLED_TIME):
+            return
+        if mine[1] == end:
+            mine = one.next(theirs[0])
+        else:
+            theirs = other.next(mine[0])
+
 
 V = TypeVar("V")
 W = TypeVar("W")
@@ -17,7 +92,7 @@ def combine(function: Callable[[Sequence[V]], W], timelines: Sequence[Timeline[V
     """Return the timeline of a function of the values of several timelines, given in their order."""
     if all(isinstance(timeline, Constant) for timeline in timelines):
         return Constant(function([timeline.at(0) for timeline in timelines]))
-    return Timeline(lambda t: settle((at, function(values)) for at, values in merged(timelines, t)))
+    return Timeline(lambda t: to_segments((at, function(values)) for at, values in merged(timelines, t)))
 
 
 def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequence[V]]]:
@@ -36,7 +111,7 @@ def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequ
     heapify(heap)
     steps = 0
     # Whole instants only: once the search is cut short, nobody knows who else changes.
-    while heap and not is_enough(steps):
+    while heap and not exceeds_budget(steps):
         at, steps = heap[0][0], 0
         while heap and heap[0][0] == at:
             steps += 1
@@ -86,13 +161,13 @@ def maximum(timelines: Sequence[Timeline[int]]) -> Timeline[int]:
 
 def both(*timelines: Timeline[bool]) -> Timeline[bool]:
     """Return the timeline that is active where all are."""
-    varying = _with_a_say(timelines, neutral=True)
+    varying = _relevant(timelines, neutral=True)
     return reduce(conjunction, varying) if varying else Constant(True)
 
 
 def either(*timelines: Timeline[bool]) -> Timeline[bool]:
     """Return the timeline that is active where any is."""
-    varying = _with_a_say(timelines, neutral=False)
+    varying = _relevant(timelines, neutral=False)
     if not varying:
         return Constant(False)
     return varying[0] if len(varying) == 1 else combine(any, varying)
@@ -103,7 +178,7 @@ def negate(timeline: Timeline[bool]) -> Timeline[bool]:
     return timeline.map(lambda active: not active)
 
 
-def led_by(timeline: Timeline[bool], seconds: int) -> Timeline[bool]:
+def with_lead_time(timeline: Timeline[bool], seconds: int) -> Timeline[bool]:
     """Return a timeline whose starts come earlier by so many elapsed seconds; overlaps are merged."""
     if seconds == 0 or isinstance(timeline, Constant):
         return timeline
@@ -115,7 +190,7 @@ def led_by(timeline: Timeline[bool], seconds: int) -> Timeline[bool]:
     return from_spans(early)
 
 
-def _with_a_say(timelines: Sequence[Timeline[bool]], *, neutral: bool) -> list[Timeline[bool]]:
+def _relevant(timelines: Sequence[Timeline[bool]], *, neutral: bool) -> list[Timeline[bool]]:
     """Leave constants out that change nothing; one that decides by itself stays alone."""
     for timeline in timelines:
         if isinstance(timeline, Constant) and timeline.value is not neutral:

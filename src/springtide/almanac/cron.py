@@ -13,12 +13,10 @@ That library loses such a day in some zones, and "every day" that skips a day is
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from springtide.almanac.civil import DAY, END, HOUR, MINUTE
+from springtide.almanac.civil import DAY, END, HOUR, MINUTE, DayRule, members
 from springtide.almanac.cron_grammar import Dialect, parse_schedule
-from springtide.almanac.day_rule import DayRule, members
-from springtide.almanac.wall import WallTimes
-from springtide.almanac.wording import days_in_words, times_in_words
-from springtide.almanac.zones import Segments, Zone
+from springtide.almanac.wall_times import WallTimes, describe_days, describe_times
+from springtide.almanac.zones import OffsetSegments, Zone
 
 
 class Cron:
@@ -120,10 +118,10 @@ class Cron:
 
     def describe(self) -> str:
         """Say in a few words when the schedule fires, such as `at 09:00 on mon-fri`."""
-        when, days = times_in_words(self.walls.times), days_in_words(self.days)
+        when, days = describe_times(self.walls.times), describe_days(self.days)
         return f"{when} {days}".rstrip()
 
-    def opening(self, segments: Segments, i: int) -> tuple[int, bool]:
+    def opening(self, segments: OffsetSegments, i: int) -> tuple[int, bool]:
         """Say what happens where the clock enters stretch `i` of a zone.
 
         Returns the wall second after which ordinary hits of the stretch lie, and whether its first instant
@@ -139,14 +137,14 @@ class Cron:
         hit = self._repairs_midnight(segments, i)
         return (shown if hit else shown - 1), hit
 
-    def _repairs_midnight(self, segments: Segments, i: int) -> bool:
+    def _repairs_midnight(self, segments: OffsetSegments, i: int) -> bool:
         """Tell whether stretch `i` opens a day whose midnight was skipped and at which the schedule fires."""
         day, late = divmod(segments.starts[i] + segments.offsets[i], DAY)
         skipped = late > 0 and wall_end(segments, i - 1) <= day * DAY
         return skipped and self.walls.times[0] == 0 and self.walls.days.at_or_after(day) == day
 
 
-def wall_end(segments: Segments, i: int) -> int:
+def wall_end(segments: OffsetSegments, i: int) -> int:
     """Return the wall second at which a clock leaves stretch `i`."""
     if i + 1 < len(segments.starts):
         return segments.starts[i + 1] + segments.offsets[i]

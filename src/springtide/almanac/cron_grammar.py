@@ -1,4 +1,6 @@
-"""The grammar of cron schedules: five fields or a macro, as the Kubernetes world reads them.
+"""What to say to someone who wrote a schedule in another program's dialect.
+
+The grammar of cron schedules: five fields or a macro, as the Kubernetes world reads them.
 
 It is the "standard" grammar of the cron library that CronJob and Karpenter use. Where it departs from Vixie
 cron, the departure is kept: `?` means `*`, `N/step` runs from N to the end of the field, and a step above 1
@@ -8,11 +10,44 @@ schedule that can never fire and a `*` with a range attached are errors here.
 """
 
 import difflib
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from springtide.almanac.cron_hints import foreign_syntax_hint, wrapped_range
-from springtide.almanac.day_rule import DayRule, bits, members
+from springtide.almanac.civil import DayRule, bits, members
+
+_LAST = re.compile(r"(?P<weekday>\w*)L(?:W|-\d+)?", re.IGNORECASE)
+_NTH = re.compile(r"\w+#(?P<nth>[1-5])")
+_NEAREST = re.compile(r"(?P<day>\d{1,2})W", re.IGNORECASE)
+
+
+def foreign_syntax_hint(item: str, field: str, words: tuple[str, ...]) -> str:
+    """Return the nearest thing this grammar can say for an item that it does not understand."""
+    if _NTH.fullmatch(item):
+        return "# (the nth weekday of a month) is not supported; list the dates, or use a Calendar"
+    if _NEAREST.fullmatch(item):
+        return "W (the nearest working day) is not supported; list the dates, or use a Calendar"
+    if _LAST.fullmatch(item):
+        if field == "day of month":
+            return "L (the last day) is not supported; use 28, or the first day of the next month"
+        return "L (the last such weekday) is not supported; list the dates, or use a Calendar"
+    if item.startswith("-") or "--" in item:
+        return "negative numbers are not allowed; a range has one value on each side, such as 1-5"
+    if item.count("-") > 1 or item.count("/") > 1:
+        return "a range has one dash and at most one step, such as 1-5/2"
+    known = [word for word in words if item.isalpha() and len(item) > 3 and item.lower().startswith(word)]
+    if known:
+        return f"write the first three letters: {known[0]}"
+    if words:
+        return f"names have three letters: {', '.join(words)}"
+    return "write numbers, ranges such as 1-5, steps such as */2, or lists of these"
+
+
+def wrapped_range(low: int, high: int, step: int, first: int, last: int) -> list[int]:
+    """Return the values that a range meant which runs over the end of its field."""
+    size = last - first + 1
+    return [first + (low - first + k) % size for k in range(0, (high - low) % size + 1, step)]
+
 
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -48,7 +83,7 @@ class CronError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """One of the five fields: its name, its bounds and the words it understands."""
 
     name: str
@@ -61,11 +96,11 @@ class Field:
         return self.words[value - self.low] if self.words else str(value)
 
 
-MINUTE = Field("minute", 0, 59)
-HOUR = Field("hour", 0, 23)
-DAY_OF_MONTH = Field("day of month", 1, 31)
-MONTH = Field("month", 1, 12, ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
-DAY_OF_WEEK = Field("day of week", 0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
+MINUTE = CronField("minute", 0, 59)
+HOUR = CronField("hour", 0, 23)
+DAY_OF_MONTH = CronField("day of month", 1, 31)
+MONTH = CronField("month", 1, 12, ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
+DAY_OF_WEEK = CronField("day of week", 0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
 FIELDS = (MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)
 
 _ORDER = "minute, hour, day of month, month, day of week"
@@ -137,7 +172,7 @@ def _join(mask: int) -> str:
     return ", ".join(str(value) for value in members(mask))
 
 
-def _parse_field(text: str, field: Field, dialect: Dialect) -> tuple[int, bool]:
+def _parse_field(text: str, field: CronField, dialect: Dialect) -> tuple[int, bool]:
     """Return a field's values as a bit mask, and whether it counts as a wildcard."""
     mask, wildcard = 0, False
     # Empty items between commas mean nothing and are passed over.
@@ -151,7 +186,7 @@ def _parse_field(text: str, field: Field, dialect: Dialect) -> tuple[int, bool]:
     return mask, wildcard
 
 
-def _parse_item(item: str, field: Field, dialect: Dialect) -> tuple[int, bool]:
+def _parse_item(item: str, field: CronField, dialect: Dialect) -> tuple[int, bool]:
     span, slash, step_text = item.partition("/")
     step = _parse_step(item, step_text, field) if slash else 1
     low_text, dash, high_text = span.partition("-")
@@ -173,7 +208,7 @@ def _parse_item(item: str, field: Field, dialect: Dialect) -> tuple[int, bool]:
     return bits(value % 7 if field is DAY_OF_WEEK else value for value in range(low, high + 1, step)), False
 
 
-def _parse_step(item: str, text: str, field: Field) -> int:
+def _parse_step(item: str, text: str, field: CronField) -> int:
     if not text.isascii() or not text.isdigit():
         message = f"{field.name} {item!r} has the step {text!r}, expected a whole number from 1"
         raise CronError(message, f"write a step such as */2 or {field.low}-{field.high}/2", field.name)
@@ -184,7 +219,7 @@ def _parse_step(item: str, text: str, field: Field) -> int:
     return step
 
 
-def _parse_value(item: str, text: str, field: Field, dialect: Dialect, high: int) -> int:
+def _parse_value(item: str, text: str, field: CronField, dialect: Dialect, high: int) -> int:
     if text.lower() in field.words:
         return field.words.index(text.lower()) + field.low
     if not text.isascii() or not text.isdigit():
@@ -202,7 +237,7 @@ def _number(digits: str) -> int:
     return int(digits.lstrip("0")[:5] or "0")
 
 
-def _backwards(item: str, low: int, high: int, step: int, field: Field, ranged: bool) -> CronError:
+def _backwards(item: str, low: int, high: int, step: int, field: CronField, ranged: bool) -> CronError:
     if not ranged:
         message = f"{field.name} {item!r} starts its steps at the last day, expected a day from 0 to 6"
         return CronError(message, f"write 0/{step} to start on Sunday", field.name)
@@ -211,13 +246,13 @@ def _backwards(item: str, low: int, high: int, step: int, field: Field, ranged: 
     return CronError(message, f"write {','.join(field.word(value) for value in values)}", field.name)
 
 
-def _expected(field: Field, dialect: Dialect) -> str:
+def _expected(field: CronField, dialect: Dialect) -> str:
     if field is DAY_OF_WEEK:
         return "0-6 or sun-sat" if dialect is Dialect.BUDGET else "0-7 or sun-sat (0 and 7 are Sunday)"
     return f"{field.low}-{field.high}" + (f" or {field.words[0]}-{field.words[-1]}" if field.words else "")
 
 
-def _range_hint(value: int, field: Field) -> str:
+def _range_hint(value: int, field: CronField) -> str:
     if field is DAY_OF_WEEK and value == 7:
         return "write 0 or sun for Sunday"
     if (field is HOUR and value == 24) or (field is MINUTE and value == 60):

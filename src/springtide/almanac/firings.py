@@ -6,13 +6,13 @@ the days that calendars allow. A firing belongs to its local day.
 
 from collections.abc import Iterator, Sequence
 
-from springtide.almanac.calendars import CalendarReference, allowed
+from springtide.almanac.calendars import CalendarFilter, allowed
 from springtide.almanac.civil import CYCLE
 from springtide.almanac.cron import Cron
 from springtide.almanac.timeline import active_spans
 from springtide.almanac.zones import UTC, Zone
 
-MOST_EXCLUDED = 1_500
+MAX_EXCLUDED_RUNS = 1_500
 """How many times in a row a search into the past may be told that a day is excluded: more than four years of days."""
 
 
@@ -21,7 +21,7 @@ class Firings:
 
     __slots__ = ("_allowed", "_calendars", "_cron", "_once", "_zone")
 
-    def __init__(self, cron: Cron | None, once: int | None, zone: Zone, calendars: Sequence[CalendarReference]) -> None:
+    def __init__(self, cron: Cron | None, once: int | None, zone: Zone, calendars: Sequence[CalendarFilter]) -> None:
         self._cron = cron
         self._once = once
         self._zone = zone
@@ -29,12 +29,12 @@ class Firings:
         self._allowed = allowed(self._calendars, zone)
 
     @classmethod
-    def of(cls, cron: Cron, zone: Zone, calendars: Sequence[CalendarReference] = ()) -> "Firings":
+    def of(cls, cron: Cron, zone: Zone, calendars: Sequence[CalendarFilter] = ()) -> "Firings":
         """Return the hits of a schedule in a zone."""
         return cls(cron, None, zone, calendars)
 
     @classmethod
-    def once(cls, at: int, zone: Zone = UTC, calendars: Sequence[CalendarReference] = ()) -> "Firings":
+    def once(cls, at: int, zone: Zone = UTC, calendars: Sequence[CalendarFilter] = ()) -> "Firings":
         """Return a single firing; the zone is that of calendars which have none."""
         return cls(None, at, zone, calendars)
 
@@ -68,7 +68,7 @@ class Firings:
         excluding `MOST_EXCLUDED` runs of days, one after the other.
         """
         hit = self._hit_at_or_before(t)
-        for _ in range(MOST_EXCLUDED):
+        for _ in range(MAX_EXCLUDED_RUNS):
             if hit is None or (since is not None and hit < since):
                 return None
             latest = hit

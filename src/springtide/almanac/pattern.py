@@ -1,4 +1,6 @@
-"""Patterns: typed lists of minutes, hours, days, months and weekdays that a wall clock must show.
+"""The five lists of a pattern: what each may hold, and what to say about what it may not.
+
+Patterns: typed lists of minutes, hours, days, months and weekdays that a wall clock must show.
 
 A pattern says less than cron on purpose. Lists are written out, months, days and weekdays must all hold,
 and a minute or hour that is left out is 0, not "every". No wall time is ever lost: one that a clock jumps
@@ -6,23 +8,139 @@ over happens right after the gap, one that it shows twice happens the first time
 patterns keep their shape when clocks change.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from springtide.almanac.civil import HOUR, MINUTE
-from springtide.almanac.day_rule import ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS, DayRule, bits
-from springtide.almanac.pattern_fields import FIELDS, FieldProblem, parse_field
-from springtide.almanac.wall import WallTimes
-from springtide.almanac.wording import days_in_words, times_in_words
+from springtide.almanac.civil import ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS, HOUR, MINUTE, DayRule, bits
+from springtide.almanac.wall_times import WallTimes, describe_days, describe_times
 from springtide.almanac.zones import Zone
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_RANGE = re.compile(r"(?P<low>\w+)\s*-\s*(?P<high>\w+)")
+_EVERY = re.compile(r"[*?](?:/(?P<step>\d{1,2}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFieldProblem:
+    """What is wrong with one list of a pattern, and how to fix it."""
+
+    field: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatternField:
+    """One list: its name, its bounds, and the names that stand for numbers."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """Say what an element may be."""
+        numbers = f"{self.low}-{self.high}"
+        if not self.names:
+            return f"a whole number {numbers}"
+        return f"a name such as {self.names[1][:3].title()}, or {numbers}"
+
+    def number(self, text: str) -> int | None:
+        """Return the number that an element stands for, or None if it stands for none."""
+        lower = text.lower()
+        for index, name in enumerate(self.names):
+            if lower in (name, name[:3]):
+                # Weekdays count from 0, months from 1.
+                return index + self.low
+        if not text.isascii() or not text.isdigit():
+            return None
+        value = int(text.lstrip("0")[:5] or "0")
+        return value if self.low <= value <= self.high else None
+
+    def word(self, value: int) -> str:
+        """Return a number as a person would write it in this list."""
+        return self.names[(value - self.low) % len(self.names)][:3].title() if self.names else str(value)
+
+
+PATTERN_FIELDS = {
+    "minutes": PatternField("minutes", 0, 59),
+    "hours": PatternField("hours", 0, 23),
+    "days": PatternField("days", 1, 31),
+    "months": PatternField("months", 1, 12, _MONTHS),
+    "weekdays": PatternField("weekdays", 0, 7, _WEEKDAYS),
+}
+
+
+def parse_field(field: PatternField, given: str | int, problems: list[PatternFieldProblem]) -> tuple[int, ...]:
+    """Return the numbers of a list, ascending, and add what is wrong with it to the problems."""
+    text = str(given)
+    if not text.strip():
+        hint = f"leave {field.name} out, or list values such as {field.word(field.low + 1)}"
+        problems.append(PatternFieldProblem(field.name, f"{field.name} is empty, expected {field.expected}", hint))
+        return ()
+    found: list[int] = []
+    for element in text.split(","):
+        value = field.number(element.strip())
+        if value is None:
+            problems.append(_problem(field, text, element.strip()))
+        else:
+            found.append(value % 7 if field.name == "weekdays" else value)
+    return tuple(sorted(frozenset(found)))
+
+
+def _problem(field: PatternField, text: str, element: str) -> PatternFieldProblem:
+    if not element:
+        message = f"{field.name} {text!r} has an empty element, expected {field.expected} between commas"
+        return PatternFieldProblem(field.name, message, "remove the extra comma")
+    message = f"{field.name} {element!r} is not allowed, expected {field.expected}"
+    return PatternFieldProblem(field.name, message, _hint(field, element))
+
+
+def _hint(field: PatternField, element: str) -> str:
+    if (every := _EVERY.fullmatch(element)) is not None:
+        step = int(every["step"] or 1)
+        if not step or (step == 1 and field.name in ("days", "months", "weekdays")):
+            return f"leave {field.name} out to match any"
+        return f"only lists are understood: {_written_out(field, range(field.low, _last(field) + 1, step))}"
+    if (ranged := _RANGE.fullmatch(element)) is not None:
+        low, high = field.number(ranged["low"]), field.number(ranged["high"])
+        if low is not None and high is not None:
+            return f"only lists are understood: {_written_out(field, _around(field, low, high))}"
+    if element.isascii() and element.isdigit():
+        return f"choose a value from {field.low} to {_last(field)}"
+    if field.names:
+        near = [name[:3].title() for name in field.names if name[:2] == element[:2].lower()]
+        return f"did you mean {near[0]}?" if near else f"names are {', '.join(n[:3].title() for n in field.names)}"
+    return f"list whole numbers, such as {field.word(field.low)},{field.word(field.low + 1)}"
+
+
+def _last(field: PatternField) -> int:
+    return 6 if field.name == "weekdays" else field.high
+
+
+def _around(field: PatternField, low: int, high: int) -> list[int]:
+    """Return the values of a range, which may run over the end of the field."""
+    size = _last(field) - field.low + 1
+    return [field.low + (low - field.low + k) % size for k in range((high - low) % size + 1)]
+
+
+def _written_out(field: PatternField, values: range | list[int]) -> str:
+    return ",".join(field.word(value) for value in values)
+
 
 _NEVER_HINT = "choose a day that one of the months has"
 
 
-class PatternError(ValueError):
+class TimePatternError(ValueError):
     """A pattern that cannot be read, with every problem of every field."""
 
-    def __init__(self, problems: tuple[FieldProblem, ...]) -> None:
+    def __init__(self, problems: tuple[PatternFieldProblem, ...]) -> None:
         self.problems = problems
         super().__init__("; ".join(f"{problem.field}: {problem.message}" for problem in problems))
 
@@ -38,7 +156,7 @@ class Occurrence:
     wall: int
 
 
-class Pattern:
+class TimePattern:
     """A parsed pattern."""
 
     __slots__ = ("walls",)
@@ -55,12 +173,13 @@ class Pattern:
         days: str | int | None = None,
         months: str | int | None = None,
         weekdays: str | int | None = None,
-    ) -> "Pattern":
+    ) -> "TimePattern":
         """Read the five lists; raises `PatternError` with all that is wrong."""
         texts = {"minutes": minutes, "hours": hours, "days": days, "months": months, "weekdays": weekdays}
-        problems: list[FieldProblem] = []
+        problems: list[PatternFieldProblem] = []
         values = {
-            name: None if text is None else parse_field(FIELDS[name], text, problems) for name, text in texts.items()
+            name: None if text is None else parse_field(PATTERN_FIELDS[name], text, problems)
+            for name, text in texts.items()
         }
         rule = DayRule(
             ALL_DAYS if values["days"] is None else bits(values["days"]),
@@ -69,15 +188,15 @@ class Pattern:
         )
         if not problems and rule.empty:
             message = f"days {days} never come in months {months}"
-            problems.append(FieldProblem("days", message, _NEVER_HINT))
+            problems.append(PatternFieldProblem("days", message, _NEVER_HINT))
         if problems:
-            raise PatternError(tuple(problems))
+            raise TimePatternError(tuple(problems))
         at_minutes = (0,) if values["minutes"] is None else values["minutes"]
         at_hours = (0,) if values["hours"] is None else values["hours"]
         return cls(WallTimes(rule, tuple(h * HOUR + m * MINUTE for h in at_hours for m in at_minutes)))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Pattern):
+        if not isinstance(other, TimePattern):
             return NotImplemented
         return (self.days, self.walls.times) == (other.days, other.walls.times)
 
@@ -114,4 +233,4 @@ class Pattern:
 
     def describe(self) -> str:
         """Say in a few words when the pattern matches, such as `at 17:00 on fri`."""
-        return f"{times_in_words(self.walls.times)} {days_in_words(self.days)}".rstrip()
+        return f"{describe_times(self.walls.times)} {describe_days(self.days)}".rstrip()

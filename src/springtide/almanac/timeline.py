@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from springtide.almanac.civil import CYCLE, DAY
-from springtide.almanac.effort import Searching, is_enough
+from springtide.almanac.search_budget import SearchScope, exceeds_budget
 
 V = TypeVar("V")
 W = TypeVar("W")
 
 #: A timeline that was quiet for this long is taken to be settled: every date has then met every weekday.
-QUIET_TIME = 29 * 366 * DAY
-QUIET_BREAKPOINTS = 10_000
+SETTLED_TIME = 29 * 366 * DAY
+SETTLED_BREAKPOINTS = 10_000
 
 
 class Timeline(Generic[V]):
@@ -62,7 +62,7 @@ class Timeline(Generic[V]):
         """Return the timeline of a function of the value."""
         if isinstance(self, Constant):
             return Constant(function(self.value))
-        return Timeline(lambda t: settle((at, function(value)) for at, value in self._segments(t)))
+        return Timeline(lambda t: to_segments((at, function(value)) for at, value in self._segments(t)))
 
 
 class Constant(Timeline[V]):
@@ -102,7 +102,7 @@ def steps(initial: V, changes: Iterable[tuple[int, V]]) -> Timeline[V]:
                 value = new
             else:
                 later.append((at, new))
-        return settle([(t, value), *later])
+        return to_segments([(t, value), *later])
 
     return Timeline(segments) if ordered else Constant(initial)
 
@@ -143,7 +143,7 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
     """
 
     def segments(t: int) -> Iterator[tuple[int, bool]]:
-        searching = Searching()
+        searching = SearchScope()
         with searching:
             listed = intervals(t)
             first = next(listed, None)
@@ -161,7 +161,7 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
     return Timeline(segments)
 
 
-def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
+def to_segments(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
     """Turn breakpoints into segments: the last of one instant counts, repeated values are dropped.
 
     The first breakpoint stands alone at its instant, so the value there is known at once. Gives up after
@@ -169,7 +169,7 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
     `QUIET_BREAKPOINTS` that took `QUIET_TIME`, and after any that took a whole cycle of the calendar.
     """
     points = iter(breakpoints)
-    searching = Searching()
+    searching = SearchScope()
     with searching:
         at, value = next(points)
     yield at, value
@@ -187,7 +187,7 @@ def settle(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
                     break
                 quiet += passed
                 cycled = passed and change[0] - since > CYCLE
-                if cycled or (quiet > QUIET_BREAKPOINTS and later - since > QUIET_TIME):
+                if cycled or (quiet > SETTLED_BREAKPOINTS and later - since > SETTLED_TIME):
                     return
                 if effort.left < 0:
                     # What is known already is told.
@@ -206,9 +206,9 @@ def _joined(
     """Return the end of an interval and of all that it overlaps or touches, and the interval after them."""
     for following in intervals:
         # What holds for a whole cycle of the calendar holds forever, as far as anybody who has had enough knows.
-        if end is None or end - start > CYCLE or is_enough():
+        if end is None or end - start > CYCLE or exceeds_budget():
             return None, None
         if following[0] > end:
             return end, following
         end = None if following[1] is None else max(end, following[1])
-    return None if end is None or end - start > CYCLE or is_enough(0) else end, None
+    return None if end is None or end - start > CYCLE or exceeds_budget(0) else end, None

@@ -11,10 +11,9 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.fields import Rule
-from springtide.apis.kinds import Column, Kind, Version
-from springtide.apis.registry import KINDS
-from springtide.apis.schema import NO_DEFAULT, Field, Schema, Shape, schema_of
+from springtide.apis.kinds import CelRule, Kind, KindVersion, PrinterColumn
+from springtide.apis.schema import NO_DEFAULT, SchemaField, ValueShape, ViewSchema, schema_of
+from springtide.apis.scheme import KINDS
 from springtide.apis.yaml import dump
 
 _QUANTITY_PATTERN = (
@@ -22,10 +21,10 @@ _QUANTITY_PATTERN = (
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
 _TYPES = {
-    Shape.STRING: "string",
-    Shape.INTEGER: "integer",
-    Shape.NUMBER: "number",
-    Shape.BOOLEAN: "boolean",
+    ValueShape.STRING: "string",
+    ValueShape.INTEGER: "integer",
+    ValueShape.NUMBER: "number",
+    ValueShape.BOOLEAN: "boolean",
 }
 
 
@@ -78,7 +77,7 @@ def crd(kind: Kind, flavour: Flavour) -> dict[str, Any]:
     }
 
 
-def _version(kind: Kind, version: Version, flavour: Flavour) -> dict[str, Any]:
+def _version(kind: Kind, version: KindVersion, flavour: Flavour) -> dict[str, Any]:
     made: dict[str, Any] = {"name": version.name, "served": version.served, "storage": version.storage}
     if version.deprecated is not None:
         made["deprecated"] = True
@@ -100,14 +99,14 @@ def _version(kind: Kind, version: Version, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: PrinterColumn) -> dict[str, Any]:
     made: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
     if column.priority:
         made["priority"] = column.priority
     return made
 
 
-def _root(version: Version, flavour: Flavour) -> dict[str, Any]:
+def _root(version: KindVersion, flavour: Flavour) -> dict[str, Any]:
     made = openapi(schema_of(version.view), flavour)
     made["properties"]["metadata"] = {"type": "object"}
     made["required"] = [name for name in made.get("required", []) if name not in ("apiVersion", "kind", "metadata")]
@@ -116,7 +115,7 @@ def _root(version: Version, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def openapi(schema: Schema, flavour: Flavour) -> dict[str, Any]:
+def openapi(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     """Write a schema as structural OpenAPI v3."""
     made: dict[str, Any] = {"description": schema.description} if schema.description else {}
     if flavour is Flavour.STOCK and schema.stock:
@@ -135,20 +134,20 @@ def openapi(schema: Schema, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def _typed(schema: Schema, flavour: Flavour) -> dict[str, Any]:
+def _typed(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     made: dict[str, Any]
     match schema.shape:
-        case Shape.OBJECT:
+        case ValueShape.OBJECT:
             return _object(schema, flavour)
-        case Shape.LIST:
+        case ValueShape.LIST:
             return _list(schema, flavour)
-        case Shape.MAP:
+        case ValueShape.MAP:
             assert schema.items is not None  # noqa: S101 - every map has a type of values
             made = {"type": "object", "additionalProperties": openapi(schema.items, flavour)}
             return made | _lengths(schema, "minProperties", "maxProperties")
-        case Shape.ANY:
+        case ValueShape.ANY:
             return {"x-kubernetes-preserve-unknown-fields": True}
-        case Shape.INT_OR_STRING:
+        case ValueShape.INT_OR_STRING:
             made = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
             pattern = _QUANTITY_PATTERN if schema.format == "quantity" else schema.pattern
             return made | ({"pattern": pattern} if pattern else {})
@@ -158,7 +157,7 @@ def _typed(schema: Schema, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def _object(schema: Schema, flavour: Flavour) -> dict[str, Any]:
+def _object(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     fields = [field for field in schema.fields if flavour is Flavour.EXTENDED or not field.schema.extension]
     made: dict[str, Any] = {"type": "object"}
     properties = {field.name: _property(field, flavour) for field in sorted(fields, key=lambda field: field.name)}
@@ -173,14 +172,14 @@ def _object(schema: Schema, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def _property(field: Field, flavour: Flavour) -> dict[str, Any]:
+def _property(field: SchemaField, flavour: Flavour) -> dict[str, Any]:
     made = openapi(field.schema, flavour)
     if field.default is not NO_DEFAULT:
         made["default"] = msgspec.to_builtins(field.default)
     return made
 
 
-def _list(schema: Schema, flavour: Flavour) -> dict[str, Any]:
+def _list(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     assert schema.items is not None  # noqa: S101 - every list has a type of entries
     made = {"type": "array", "items": openapi(schema.items, flavour)} | _lengths(schema, "minItems", "maxItems")
     if flavour is Flavour.STOCK and schema.own_bound:
@@ -192,10 +191,10 @@ def _list(schema: Schema, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def _lengths(schema: Schema, shortest: str, longest: str) -> dict[str, int]:
+def _lengths(schema: ViewSchema, shortest: str, longest: str) -> dict[str, int]:
     bounds = {shortest: schema.shortest, longest: schema.longest}
     return {keyword: bound for keyword, bound in bounds.items() if bound is not None}
 
 
-def _rule(rule: Rule) -> dict[str, str]:
+def _rule(rule: CelRule) -> dict[str, str]:
     return {"rule": rule.rule, "message": rule.message}

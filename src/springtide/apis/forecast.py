@@ -1,18 +1,20 @@
 """What an object will do over time: the one shape that pictures, tables, calendars and scripts are made from.
 
 Every kind that depends on time compiles itself to lanes; nothing that shows them knows about cron, zones or budgets.
+
+Timelines as lanes: the values of a stretch of time, each with its reason.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from springtide.almanac import Calendar
+from springtide.almanac import DayCalendar, Timeline
 from springtide.apis.problems import Problem
 
 LaneValue: TypeAlias = int | bool | str | dict[str, Any] | None
@@ -29,7 +31,7 @@ class LaneStyle(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LaneChange:
     """A value from an instant on, and why."""
 
     at: int
@@ -44,14 +46,14 @@ class Lane:
     name: str
     style: LaneStyle
     current: LaneValue
-    changes: tuple[Change, ...]
-    next: Change | None
+    changes: tuple[LaneChange, ...]
+    next: LaneChange | None
     because: str = ""
     """Why the current value holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Collision:
+class LaneCollision:
     """Two claims on the same time with different values: when, between whom, who wins."""
 
     at: int
@@ -61,7 +63,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ForecastQuery:
     """What is asked of an object: its values in ``(start, until]``, given what the object itself cannot know."""
 
     start: int
@@ -69,7 +71,7 @@ class Question:
     default_zone: str = "UTC"
     nodes: int | None = None
     """How many nodes a pool has, which turns percentages into counts."""
-    calendars: Mapping[str, Calendar] = field(default_factory=dict)
+    calendars: Mapping[str, DayCalendar] = field(default_factory=dict)
     """The calendars that exist, by name; a reference to another one is left out (and is a problem of its own)."""
 
 
@@ -79,7 +81,7 @@ class Outlook:
 
     zones: tuple[str, ...]
     lanes: tuple[Lane, ...]
-    collisions: tuple[Collision, ...] = ()
+    collisions: tuple[LaneCollision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Forecast:
     zones: tuple[str, ...]
     """The zones that the object's times are written in, the first being the one to draw in by default."""
     lanes: tuple[Lane, ...]
-    collisions: tuple[Collision, ...] = ()
+    collisions: tuple[LaneCollision, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
 
 
@@ -133,3 +135,29 @@ def _lane(lane: Lane) -> dict[str, Any]:
         ],
         "next": {"at": format_instant(lane.next.at), "value": lane.next.value} if lane.next is not None else None,
     }
+
+
+V = TypeVar("V", bound=LaneValue)
+
+
+def timeline_lane(
+    name: str,
+    style: LaneStyle,
+    timeline: Timeline[V],
+    question: ForecastQuery,
+    *,
+    because: Callable[[int, V], str],
+    because_now: str,
+) -> Lane:
+    """Write out a timeline over the time that is asked about; `because` gives the reason of a change."""
+    upcoming = timeline.next_change(question.start)
+    return Lane(
+        name=name,
+        style=style,
+        current=timeline.at(question.start),
+        changes=tuple(
+            LaneChange(at, value, because(at, value)) for at, value in timeline.changes(question.start, question.until)
+        ),
+        next=None if upcoming is None else LaneChange(*upcoming, because(*upcoming)),
+        because=because_now,
+    )

@@ -9,8 +9,8 @@ from typing import Any
 
 from springtide import quantity
 from springtide.almanac import Cron, CronError, Dialect, UnknownZone, load_zone
-from springtide.almanac.zone_names import fixed_abbreviation_warning
-from springtide.apis.meta.instants import parse_instant
+from springtide.almanac.zones import fixed_abbreviation_warning
+from springtide.apis.meta.times import parse_instant
 from springtide.apis.problems import Problem, error, warning
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

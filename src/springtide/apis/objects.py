@@ -1,21 +1,26 @@
-"""Objects read from text: what was written, what it means, its view, and everything that is wrong with it."""
+"""Objects read from text: what was written, what it means, its view, and everything that is wrong with it.
+
+Forecasts of objects that were read together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
-from springtide.apis import registry
-from springtide.apis.extensions import ANNOTATION_PATH
-from springtide.apis.fields import Context, View
-from springtide.apis.judging import judge
-from springtide.apis.kinds import Kind, Version
-from springtide.apis.problems import Path, Problem, earlier_path, error, has_errors
-from springtide.apis.suggestions import nearest
-from springtide.apis.yaml import Document, Position, Unreadable, document_without_text, read_through
+from springtide.almanac import CalendarError, DayCalendar
+from springtide.apis import scheme as registry
+from springtide.apis.forecast import Forecast, ForecastQuery, Outlook
+from springtide.apis.kinds import Kind, KindVersion, ValidationContext, View
+from springtide.apis.problems import Path, Problem, error, has_errors, original_path
+from springtide.apis.schema import nearest
+from springtide.apis.springtide.calendars import compile_calendar
+from springtide.apis.springtide.types import Calendar as CalendarKind
+from springtide.apis.validation import ANNOTATION_PATH, validate_object
+from springtide.apis.yaml import Document, Position, UnreadableDocument, document_without_text, read_repaired
 
 _ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec", "status")
 
@@ -28,7 +33,7 @@ class LoadedObject:
     root: Path
     """Where the object stands in its document: below `items` for the members of a List."""
     kind: Kind
-    version: Version
+    version: KindVersion
     value: dict[str, Any]
     """The canonical tree: extensions merged, aliases resolved."""
     view: View | None
@@ -60,7 +65,7 @@ class LoadedObject:
 
     def written(self, path: Path) -> Path:
         """Turn a canonical path into the one under which the user wrote it."""
-        return earlier_path(path, self.origins)
+        return original_path(path, self.origins)
 
     def place(self, problem: Problem) -> Position:
         """Find where a problem stands in the text."""
@@ -81,7 +86,7 @@ class LoadedObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
+class UnknownObject:
     """A document that is no object of a kind that we know: skipped with a note, or wrong in a way that can be told."""
 
     document: Document
@@ -97,24 +102,24 @@ class Stray:
         return self.places.get(problem) or self.document.position((*self.root, *problem.path))
 
 
-Read = LoadedObject | Stray | Unreadable
+ReadResult = LoadedObject | UnknownObject | UnreadableDocument
 
 
-def load(text: str, context: Context) -> list[Read]:
+def load(text: str, context: ValidationContext) -> list[ReadResult]:
     """Read every document of a text; what cannot be read hides nothing else."""
     return list(_load(text, context))
 
 
-def _load(text: str, context: Context) -> Iterator[Read]:
-    for document in read_through(text):
-        if isinstance(document, Unreadable):
+def _load(text: str, context: ValidationContext) -> Iterator[ReadResult]:
+    for document in read_repaired(text):
+        if isinstance(document, UnreadableDocument):
             yield document
             continue
         for root, value in members_of(document.value):
             yield _object(document, root, value, context)
 
 
-def load_tree(value: dict[str, Any], context: Context) -> LoadedObject | Stray:
+def load_tree(value: dict[str, Any], context: ValidationContext) -> LoadedObject | UnknownObject:
     """Read an object that comes as a tree and stands in no text: its problems have paths, and no place."""
     return _object(document_without_text(value), (), value, context)
 
@@ -129,7 +134,7 @@ def members_of(value: Any) -> Iterator[tuple[Path, Any]]:
         yield (), value
 
 
-def _object(document: Document, root: Path, value: Any, context: Context) -> LoadedObject | Stray:
+def _object(document: Document, root: Path, value: Any, context: ValidationContext) -> LoadedObject | UnknownObject:
     places = {
         msgspec.structs.replace(placed.problem, path=placed.problem.path[len(root) :]): placed.position
         for placed in document.problems
@@ -138,40 +143,42 @@ def _object(document: Document, root: Path, value: Any, context: Context) -> Loa
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "a single value"
         problems = (*places, error((), f"an object must be a mapping, is {what}"))
-        return Stray(document, root, "", "", "", problems, places)
-    api_version, kind_name = head_of(value, "apiVersion"), head_of(value, "kind")
-    found = registry.find(api_version, kind_name) if api_version and kind_name else None
+        return UnknownObject(document, root, "", "", "", problems, places)
+    api_version, kind_name = type_field(value, "apiVersion"), type_field(value, "kind")
+    found = registry.find_kind(api_version, kind_name) if api_version and kind_name else None
     if found is None:
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         problems = (*places, *_unknown_kind(value, api_version, kind_name))
-        return Stray(document, root, api_version, kind_name, name if isinstance(name, str) else "", problems, places)
-    return _known(document, root, value, found, context, places)
+        return UnknownObject(
+            document, root, api_version, kind_name, name if isinstance(name, str) else "", problems, places
+        )
+    return _known_object(document, root, value, found, context, places)
 
 
-def _known(
+def _known_object(
     document: Document,
     root: Path,
     value: dict[str, Any],
-    found: tuple[Kind, Version],
-    context: Context,
+    found: tuple[Kind, KindVersion],
+    context: ValidationContext,
     places: dict[Problem, Position],
 ) -> LoadedObject:
-    judged = judge(value, *found, context)
+    judged = validate_object(value, *found, context)
     problems = (*places, *judged.problems)
     return LoadedObject(document, root, *found, judged.value, judged.view, problems, judged.origins, places)
 
 
-def head_of(value: dict[str, Any], key: str) -> str:
+def type_field(value: dict[str, Any], key: str) -> str:
     """Read `apiVersion` or `kind`, also when its own name is misspelt: the object is then still judged as meant."""
     found = value.get(key)
     if found is None:
-        slip = slip_of(key, value)
+        slip = misspelled_key(key, value)
         found = value.get(slip) if slip is not None else None
     return found if isinstance(found, str) else ""
 
 
-def slip_of(key: str, value: dict[str, Any]) -> str | None:
+def misspelled_key(key: str, value: dict[str, Any]) -> str | None:
     """Find the field of an object's head that is a slip of another one."""
     return next((name for name in value if name not in _ROOT_KEYS and nearest(name, [key]) == key), None)
 
@@ -179,7 +186,7 @@ def slip_of(key: str, value: dict[str, Any]) -> str | None:
 def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterator[Problem]:
     for key in ("apiVersion", "kind"):
         if value.get(key) is None:
-            slip = slip_of(key, value)
+            slip = misspelled_key(key, value)
             if slip is not None:
                 yield error((slip,), f"unknown field `{slip}`", f"did you mean `{key}`?")
             else:
@@ -189,14 +196,14 @@ def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterato
     if not api_version or not kind:
         return
     versions = registry.api_versions_of(kind)
-    like = registry.kind_like(kind)
-    if versions and _is_slip(api_version, versions):
+    like = registry.nearest_kind(kind)
+    if versions and _is_misspelling(api_version, versions):
         yield error(("apiVersion",), f"there is no {kind} in {api_version}", f"write {' or '.join(versions)}")
-    elif not versions and like is not None and _is_slip(api_version, registry.api_versions_of(like)):
+    elif not versions and like is not None and _is_misspelling(api_version, registry.api_versions_of(like)):
         yield error(("kind",), f"there is no kind {kind} in {api_version}", f"did you mean {like}?")
 
 
-def _is_slip(api_version: str, versions: list[str]) -> bool:
+def _is_misspelling(api_version: str, versions: list[str]) -> bool:
     """Tell a wrong version or a misspelt group from a kind of the same name that is somebody else's."""
     group = api_version.rpartition("/")[0]
     groups = [version.rpartition("/")[0] for version in versions]
@@ -215,6 +222,53 @@ def _exists(value: Any, path: Path) -> bool:
     return True
 
 
-def is_skipped(stray: Stray) -> bool:
+def is_skipped(stray: UnknownObject) -> bool:
     """Tell a foreign object, which is passed over with a note, from one that is wrong."""
     return not has_errors(stray.problems)
+
+
+def calendars_in(objects: Iterable[LoadedObject]) -> dict[str, DayCalendar]:
+    """Compile the calendars among these objects, by name; one with errors counts as absent."""
+    compiled: dict[str, DayCalendar] = {}
+    for loaded in objects:
+        if isinstance(loaded.view, CalendarKind) and loaded.sound:
+            try:
+                compiled[loaded.name] = compile_calendar(loaded.view.spec)
+            except CalendarError:
+                continue  # reported as a problem of the calendar
+    return compiled
+
+
+def forecast_of(loaded: LoadedObject, question: ForecastQuery) -> Forecast | None:
+    """Look ahead for one object: none for kinds that do not depend on time.
+
+    Of an object with errors only what is certain all the same has lanes: rules beside a bad one, and budgets, which
+    block where they cannot be evaluated.
+    """
+    forecaster = loaded.version.forecaster
+    if forecaster is None:
+        return None
+    outlook = forecaster(loaded.view, question) if loaded.sound else _partial_forecast(loaded, question)
+    return Forecast(
+        api_version=loaded.api_version,
+        kind=loaded.kind.kind,
+        namespace=loaded.namespace,
+        name=loaded.name,
+        start=question.start,
+        until=question.until,
+        zones=outlook.zones,
+        lanes=outlook.lanes,
+        collisions=outlook.collisions,
+        problems=loaded.problems,
+    )
+
+
+def _partial_forecast(loaded: LoadedObject, question: ForecastQuery) -> Outlook:
+    partial_forecaster = loaded.version.partial_forecaster
+    outlook = partial_forecaster(loaded.view, loaded.value, question) if partial_forecaster is not None else None
+    return outlook or Outlook(zones=(question.default_zone,), lanes=())
+
+
+def with_calendars(question: ForecastQuery, objects: Iterable[LoadedObject]) -> ForecastQuery:
+    """Let a question know the calendars among the objects it will be asked of."""
+    return replace(question, calendars=calendars_in(objects))

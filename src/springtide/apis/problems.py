@@ -14,6 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+
 Severity: TypeAlias = Literal["error", "warning"]
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -48,7 +49,7 @@ def has_errors(problems: Iterable[Problem]) -> bool:
     return any(problem.severity == "error" for problem in problems)
 
 
-def earlier_path(path: Path, origins: Mapping[Path, Path]) -> Path:
+def original_path(path: Path, origins: Mapping[Path, Path]) -> Path:
     """Turn a path into the one it had before parts moved; `origins` gives the earlier places of those that did."""
     for length in range(len(path), 0, -1):
         if path[:length] in origins:

@@ -10,20 +10,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from springtide.apis import registry
-from springtide.apis.core.consumers import CONSUME_ANNOTATION
-from springtide.apis.fields import Context
-from springtide.apis.karmada.together import cron_problems
-from springtide.apis.meta.windows import KnownCalendars
-from springtide.apis.objects import LoadedObject
-from springtide.apis.outlook import calendars_among
+from springtide.apis import scheme as registry
+from springtide.apis.core.pods import CONSUME_ANNOTATION
+from springtide.apis.karmada.cross_object_checks import cron_problems
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import KnownCalendars
+from springtide.apis.objects import LoadedObject, calendars_in
 from springtide.apis.problems import Path, Problem, format_path, warning
-from springtide.apis.scheduled.readers import named_producers
-from springtide.apis.scheduled.together import node_group_problems, schedule_meetings
-from springtide.apis.xk8s.together import buffer_problems
+from springtide.apis.scheduled.cross_object_checks import (
+    node_group_problems,
+    producers_named_in,
+    schedule_problems_with_calendars,
+)
+from springtide.apis.xk8s.cross_object_checks import buffer_problems
 
 
-class Role(StrEnum):
+class ReferenceRole(StrEnum):
     """Why an object refers to another one."""
 
     SCALES = "scales"  # it sets the other's replicas, again and again
@@ -36,7 +38,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ObjectKey:
     """The object that a reference names."""
 
     group: str
@@ -50,30 +52,30 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class FieldReference:
     """A field that names another object, and the place of that name."""
 
     path: Path
-    role: Role
-    target: Target
+    role: ReferenceRole
+    target: ObjectKey
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SearchScope:
     """Where objects were looked for, in the words of messages."""
 
     name: str
     remedy: str
     """What to do about an object that is not there."""
-    calendar_remedy: str
+    missing_calendar_hint: str
     """What to do about a Calendar that is not there."""
-    unseen: frozenset[Target] = frozenset()
+    unseen: frozenset[ObjectKey] = frozenset()
     """Objects that could not be looked for, and of which nothing is said."""
     everything: bool = False
     """Whether what was not found there does not exist."""
 
 
-FILES = Surroundings(
+IN_FILES = SearchScope(
     "in these files",
     "it must exist in the cluster, or be added to the files",
     "its days are not taken into account here; add the Calendar to the files",
@@ -81,37 +83,41 @@ FILES = Surroundings(
 
 _SCALE_TARGET = ("spec", "scaleTargetRef")
 _CONSUMED = ("metadata", "annotations", CONSUME_ANNOTATION)
-_FIELDS: dict[tuple[str, str], tuple[tuple[Path, Role], ...]] = {
+_FIELDS: dict[tuple[str, str], tuple[tuple[Path, ReferenceRole], ...]] = {
     ("autoscaling.karpenter.sh", "HorizontalAutoscaler"): (
-        (_SCALE_TARGET, Role.SCALES),
-        (("spec", "metrics", "*", "prometheus", "query"), Role.READS),
+        (_SCALE_TARGET, ReferenceRole.SCALES),
+        (("spec", "metrics", "*", "prometheus", "query"), ReferenceRole.READS),
     ),
     ("autoscaling.karpenter.sh", "MetricsProducer"): (
-        (("spec", "schedule", "behaviors", "*", "calendars", "*"), Role.CALENDAR),
+        (("spec", "schedule", "behaviors", "*", "calendars", "*"), ReferenceRole.CALENDAR),
     ),
     ("autoscaling.karmada.io", "CronFederatedHPA"): (
-        (_SCALE_TARGET, Role.CRON),
-        (("spec", "rules", "*", "calendars", "*"), Role.CALENDAR),
+        (_SCALE_TARGET, ReferenceRole.CRON),
+        (("spec", "rules", "*", "calendars", "*"), ReferenceRole.CALENDAR),
     ),
-    ("autoscaling.karmada.io", "FederatedHPA"): ((_SCALE_TARGET, Role.SCALES),),
-    ("autoscaling", "HorizontalPodAutoscaler"): ((_SCALE_TARGET, Role.SCALES),),
-    ("keda.sh", "ScaledObject"): ((_SCALE_TARGET, Role.SCALES),),
+    ("autoscaling.karmada.io", "FederatedHPA"): ((_SCALE_TARGET, ReferenceRole.SCALES),),
+    ("autoscaling", "HorizontalPodAutoscaler"): ((_SCALE_TARGET, ReferenceRole.SCALES),),
+    ("keda.sh", "ScaledObject"): ((_SCALE_TARGET, ReferenceRole.SCALES),),
     ("autoscaling.x-k8s.io", "CapacityBuffer"): (
-        (("spec", "podTemplateRef"), Role.SHAPE),
-        (("spec", "scalableRef"), Role.SHAPE),
-        (("spec", "schedule", "calendars", "*"), Role.CALENDAR),
+        (("spec", "podTemplateRef"), ReferenceRole.SHAPE),
+        (("spec", "scalableRef"), ReferenceRole.SHAPE),
+        (("spec", "schedule", "calendars", "*"), ReferenceRole.CALENDAR),
     ),
-    ("autoscaling.x-k8s.io", "ProvisioningRequest"): ((("spec", "podSets", "*", "podTemplateRef"), Role.SHAPE),),
-    ("", "Pod"): ((_CONSUMED, Role.CONSUMES),),
-    ("", "PodTemplate"): ((("template", *_CONSUMED), Role.CONSUMES),),
+    ("autoscaling.x-k8s.io", "ProvisioningRequest"): (
+        (("spec", "podSets", "*", "podTemplateRef"), ReferenceRole.SHAPE),
+    ),
+    ("", "Pod"): ((_CONSUMED, ReferenceRole.CONSUMES),),
+    ("", "PodTemplate"): ((("template", *_CONSUMED), ReferenceRole.CONSUMES),),
     ("karpenter.sh", "NodePool"): (
-        (("spec", "template", "spec", "nodeClassRef"), Role.CLASS),
-        (("spec", "disruption", "budgets", "*", "calendars", "*"), Role.CALENDAR),
+        (("spec", "template", "spec", "nodeClassRef"), ReferenceRole.CLASS),
+        (("spec", "disruption", "budgets", "*", "calendars", "*"), ReferenceRole.CALENDAR),
     ),
 }
 
 SCALING_KINDS = tuple(
-    head for head, fields in _FIELDS.items() if any(role in (Role.SCALES, Role.CRON) for _, role in fields)
+    head
+    for head, fields in _FIELDS.items()
+    if any(role in (ReferenceRole.SCALES, ReferenceRole.CRON) for _, role in fields)
 )
 """Group and kind of everything that sets the replicas, or the bounds, of something else."""
 
@@ -125,24 +131,24 @@ _WORKLOADS = {
 }
 
 
-def references_of(loaded: LoadedObject) -> Iterator[Reference]:
+def references_of(loaded: LoadedObject) -> Iterator[FieldReference]:
     """Find everything that an object refers to."""
     fields = _FIELDS.get((loaded.kind.group, loaded.kind.kind), ())
     if (loaded.kind.group, loaded.kind.kind) in _WORKLOADS:
-        fields = (*fields, (("spec", "template", *_CONSUMED), Role.CONSUMES))
+        fields = (*fields, (("spec", "template", *_CONSUMED), ReferenceRole.CONSUMES))
     for pattern, role in fields:
         for path, value in _matches(loaded.value, pattern, ()):
-            if role is Role.READS:
-                yield from (Reference(path, role, target) for target in _read_by(value, loaded))
+            if role is ReferenceRole.READS:
+                yield from (FieldReference(path, role, target) for target in _producers_queried(value, loaded))
                 continue
             target = _target(value, path, role, loaded)
             if target is not None:
-                yield Reference(path if role is Role.CONSUMES else (*path, "name"), role, target)
+                yield FieldReference(path if role is ReferenceRole.CONSUMES else (*path, "name"), role, target)
 
 
-def _read_by(query: Any, loaded: LoadedObject) -> Iterator[Target]:
-    named = dict.fromkeys(named_producers(query, loaded.namespace)) if isinstance(query, str) else ()
-    return (Target("autoscaling.karpenter.sh", "MetricsProducer", namespace, name) for namespace, name in named)
+def _producers_queried(query: Any, loaded: LoadedObject) -> Iterator[ObjectKey]:
+    named = dict.fromkeys(producers_named_in(query, loaded.namespace)) if isinstance(query, str) else ()
+    return (ObjectKey("autoscaling.karpenter.sh", "MetricsProducer", namespace, name) for namespace, name in named)
 
 
 def _matches(value: Any, pattern: Path, path: Path) -> Iterator[tuple[Path, Any]]:
@@ -157,19 +163,19 @@ def _matches(value: Any, pattern: Path, path: Path) -> Iterator[tuple[Path, Any]
         yield from _matches(value[step], rest, (*path, step))
 
 
-def _target(value: Any, path: Path, role: Role, loaded: LoadedObject) -> Target | None:
-    if role is Role.CONSUMES:
+def _target(value: Any, path: Path, role: ReferenceRole, loaded: LoadedObject) -> ObjectKey | None:
+    if role is ReferenceRole.CONSUMES:
         found = isinstance(value, str) and value
-        return Target("autoscaling.x-k8s.io", "ProvisioningRequest", loaded.namespace, value) if found else None
+        return ObjectKey("autoscaling.x-k8s.io", "ProvisioningRequest", loaded.namespace, value) if found else None
     if not isinstance(value, dict):
         return None
     name = value.get("name")
     if not isinstance(name, str) or not name:
         return None
-    if role is Role.CALENDAR:
-        return Target("springtide.dev", "Calendar", None, name)
+    if role is ReferenceRole.CALENDAR:
+        return ObjectKey("springtide.dev", "Calendar", None, name)
     if path[-1] == "podTemplateRef":
-        return Target("", "PodTemplate", loaded.namespace, name)
+        return ObjectKey("", "PodTemplate", loaded.namespace, name)
     kind = value.get("kind", "Deployment" if loaded.kind.kind == "ScaledObject" else None)
     if not isinstance(kind, str):
         return None
@@ -177,7 +183,9 @@ def _target(value: Any, path: Path, role: Role, loaded: LoadedObject) -> Target 
     if group is None:
         api_version = value.get("apiVersion")
         group = api_version.rpartition("/")[0] if isinstance(api_version, str) else _usual_group(kind)
-    return Target("" if group == "core" else group, kind, loaded.namespace if role is not Role.CLASS else None, name)
+    return ObjectKey(
+        "" if group == "core" else group, kind, loaded.namespace if role is not ReferenceRole.CLASS else None, name
+    )
 
 
 def _usual_group(kind: str) -> str:
@@ -185,85 +193,85 @@ def _usual_group(kind: str) -> str:
     return next((known.group for known in registry.KINDS if known.kind == kind), "")
 
 
-def check_together(
-    objects: Sequence[LoadedObject], context: Context, surroundings: Surroundings = FILES
+def check_cross_object(
+    objects: Sequence[LoadedObject], context: ValidationContext, surroundings: SearchScope = IN_FILES
 ) -> list[list[Problem]]:
     """Find the problems that no object has by itself; a list for each object, in their order."""
     found: list[list[Problem]] = [[] for _ in objects]
     references = [list(references_of(loaded)) for loaded in objects]
     sees_calendars = not any(target.kind == "Calendar" for target in surroundings.unseen)
-    calendars = KnownCalendars(calendars_among(objects), surroundings.everything and sees_calendars)
+    calendars = KnownCalendars(calendars_in(objects), surroundings.everything and sees_calendars)
     for position, problem in (
-        *_repeated(objects),
+        *_duplicates(objects),
         *_missing(objects, references, surroundings),
-        *_contested(objects, references),
+        *_conflicting_autoscalers(objects, references),
         *cron_problems(objects, context, calendars),
         *buffer_problems(objects),
         *node_group_problems(objects),
-        *schedule_meetings(objects, context, calendars),
+        *schedule_problems_with_calendars(objects, context, calendars),
     ):
         found[position].append(problem)
     return found
 
 
-def identity(loaded: LoadedObject) -> Target:
+def object_key(loaded: LoadedObject) -> ObjectKey:
     """How references name this object."""
-    return Target(loaded.kind.group, loaded.kind.kind, loaded.namespace, loaded.name)
+    return ObjectKey(loaded.kind.group, loaded.kind.kind, loaded.namespace, loaded.name)
 
 
-def _repeated(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]]:
-    first: dict[Target, int] = {}
+def _duplicates(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]]:
+    first: dict[ObjectKey, int] = {}
     for position, loaded in enumerate(objects):
         if not loaded.name:
             continue
-        before = first.setdefault(identity(loaded), position)
+        before = first.setdefault(object_key(loaded), position)
         if before != position:
-            message = f"{identity(loaded)} stands twice in these files: the one applied last wins"
+            message = f"{object_key(loaded)} stands twice in these files: the one applied last wins"
             yield position, warning(("metadata", "name"), message, "give one of them another name")
 
 
-def is_readable(target: Target) -> bool:
+def is_readable(target: ObjectKey) -> bool:
     """Tell whether a target is of a kind that we know, and would find where it is."""
     return any((kind.group, kind.kind) == (target.group, target.kind) for kind in registry.KINDS)
 
 
 def _missing(
-    objects: Sequence[LoadedObject], references: Sequence[Sequence[Reference]], surroundings: Surroundings
+    objects: Sequence[LoadedObject], references: Sequence[Sequence[FieldReference]], surroundings: SearchScope
 ) -> Iterator[tuple[int, Problem]]:
     """Tell which referenced objects are not there; kinds that we cannot read are not expected there."""
-    present = {identity(loaded) for loaded in objects} | surroundings.unseen
-    usable = calendars_among(objects)
+    present = {object_key(loaded) for loaded in objects} | surroundings.unseen
+    usable = calendars_in(objects)
     for position, listed in enumerate(references):
         for reference in listed:
             target = reference.target
             known = target in present and target not in surroundings.unseen
-            if reference.role is Role.CALENDAR and known and target.name not in usable:
+            if reference.role is ReferenceRole.CALENDAR and known and target.name not in usable:
                 hint = "its days are not taken into account here; see what is said of the Calendar"
                 yield position, warning(reference.path, f"{target} cannot be evaluated", hint)
             if target in present or not is_readable(target):
                 continue
-            is_calendar = reference.role is Role.CALENDAR
-            hint = surroundings.calendar_remedy if is_calendar else surroundings.remedy
+            is_calendar = reference.role is ReferenceRole.CALENDAR
+            hint = surroundings.missing_calendar_hint if is_calendar else surroundings.remedy
             yield position, warning(reference.path, f"{target} is not {surroundings.name}", hint)
 
 
-def _contested(
-    objects: Sequence[LoadedObject], references: Sequence[Sequence[Reference]]
+def _conflicting_autoscalers(
+    objects: Sequence[LoadedObject], references: Sequence[Sequence[FieldReference]]
 ) -> Iterator[tuple[int, Problem]]:
     """Find targets that two autoscalers set, which would undo each other's work."""
-    owners: dict[Target, list[tuple[int, Reference]]] = {}
+    owners: dict[ObjectKey, list[tuple[int, FieldReference]]] = {}
     for position, listed in enumerate(references):
         for reference in listed:
-            if reference.role in (Role.SCALES, Role.CRON):
+            if reference.role in (ReferenceRole.SCALES, ReferenceRole.CRON):
                 owners.setdefault(reference.target, []).append((position, reference))
     for target, claims in owners.items():
-        scaling = [claim for claim in claims if claim[1].role is Role.SCALES]
+        scaling = [claim for claim in claims if claim[1].role is ReferenceRole.SCALES]
         for position, reference in claims:
             others = [other for other, _ in scaling if other != position]
             if not others:
                 continue
             rivals = ", ".join(f"{objects[other].kind.kind} `{objects[other].name}`" for other in others)
-            if reference.role is Role.CRON:
+            if reference.role is ReferenceRole.CRON:
                 message = f"{target} is also scaled by {rivals}, which will undo what the rules set"
                 hint = "keep one of them"
                 if objects[others[0]].kind.kind in _BOUNDED:

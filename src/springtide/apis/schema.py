@@ -1,7 +1,11 @@
-"""The declared kinds as a tree of schemas: what validation, defaulting and CRDs all walk."""
+"""The declared kinds as a tree of schemas: what validation, defaulting and CRDs all walk.
+
+What somebody probably meant: the nearest known name, or the place where a name belongs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -10,10 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from springtide.apis.fields import Rule, View
+from springtide.apis.kinds import CelRule, View
 
 
-class Shape(StrEnum):
+class ValueShape(StrEnum):
     """What a value may be."""
 
     OBJECT = "object"
@@ -31,13 +35,13 @@ NO_DEFAULT: Any = object()
 
 
 @dataclass(frozen=True, eq=False)
-class Schema:
+class ViewSchema:
     """What is legal at one place of an object."""
 
-    shape: Shape
+    shape: ValueShape
     view: type[View] | None = None
-    fields: tuple[Field, ...] = ()
-    items: Schema | None = None
+    fields: tuple[SchemaField, ...] = ()
+    items: ViewSchema | None = None
     enum: tuple[str, ...] = ()
     minimum: int | float | None = None
     maximum: int | float | None = None
@@ -49,7 +53,7 @@ class Schema:
     """Whether a number of an int-or-string may have a fraction, as quantities may."""
     map_keys: tuple[str, ...] = ()
     unique: bool = False
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[CelRule, ...] = ()
     description: str = ""
     extension: bool = False
     stock: tuple[tuple[str, Any], ...] = ()
@@ -58,7 +62,7 @@ class Schema:
     """Whether the greatest length is ours, and upstream has none."""
     keywords: tuple[tuple[str, Any], ...] = ()
 
-    def field(self, name: str) -> Field | None:
+    def field(self, name: str) -> SchemaField | None:
         """Find a field of an object by its name on the wire."""
         return next((field for field in self.fields if field.name == name), None)
 
@@ -75,29 +79,29 @@ class Schema:
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class SchemaField:
     """A field of an object."""
 
     name: str
-    schema: Schema
+    schema: ViewSchema
     required: bool
     default: Any = NO_DEFAULT
 
 
 @cache
-def schema_of(view: type[View]) -> Schema:
+def schema_of(view: type[View]) -> ViewSchema:
     """Derive the schema of a view."""
     return _object(inspect.type_info(view))
 
 
-def _object(info: inspect.Type) -> Schema:
+def _object(info: inspect.Type) -> ViewSchema:
     assert isinstance(info, inspect.StructType)  # noqa: S101 - called for structs only
     view = info.cls
     if not issubclass(view, View):
         msg = f"{view.__name__} is not a View"
         raise TypeError(msg)
-    return Schema(
-        shape=Shape.OBJECT,
+    return ViewSchema(
+        shape=ValueShape.OBJECT,
         view=view,
         fields=tuple(_field(field) for field in info.fields),
         rules=view.__rules__,
@@ -105,14 +109,14 @@ def _object(info: inspect.Type) -> Schema:
     )
 
 
-def _field(field: inspect.Field) -> Field:
+def _field(field: inspect.Field) -> SchemaField:
     schema, default = _schema(field.type)
     if default is NO_DEFAULT and isinstance(field.default, str | int | bool):
         default = field.default
-    return Field(name=field.encode_name, schema=schema, required=field.required, default=default)
+    return SchemaField(name=field.encode_name, schema=schema, required=field.required, default=default)
 
 
-def _schema(info: inspect.Type) -> tuple[Schema, Any]:
+def _schema(info: inspect.Type) -> tuple[ViewSchema, Any]:
     """Give the schema of a type, and the default that its annotations carry."""
     if isinstance(info, inspect.Metadata):
         schema, default = _schema(info.type)
@@ -122,7 +126,7 @@ def _schema(info: inspect.Type) -> tuple[Schema, Any]:
     return _plain(info), NO_DEFAULT
 
 
-def _union(info: inspect.UnionType) -> tuple[Schema, Any]:
+def _union(info: inspect.UnionType) -> tuple[ViewSchema, Any]:
     members = [member for member in info.types if not isinstance(member, inspect.NoneType)]
     if len(members) == 1:
         return _schema(members[0])
@@ -130,41 +134,41 @@ def _union(info: inspect.UnionType) -> tuple[Schema, Any]:
     if not shapes <= {inspect.StrType, inspect.IntType, inspect.FloatType}:
         msg = f"a union of {sorted(shape.__name__ for shape in shapes)} has no schema"
         raise TypeError(msg)
-    return Schema(shape=Shape.INT_OR_STRING, fractions=inspect.FloatType in shapes), NO_DEFAULT
+    return ViewSchema(shape=ValueShape.INT_OR_STRING, fractions=inspect.FloatType in shapes), NO_DEFAULT
 
 
-def _plain(info: inspect.Type) -> Schema:
+def _plain(info: inspect.Type) -> ViewSchema:
     match info:
         case inspect.StructType():
             return _object(info)
         case inspect.VarTupleType() | inspect.ListType():
             items, _ = _schema(info.item_type)
-            return Schema(shape=Shape.LIST, items=items, shortest=info.min_length, longest=info.max_length)
+            return ViewSchema(shape=ValueShape.LIST, items=items, shortest=info.min_length, longest=info.max_length)
         case inspect.DictType():
             items, _ = _schema(info.value_type)
-            return Schema(shape=Shape.MAP, items=items, shortest=info.min_length, longest=info.max_length)
+            return ViewSchema(shape=ValueShape.MAP, items=items, shortest=info.min_length, longest=info.max_length)
         case inspect.StrType():
-            return Schema(
-                shape=Shape.STRING,
+            return ViewSchema(
+                shape=ValueShape.STRING,
                 shortest=info.min_length,
                 longest=info.max_length,
                 pattern=info.pattern,
             )
         case inspect.IntType():
-            return Schema(shape=Shape.INTEGER, minimum=info.ge, maximum=info.le)
+            return ViewSchema(shape=ValueShape.INTEGER, minimum=info.ge, maximum=info.le)
         case inspect.FloatType():
-            return Schema(shape=Shape.NUMBER, minimum=info.ge, maximum=info.le)
+            return ViewSchema(shape=ValueShape.NUMBER, minimum=info.ge, maximum=info.le)
         case inspect.BoolType():
-            return Schema(shape=Shape.BOOLEAN)
+            return ViewSchema(shape=ValueShape.BOOLEAN)
         case inspect.LiteralType():
-            return Schema(shape=Shape.STRING, enum=tuple(str(value) for value in info.values))
+            return ViewSchema(shape=ValueShape.STRING, enum=tuple(str(value) for value in info.values))
         case inspect.AnyType():
-            return Schema(shape=Shape.ANY)
+            return ViewSchema(shape=ValueShape.ANY)
     msg = f"no schema for {info!r}"
     raise TypeError(msg)
 
 
-def _annotated(schema: Schema, info: inspect.Metadata) -> Schema:
+def _annotated(schema: ViewSchema, info: inspect.Metadata) -> ViewSchema:
     extra = info.extra or {}
     keywords = dict(info.extra_json_schema or {})
     description = keywords.pop("description", schema.description)
@@ -188,9 +192,9 @@ def _first_paragraph(text: str | None) -> str:
     return " ".join((text or "").strip().split("\n\n")[0].split())
 
 
-def with_defaults(value: Any, schema: Schema) -> Any:
+def with_defaults(value: Any, schema: ViewSchema) -> Any:
     """Fill in what the API server would: defaults of absent fields, at every depth; nothing is changed in place."""
-    if schema.shape is Shape.OBJECT and isinstance(value, dict):
+    if schema.shape is ValueShape.OBJECT and isinstance(value, dict):
         filled = dict(value)
         for field in schema.fields:
             if filled.get(field.name) is None and field.default is not NO_DEFAULT:
@@ -203,3 +207,79 @@ def with_defaults(value: Any, schema: Schema) -> Any:
     if schema.items is not None and isinstance(value, list):
         return [with_defaults(item, schema.items) for item in value]
     return value
+
+
+_DEEPEST = 12
+_LONGEST_WORD = 80
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Find the known name that a word is a slip of: another case, a plural, an abbreviation, or a typing error."""
+    if len(word) > _LONGEST_WORD:
+        return None
+    names = list(known)
+    folded = word.lower()
+    for name in names:
+        if name.lower() == folded:
+            return name
+    for name in names:
+        if len(folded) >= 3 and name.lower().startswith(folded) and len(name) <= 3 * len(word):
+            return name
+    best = min(((_distance(folded, name.lower()), name) for name in names), default=None)
+    if best is not None and 3 * best[0] <= max(len(word), len(best[1])) and best[0] < min(len(word), len(best[1])):
+        return best[1]
+    return None
+
+
+def _distance(a: str, b: str) -> int:
+    """Count the edits from one word to the other, a swap of neighbours being one."""
+    older: list[int] = []
+    previous = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+        older, previous = previous, row
+    return previous[-1]
+
+
+def enclosing_field(name: str, root: type[View], path: tuple[str | int, ...]) -> str | None:
+    """Find where in the kind a misplaced field belongs: the place that shares most with where it stands."""
+    steps = tuple(step for step in path if isinstance(step, str))
+    places = _places(root).get(name)
+    if not places:
+        return None
+    best = max(places, key=lambda place: (_shared(place, steps), -len(place)))
+    return ".".join(best)
+
+
+def _shared(place: tuple[str, ...], steps: tuple[str, ...]) -> int:
+    shared = 0
+    for a, b in zip(place, steps, strict=False):
+        if a.removesuffix("[]") != b:
+            break
+        shared += 1
+    return shared
+
+
+@cache
+def _places(root: type[View]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Index every field of a kind by its name: the objects that may hold it."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+
+    def walk(schema: ViewSchema, place: tuple[str, ...]) -> None:
+        if len(place) > _DEEPEST:
+            return
+        if schema.items is not None:
+            mark = "[]" if schema.shape == "list" else ""
+            walk(schema.items, (*place[:-1], place[-1] + mark) if place else place)
+        for name in schema.known:
+            found.setdefault(name, []).append(place)
+        for field in schema.fields:
+            walk(field.schema, (*place, field.name))
+
+    walk(schema_of(root), ())
+    return {name: tuple(place for place in places if place) for name, places in found.items()}

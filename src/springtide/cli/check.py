@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from springtide.cli.arguments import default_timezone_option, sources_argument
-from springtide.cli.cluster_options import ClusterChoice, cluster_options
-from springtide.cli.findings import Findings
-from springtide.cli.screen import as_data, show_problem
-from springtide.cli.sources import examine_sources
+from springtide.assembly.manifests import CheckedManifests, ClusterChoice
+from springtide.cli.console import as_data, show_problem
+from springtide.cli.options import cluster_options, default_timezone_option, sources_argument
+from springtide.cli.sources import read_and_check
 
 
 @click.command("check")
@@ -46,7 +45,7 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
     \b
     Exit codes: 0 no errors; 1 errors (with --strict: warnings too); 2 something could not be read.
     """
-    found = examine_sources(names, cluster, at=None, default_zone=default_timezone).findings
+    found = read_and_check(names, cluster, at=None, default_zone=default_timezone).findings
     match output:
         case "json":
             _show_json(found)
@@ -57,11 +56,11 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
     raise SystemExit(found.exit_code(strict=strict))
 
 
-def _show_json(found: Findings) -> None:
+def _show_json(found: CheckedManifests) -> None:
     click.echo(as_data({"problems": list(msgspec.to_builtins(found.problems))}, "json"), nl=False)
 
 
-def _show_text(found: Findings) -> None:
+def _show_text(found: CheckedManifests) -> None:
     for problem in found.problems:
         show_problem(problem)
     for note in found.skipped:
@@ -69,7 +68,7 @@ def _show_text(found: Findings) -> None:
     click.echo(_summary(found), err=True)
 
 
-def _summary(found: Findings) -> str:
+def _summary(found: CheckedManifests) -> str:
     objects = _count(len(found.manifests), "object")
     if not found.problems:
         return click.style(f"{objects} checked, no problems.", fg="green")
@@ -80,7 +79,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _show_github(found: Findings) -> None:
+def _show_github(found: CheckedManifests) -> None:
     """Write workflow commands, which the pull request shows beside the lines."""
     for problem in found.problems:
         properties = {

@@ -10,14 +10,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from springtide.cli.arguments import default_timezone_option
-from springtide.cli.logging_options import logging_options
-from springtide.cli.metric_options import metric_options
-from springtide.cli.running import failed, run_until_told
+from springtide.cli.console import logging_options, run_until_signalled, show_failure
+from springtide.cli.options import default_timezone_option, metric_options
 
 if TYPE_CHECKING:
-    from springtide.cli.offering import MetricSources
-    from springtide.cluster.admission.targets import ServiceTarget
+    from springtide.assembly.services import MetricSourceSettings
+    from springtide.cluster.admission.configurations import ServiceTarget
+
 
 _METRICS_PORT = 8080
 _WEBHOOK_PORT = 9443
@@ -137,7 +136,7 @@ def command(
     default_timezone: str,
     metrics_host: str,
     metrics_port: int,
-    sources: MetricSources,
+    sources: MetricSourceSettings,
     external_metrics: bool,
     external_metrics_host: str,
     external_metrics_port: int,
@@ -168,12 +167,19 @@ def command(
     1 no cluster is named, or a port cannot be had; 2 the command line is wrong; 130 torn away by a second Ctrl-C.
     """
     # Here, so that help is instant.
-    from springtide.cli.live import Address, ExternalMetricsPlan, Plan, WebhookPlan, run_live
-    from springtide.cli.selecting import NoSuchSelection, select
-    from springtide.cluster.admission.targets import UrlTarget
-    from springtide.cluster.http import AccessError, access
+    from springtide.assembly.live_cluster import (
+        ControllerProcessSettings,
+        ExternalMetricsSettings,
+        InvalidSelection,
+        ListenAddress,
+        WebhookSettings,
+        run_live,
+        select_controllers,
+    )
+    from springtide.cluster.admission.configurations import UrlTarget
+    from springtide.cluster.client import Mode
+    from springtide.cluster.http import AccessError, find_access
     from springtide.cluster.logs import configure
-    from springtide.cluster.modes import Mode
     from springtide.cluster.serving import ServingFailed
     from springtide.controllers import CONTROLLERS
 
@@ -182,19 +188,19 @@ def command(
     if external_metrics and not external_metrics_service:
         raise click.UsageError("--external-metrics needs --external-metrics-service: where the API server comes")
     try:
-        chosen = select(controllers, CONTROLLERS)
-    except NoSuchSelection as failure:
+        chosen = select_controllers(controllers, CONTROLLERS)
+    except InvalidSelection as failure:
         raise click.BadParameter(str(failure), param_hint="--controllers") from None
-    plan = Plan(
+    plan = ControllerProcessSettings(
         controllers=chosen,
         mode=Mode(mode),
         elect=leader_elect,
         namespace=namespace,
         default_zone=default_timezone,
-        metrics=Address(metrics_host, metrics_port) if metrics_port >= 0 else None,
+        metrics=ListenAddress(metrics_host, metrics_port) if metrics_port >= 0 else None,
         webhooks=(
-            WebhookPlan(
-                Address(webhook_host, webhook_port),
+            WebhookSettings(
+                ListenAddress(webhook_host, webhook_port),
                 _target(webhook_service, namespace) if webhook_service else UrlTarget(webhook_url),
             )
             if webhooks
@@ -202,8 +208,8 @@ def command(
         ),
         sources=sources,
         external_metrics=(
-            ExternalMetricsPlan(
-                Address(external_metrics_host, external_metrics_port),
+            ExternalMetricsSettings(
+                ListenAddress(external_metrics_host, external_metrics_port),
                 _target(external_metrics_service, namespace),
                 pod=os.environ.get(_POD_NAME, ""),
             )
@@ -213,18 +219,18 @@ def command(
     )
     configure(sys.stderr, log_level, log_format)
     try:
-        found = access(kubeconfig, context)
-        code = run_until_told(lambda stop: run_live(stop, found, plan))
+        found = find_access(kubeconfig, context)
+        code = run_until_signalled(lambda stop: run_live(stop, found, plan))
     except AccessError as failure:
-        code = failed(str(failure))
+        code = show_failure(str(failure))
     except ServingFailed as failure:
-        code = failed(f"{failure}; --metrics-port and --webhook-port choose other ports")
+        code = show_failure(f"{failure}; --metrics-port and --webhook-port choose other ports")
     raise SystemExit(code)
 
 
 def _target(text: str, namespace: str) -> ServiceTarget:
     """Read a Service, whose port is 443 if not given."""
-    from springtide.cluster.admission.targets import ServiceTarget
+    from springtide.cluster.admission.configurations import ServiceTarget
 
     name, _, port = text.partition(":")
     return ServiceTarget(namespace, name, int(port or 443))

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import click
 
-from springtide.apis.canonical import Rewritten, canonical_text
-from springtide.apis.edits import Change
-from springtide.apis.peers import Replaced, Setting, Surroundings, Told, replace_peers
+from springtide.apis.canonical import ManifestChange, RewrittenManifest, canonical_text
+from springtide.apis.importers import ConversionNotice, ConversionSettings, ImportResult, SiblingObjects, import_objects
 from springtide.apis.problems import format_path
-from springtide.cli.arguments import ZoneType, files_argument
-from springtide.cli.findings import Finding
-from springtide.cli.inputs import Source, read_inputs
-from springtide.cli.screen import show_problem
+from springtide.assembly.manifests import LocatedProblem, ManifestSource, read_sources
+from springtide.cli.console import show_problem
+from springtide.cli.options import ZoneType, files_argument
 
 
 @click.command("convert")
@@ -47,17 +45,17 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
 
     Exit codes: 0 fine; 1 something could not be converted; 2 something could not be read.
     """
-    sources, unread = read_inputs(paths)
+    sources, unread = read_sources(paths)
     for failure in unread:
         click.echo(f"{failure.name}: {failure.message}", err=True)
     code = 2 if unread else 0
-    setting = Setting(now=int(time.time()), zone=timezone)
+    setting = ConversionSettings(now=int(time.time()), zone=timezone)
     printed: list[str] = []
-    surroundings = Surroundings()
+    surroundings = SiblingObjects()
     for source in sources:
         surroundings.read(source.text)
     for source in sources:
-        replaced = replace_peers(source.text, setting, surroundings)
+        replaced = import_objects(source.text, setting, surroundings)
         rewritten = canonical_text(source.text)
         text = canonical_text(replaced.text).text if replaced.changes else rewritten.text
         _tell(source, rewritten, replaced, quiet=quiet)
@@ -80,25 +78,25 @@ def _write(name: str, text: str) -> bool:
     return True
 
 
-def _tell(source: Source, rewritten: Rewritten, replaced: Replaced, *, quiet: bool) -> None:
+def _tell(source: ManifestSource, rewritten: RewrittenManifest, replaced: ImportResult, *, quiet: bool) -> None:
     for item in rewritten.unreadable:
         hint = f" ({item.hint})" if item.hint else ""
         click.echo(f"{source.name}:{item.line}:{item.column}: left as it is: {item.message}{hint}", err=True)
     changes = () if quiet else (*rewritten.changes, *replaced.changes)
-    lines: list[Change | Told] = [*changes, *replaced.told]
+    lines: list[ManifestChange | ConversionNotice] = [*changes, *replaced.told]
     for line in sorted(lines, key=_line_of):
-        if isinstance(line, Change):
+        if isinstance(line, ManifestChange):
             click.echo(f"{source.name}:{line.line}: {line.message}", err=True)
         else:
             show_problem(_finding(source, line), err=True)
 
 
-def _line_of(line: Change | Told) -> int:
-    return line.line if isinstance(line, Change) else line.position.line
+def _line_of(line: ManifestChange | ConversionNotice) -> int:
+    return line.line if isinstance(line, ManifestChange) else line.position.line
 
 
-def _finding(source: Source, told: Told) -> Finding:
-    return Finding(
+def _finding(source: ManifestSource, told: ConversionNotice) -> LocatedProblem:
+    return LocatedProblem(
         file=source.name,
         line=told.position.line,
         column=told.position.column,

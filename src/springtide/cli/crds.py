@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from springtide.apis.crds import Flavour, all_crds, crd_files
-from springtide.cli.screen import as_data
+from springtide.cli.console import as_data
 
 
 @click.command("crds")

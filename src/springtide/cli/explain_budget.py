@@ -9,34 +9,34 @@ from typing import Any
 import click
 
 from springtide.almanac import load_zone
-from springtide.apis.fields import Context
 from springtide.apis.forecast import format_instant
-from springtide.apis.karpenter.budgets import BudgetReading, Equation
-from springtide.apis.karpenter.explain import Explanation, ReasonExplanation, explain
-from springtide.apis.karpenter.pools import pool_budgets
-from springtide.apis.karpenter.reasons import Reason, reason_named
-from springtide.apis.outlook import calendars_among
-from springtide.cli.arguments import default_timezone_option, files_argument, parse_moment
-from springtide.cli.findings import examine
-from springtide.cli.inputs import read_inputs
-from springtide.cli.screen import as_data, show_problem
+from springtide.apis.karpenter.budgets import AccountingEquation, BudgetDefault, DisruptionReason, parse_reason
+from springtide.apis.karpenter.explain import DisruptionExplanation, ReasonExplanation, explain_disruption
+from springtide.apis.karpenter.forecast import pool_budgets
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.objects import calendars_in
+from springtide.assembly.manifests import check_sources, read_sources
+from springtide.cli.console import as_data, show_problem
+from springtide.cli.options import default_timezone_option, files_argument, parse_moment
 
 
-class DisruptingType(click.ParamType[dict[Reason, int]]):
+class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
     """Nodes that are being disrupted, by reason: ``drifted=3,empty=2``."""
 
     name = "reason=n,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[Reason, int]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[DisruptionReason, int]:
         """Read the counts; a reason may have any of its names."""
         if isinstance(value, dict):
             return value
-        counts: dict[Reason, int] = {}
+        counts: dict[DisruptionReason, int] = {}
         for part in filter(None, (part.strip() for part in value.split(","))):
             name, _, number = part.partition("=")
-            reason = reason_named(name.strip())
+            reason = parse_reason(name.strip())
             if reason is None:
-                listed = ", ".join(reason.value for reason in Reason)
+                listed = ", ".join(reason.value for reason in DisruptionReason)
                 self.fail(f"{name.strip()!r} is not a reason; there are {listed}", param, ctx)
             if not re.fullmatch(r"\d{1,10}", number.strip(), re.ASCII):
                 self.fail(f"{part!r} is not reason=number, such as drifted=3", param, ctx)
@@ -66,7 +66,7 @@ def command(
     paths: tuple[str, ...],
     moment: str | None,
     nodes: int,
-    disrupting: dict[Reason, int],
+    disrupting: dict[DisruptionReason, int],
     unhealthy: int,
     reading: str | None,
     equation: str | None,
@@ -87,19 +87,19 @@ def command(
     Exit codes: 0 no errors; 1 errors in the files; 2 something could not be read, or there is no NodePool.
     """
     at = parse_moment(moment, load_zone(default_timezone), "--at")
-    found = examine(*read_inputs(paths), Context(now=at, default_zone=default_timezone))
-    calendars = calendars_among(manifest.object for manifest in found.manifests)
+    found = check_sources(*read_sources(paths), ValidationContext(now=at, default_zone=default_timezone))
+    calendars = calendars_in(manifest.object for manifest in found.manifests)
     explained = [
         (
             manifest.object.name,
-            explain(
+            explain_disruption(
                 pool_budgets(manifest.object.value, default_zone=default_timezone, calendars=calendars),
                 at=at,
                 nodes=nodes,
                 disrupting=disrupting,
                 unhealthy=unhealthy,
-                reading=BudgetReading(reading.capitalize()) if reading else None,
-                equation=Equation(int(equation)) if equation else None,
+                reading=BudgetDefault(reading.capitalize()) if reading else None,
+                equation=AccountingEquation(int(equation)) if equation else None,
             ),
         )
         for manifest in found.manifests
@@ -117,14 +117,14 @@ def command(
     raise SystemExit(found.exit_code(strict=False) or (0 if explained else 2))
 
 
-def _show(explained: list[tuple[str, Explanation]], at: int) -> None:
+def _show(explained: list[tuple[str, DisruptionExplanation]], at: int) -> None:
     for name, explanation in explained:
         click.echo("\n".join(_table(name, explanation, at)) + "\n")
 
 
-def _table(name: str, explanation: Explanation, at: int) -> Iterator[str]:
+def _table(name: str, explanation: DisruptionExplanation, at: int) -> Iterator[str]:
     """Write the numbers as a table and the reasons for them as sentences."""
-    count = "all disrupted nodes count" if explanation.equation is Equation.TOTAL else "nodes count by reason"
+    count = "all disrupted nodes count" if explanation.equation is AccountingEquation.TOTAL else "nodes count by reason"
     yield click.style(f"NodePool/{name}", bold=True) + f"  {explanation.nodes} nodes at {format_instant(at)}"
     yield f"reading {explanation.reading}, equation {explanation.equation.value} ({count})"
     yield ""
@@ -146,7 +146,7 @@ _HEADINGS = ("REASON", "LIMIT", "CONSUMING", "ALLOWED", "BUDGET", "NEXT LIMIT")
 _TEXT_COLUMNS = (0, 5)
 
 
-def _row(reason: Reason, found: ReasonExplanation) -> tuple[str, ...]:
+def _row(reason: DisruptionReason, found: ReasonExplanation) -> tuple[str, ...]:
     written = found.document()
     following = written["next"]
     return (

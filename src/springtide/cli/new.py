@@ -12,26 +12,35 @@ from typing import Any
 
 import click
 
-from springtide.apis.fields import Context
-from springtide.apis.forecast import Question as Outlook
-from springtide.apis.objects import LoadedObject, load
-from springtide.apis.outlook import forecast_of
-from springtide.apis.peers.making import autoscaler, cron_object, free_name, producer
+from springtide.apis.forecast import ForecastQuery as Outlook
+from springtide.apis.importers.conversion import autoscaler_object, cron_object, free_name, producer_object
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.objects import LoadedObject, forecast_of, load
 from springtide.apis.problems import Problem, format_path
 from springtide.apis.yaml import dump
-from springtide.cli.answers import Tree, formatted, optional, replicas, rule_for, target, window
-from springtide.cli.asking import AnswerError, Interview, Question
-from springtide.cli.findings import Finding
-from springtide.cli.screen import show_problem, speaks_unicode, wants_colour
+from springtide.assembly.manifests import LocatedProblem
+from springtide.cli.console import show_problem, supports_colour, supports_unicode
+from springtide.cli.interview import (
+    AnswerError,
+    Interview,
+    Prompt,
+    Tree,
+    formatted,
+    optional,
+    replicas,
+    rule_for,
+    target,
+    window,
+)
 
 _WEEK = 7 * 86400
-_NAME = Question("NAME", "Name", formatted("dns-subdomain"))
-_NAMESPACE = Question("--namespace", "Namespace (empty for none)", optional(formatted("dns-subdomain")), default="")
-_ZONE = Question("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
-_WINDOW = Question("--window", "Window, such as mon-fri 08:30-18:00=6 (empty to go on)", window)
-_DEFAULT = Question("--default", "Replicas outside all windows", replicas)
-_FOLLOWER = Question("--target", "What follows it, such as deployment/shop (empty for nothing)", optional(target), "")
-_TARGET = Question("--target", "What is scaled, such as deployment/shop", target)
+_NAME = Prompt("NAME", "Name", formatted("dns-subdomain"))
+_NAMESPACE = Prompt("--namespace", "Namespace (empty for none)", optional(formatted("dns-subdomain")), default="")
+_ZONE = Prompt("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
+_WINDOW = Prompt("--window", "Window, such as mon-fri 08:30-18:00=6 (empty to go on)", window)
+_DEFAULT = Prompt("--default", "Replicas outside all windows", replicas)
+_FOLLOWER = Prompt("--target", "What follows it, such as deployment/shop (empty for nothing)", optional(target), "")
+_TARGET = Prompt("--target", "What is scaled, such as deployment/shop", target)
 
 
 @click.group("new")
@@ -91,15 +100,15 @@ def metricsproducer(
     judge = _Judge()
 
     def judge_windows(behaviors: list[Tree]) -> None:
-        judge([producer(metadata, zone or "UTC", size or 0, _numbered(behaviors))])
+        judge([producer_object(metadata, zone or "UTC", size or 0, _numbered(behaviors))])
 
     behaviors = _numbered(interview.several(_WINDOW, windows, judge_windows, needed=True))
     followed = interview.one(_FOLLOWER, follower)
     interview.complete()
-    made = [producer(metadata, zone or "UTC", size or 0, behaviors)]
+    made = [producer_object(metadata, zone or "UTC", size or 0, behaviors)]
     if followed is not None:
         sizes = [size or 0, *(behavior["replicas"] for behavior in behaviors)]
-        scaling = autoscaler(metadata, followed, (min(sizes), max(sizes)), [metadata["name"]])
+        scaling = autoscaler_object(metadata, followed, (min(sizes), max(sizes)), [metadata["name"]])
         # The picture shows when windows end, and so shall it be: a schedule does not flutter.
         scaling["spec"]["behavior"] = {"scaleDown": {"stabilizationWindowSeconds": 0}}
         made.append(scaling)
@@ -129,7 +138,7 @@ def cronfederatedhpa(
     reference = interview.one(_TARGET, scaled)
     zone = interview.one(_ZONE, timezone)
     known = reference or {"apiVersion": "apps/v1", "kind": "Deployment", "name": "unknown"}
-    question = Question("--rule", _rule_text(known), rule_for(known, zone))
+    question = Prompt("--rule", _rule_text(known), rule_for(known, zone))
 
     judge = _Judge()
 
@@ -175,7 +184,7 @@ class _Judge:
     def __call__(self, made: list[Tree]) -> list[LoadedObject]:
         """Judge objects as `springtide check` does, except for what they refer to; raises `AnswerError`."""
         now = int(time.time())
-        read = load(_text(made), Context(now=now - now % 60))
+        read = load(_text(made), ValidationContext(now=now - now % 60))
         loaded = [item for item in read if isinstance(item, LoadedObject)]
         problems = [problem for item in loaded for problem in item.problems]
         for problem in problems:
@@ -190,7 +199,7 @@ class _Judge:
 
 def _show(problem: Problem) -> None:
     place = format_path(problem.path)
-    found = Finding(file=place, message=problem.message, hint=problem.hint, severity=problem.severity)
+    found = LocatedProblem(file=place, message=problem.message, hint=problem.hint, severity=problem.severity)
     show_problem(found, err=True)
 
 
@@ -233,7 +242,7 @@ def _show_picture(loaded: list[LoadedObject]) -> None:
         zone=None,
         now=now,
         width=min(shutil.get_terminal_size().columns, 160),
-        colour=wants_colour(),
-        unicode=speaks_unicode(),
+        colour=supports_colour(),
+        unicode=supports_unicode(),
     )
     click.echo(text, nl=not text.endswith("\n"), err=True)

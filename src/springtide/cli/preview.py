@@ -8,21 +8,28 @@ import click
 import msgspec
 
 from springtide.almanac import load_zone
-from springtide.apis.forecast import Forecast, Question, to_plain
-from springtide.apis.kinds import Kind, Version
-from springtide.apis.outlook import forecast_of, with_calendars
-from springtide.cli.arguments import SpanType, ZoneType, default_timezone_option, parse_named_moment, sources_argument
-from springtide.cli.cluster_options import ClusterChoice, cluster_options
-from springtide.cli.findings import Findings, Manifest
-from springtide.cli.screen import as_data, show_problem, speaks_unicode, wants_colour
-from springtide.cli.sources import examine_sources
+from springtide.apis.forecast import Forecast, ForecastQuery, to_plain
+from springtide.apis.kinds import Kind, KindVersion
+from springtide.apis.objects import forecast_of, with_calendars
+from springtide.assembly.manifests import CheckedManifest, CheckedManifests
+from springtide.cli.console import as_data, show_problem, supports_colour, supports_unicode
+from springtide.cli.options import (
+    ClusterChoice,
+    DurationType,
+    ZoneType,
+    cluster_options,
+    default_timezone_option,
+    parse_named_moment,
+    sources_argument,
+)
+from springtide.cli.sources import read_and_check
 
 
 @click.command("preview")
 @sources_argument
 @cluster_options
 @click.option("--from", "start", metavar="TIME", help="Where the picture begins; the present if not given.")
-@click.option("--for", "length", type=SpanType(), default="7d", show_default=True, help="How far it looks ahead.")
+@click.option("--for", "length", type=DurationType(), default="7d", show_default=True, help="How far it looks ahead.")
 @click.option("--tz", type=ZoneType(), metavar="ZONE", help="Draw in this zone instead of the object's own.")
 @click.option("--nodes", type=click.IntRange(min=0), metavar="N", help="Nodes of a pool: budgets become counts.")
 @click.option(
@@ -63,7 +70,7 @@ def command(
     --default-timezone. The present is the cluster's where objects come from one.
     Exit codes are those of `springtide check`.
     """
-    examined = examine_sources(
+    examined = read_and_check(
         names,
         cluster,
         at=parse_named_moment(start, load_zone(tz or default_timezone), "--from"),
@@ -71,7 +78,7 @@ def command(
         wanted=_depends_on_time,
     )
     found = examined.findings
-    question = Question(examined.at, examined.at + length, default_zone=default_timezone, nodes=nodes)
+    question = ForecastQuery(examined.at, examined.at + length, default_zone=default_timezone, nodes=nodes)
     forecasts = _forecasts(found, question)
     if output in ("json", "yaml"):
         click.echo(_data(forecasts, output), nl=False)
@@ -83,11 +90,11 @@ def command(
     raise SystemExit(found.exit_code(strict=False))
 
 
-def _depends_on_time(kind: Kind, version: Version) -> bool:  # noqa: ARG001
+def _depends_on_time(kind: Kind, version: KindVersion) -> bool:  # noqa: ARG001
     return version.forecaster is not None
 
 
-def _forecasts(found: Findings, question: Question) -> list[tuple[Manifest, Forecast]]:
+def _forecasts(found: CheckedManifests, question: ForecastQuery) -> list[tuple[CheckedManifest, Forecast]]:
     question = with_calendars(question, found.objects)
     asked = ((manifest, forecast_of(manifest.object, question)) for manifest in found.manifests)
     return [(manifest, forecast) for manifest, forecast in asked if forecast is not None]
@@ -115,13 +122,13 @@ def _draw(forecasts: list[Forecast], zone: str | None, output: str, now: int) ->
                 zone=zone,
                 now=now,
                 width=min(shutil.get_terminal_size().columns, 160),
-                colour=wants_colour(),
-                unicode=speaks_unicode(),
+                colour=supports_colour(),
+                unicode=supports_unicode(),
             )
     click.echo(text, nl=not text.endswith("\n"))
 
 
-def _data(forecasts: list[tuple[Manifest, Forecast]], output: str) -> str:
+def _data(forecasts: list[tuple[CheckedManifest, Forecast]], output: str) -> str:
     objects = [
         {**to_plain(forecast), "problems": list(msgspec.to_builtins(manifest.problems))}
         for manifest, forecast in forecasts
@@ -129,14 +136,14 @@ def _data(forecasts: list[tuple[Manifest, Forecast]], output: str) -> str:
     return as_data({"objects": objects}, output)
 
 
-def _tell(found: Findings) -> None:
+def _tell(found: CheckedManifests) -> None:
     """Say on standard error what could not be read, whatever the form of the result."""
     for problem in found.problems:
         if problem.kind is None:
             show_problem(problem, err=True)
 
 
-def _note(found: Findings, forecasts: list[tuple[Manifest, Forecast]]) -> None:
+def _note(found: CheckedManifests, forecasts: list[tuple[CheckedManifest, Forecast]]) -> None:
     """Say which objects are not in the picture; those of others only where nobody named anything else."""
     shown = {id(manifest) for manifest, _ in forecasts}
     foreign = all(manifest.object.kind.builtin for manifest in found.manifests)

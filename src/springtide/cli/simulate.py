@@ -1,26 +1,162 @@
-"""`springtide simulate`: the real controllers, on manifests, over days of virtual time."""
+"""Traces of a simulation as they are told: lines for scripts or for people, and a bar that shows how far it is.
+
+`springtide simulate`: the real controllers, on manifests, over days of virtual time.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import stat
+import sys
 import traceback
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from springtide.almanac import load_zone
 from springtide.almanac.civil import DAY, LAST_DAY
 from springtide.apis.forecast import format_instant
-from springtide.cli.arguments import SpanType, default_timezone_option, files_argument, parse_moment
-from springtide.cli.preparing import prepare
-from springtide.cli.screen import without_embedded
-from springtide.cli.traces import Teller
+from springtide.cli.console import show_missing_packages, supports_unicode
+from springtide.cli.options import DurationType, default_timezone_option, files_argument, parse_moment
+from springtide.cli.sources import prepare_manifests
+
+if TYPE_CHECKING:
+    from springtide.simulator.trace import TraceEntry
+    from springtide.simulator.world import World
+
+
+_NOISY_PATHS = ("lastTransitionTime", "observedGeneration", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime")
+"""Ends of paths that change whenever something else does: people need not read them."""
+_REDUNDANT_PATHS = {"Lease": ("spec.acquireTime", "spec.leaseTransitions", "spec.leaseDurationSeconds")}
+"""Paths that say once more what another path of the same kind says."""
+_LONGEST_VALUE = 100
+
+
+class TracePrinter:
+    """Prints the entries of a trace as they come; on a terminal it shows the progress as well."""
+
+    def __init__(self, output: str, begins: int, length: int) -> None:
+        self._json = output == "json"
+        self._encoder = msgspec.json.Encoder()
+        self._begins = begins
+        self._length = length
+        self._reached = begins
+        self._told = 0
+        self._progress: Any = None
+        self._bar: Any = None
+
+    def __enter__(self) -> TracePrinter:
+        if sys.stderr.isatty() and not _is_pipe(sys.stdout):
+            from rich.console import Console
+            from rich.progress import Progress
+
+            # On the stream of the trace where that is a terminal, or the bar would run through its lines.
+            console = Console(stderr=not sys.stdout.isatty())
+            self._progress = Progress(console=console, transient=True)
+            self._bar = self._progress.add_task("simulating", total=self._length)
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def tell(self, entry: TraceEntry) -> None:
+        """Print one entry."""
+        self._reached = max(self._reached, entry.at)
+        if self._json:
+            self._write_json(entry.as_json())
+        elif (text := _format_entry(entry)) is not None:
+            self._told += 1
+            self._write(text)
+
+    async def progress(self, world: World) -> None:
+        """Show how far it is; an action of the scenario, done now and then."""
+        self._reached = world.clock.now()
+        if self._progress is not None:
+            self._progress.update(self._bar, completed=self._reached - self._begins)
+
+    def end(self, *, complete: bool) -> None:
+        """Print the last line: whether this is the whole story."""
+        end = format_instant(self._begins + self._length if complete else self._reached)
+        changes = f"{self._told} change{'' if self._told == 1 else 's'}"
+        if self._json:
+            self._write_json({"end": end, "complete": complete})
+        elif complete:
+            self._write(f"{end}  the end: {changes}")
+        else:
+            self._write(f"{end}  stopped here: {changes} so far, the rest was not simulated")
+
+    def _write_json(self, line: dict[str, Any]) -> None:
+        # JSON is UTF-8, whatever the encoding of the terminal.
+        click.echo(self._encoder.encode(line))
+
+    def _write(self, text: str) -> None:
+        if self._progress is not None and sys.stdout.isatty():
+            self._progress.console.out(text, highlight=False)
+        else:
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            click.echo(text.encode(encoding, errors="replace").decode(encoding))
+
+
+def _is_pipe(stream: Any) -> bool:
+    """Tell whether somebody reads along, perhaps on the same terminal: a bar would run through what they show."""
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _format_entry(entry: TraceEntry) -> str | None:
+    """Write an entry for people: who did what, then every change on a line of its own, then why; None: not worth it."""
+    named = f"{entry.namespace}/{entry.name}" if entry.namespace else entry.name
+    at = format_instant(entry.at)
+    if entry.kind == "Event":
+        return _format_event(entry, at)
+    arrow = "→" if supports_unicode() else "->"
+    lines = []
+    for path, (old, new) in entry.change.items():
+        if path in _REDUNDANT_PATHS.get(entry.kind, ()) or (entry.verb != "create" and path.endswith(_NOISY_PATHS)):
+            continue
+        values = _value(new) if old is None else f"{_value(old)} {arrow} {_value(new)}"
+        lines.append(f"    {path}: {values}")
+    if not lines and entry.change:
+        return None
+    if entry.because:
+        lines.append(f"    because {entry.because}")
+    return "\n".join([f"{at}  {entry.kind} {named}: {entry.verb} by {entry.actor}", *lines])
+
+
+def _format_event(entry: TraceEntry, at: str) -> str | None:
+    """Write an event as `kubectl get events` does; that it happened once more is not told."""
+    parts = {path: new for path, (_, new) in entry.change.items()}
+    if entry.verb != "create":
+        return None
+    about = parts.get("involvedObject") or {}
+    return f"{at}  Event on {about.get('kind')} {about.get('name')}: {parts.get('reason')}: {parts.get('message')}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict) and {"type", "status"} <= value.keys():
+        told = [value["status"], *(value[part] for part in ("reason", "message") if value.get(part))]
+        return f"{told[0]}, {': '.join(told[1:])}" if told[1:] else str(told[0])
+    text = "gone" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+
 
 _INTERRUPTED = 130
 
 
 @click.command("simulate")
 @files_argument
-@click.option("--for", "length", type=SpanType(), default="7d", show_default=True, help="How much virtual time passes.")
+@click.option(
+    "--for", "length", type=DurationType(), default="7d", show_default=True, help="How much virtual time passes."
+)
 @click.option("--from", "start", metavar="TIME", help="When virtual time begins; the present if not given.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What chance is drawn from.")
 @click.option(
@@ -66,7 +202,7 @@ def command(
     begins = parse_moment(start, load_zone(default_timezone), "--from")
     if begins + length > (LAST_DAY + 1) * DAY:
         raise click.BadParameter("the simulation would end after the year 9999", param_hint="--for")
-    teller = Teller(output, begins, length)
+    teller = TracePrinter(output, begins, length)
     try:
         code = _simulate(paths, teller, begins, length, seed, faults, default_timezone)
     except KeyboardInterrupt:
@@ -76,18 +212,18 @@ def command(
 
 
 def _simulate(
-    paths: tuple[str, ...], teller: Teller, begins: int, length: int, seed: int, faults: str, default_zone: str
+    paths: tuple[str, ...], teller: TracePrinter, begins: int, length: int, seed: int, faults: str, default_zone: str
 ) -> int:
     try:
-        from springtide.cli.worlds import simulated
+        from springtide.assembly.simulated_cluster import simulated_scenario
     except ModuleNotFoundError as missing:
-        return without_embedded("simulating", missing)
-    prepared = prepare(paths, now=begins, default_zone=default_zone, otherwise="nothing was simulated")
+        return show_missing_packages("simulating", missing)
+    prepared = prepare_manifests(paths, now=begins, default_zone=default_zone, otherwise="nothing was simulated")
     if prepared.code:
         return prepared.code
     objects = [placed.value for placed in prepared.objects]
     _log_nothing()
-    scenario = simulated(
+    scenario = simulated_scenario(
         objects, start=format_instant(begins), faults=faults, default_zone=default_zone, listener=teller.tell
     )
     try:

@@ -1,10 +1,19 @@
-"""`springtide up`: an embedded cluster with all controllers, for kubectl, for scripts, and to look around."""
+"""What `springtide up` says when it is ready: where the cluster is, and what to try.
+
+`springtide up`: an embedded cluster with all controllers, for kubectl, for scripts, and to look around.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import shlex
+import shutil
 import sys
+import textwrap
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,20 +21,99 @@ from typing import TYPE_CHECKING
 import click
 
 from springtide.almanac import load_zone
-from springtide.cli.arguments import default_timezone_option, parse_moment
-from springtide.cli.kubeconfig_file import KubeconfigFile, kubeconfig_file
-from springtide.cli.logging_options import logging_options
-from springtide.cli.metric_options import metric_options
-from springtide.cli.preparing import Prepared, prepare, show_refusal
-from springtide.cli.running import failed, given_up_when_told, run_until_told
-from springtide.cli.screen import without_embedded
-from springtide.cli.welcome import welcome
+from springtide.apis.forecast import format_instant
+from springtide.assembly.embedded_access import KubeconfigFile, kubeconfig_file
+from springtide.cli.console import (
+    cancelled_on_stop,
+    logging_options,
+    run_until_signalled,
+    show_failure,
+    show_missing_packages,
+)
+from springtide.cli.options import default_timezone_option, metric_options, parse_moment
+from springtide.cli.sources import PreparedManifests, prepare_manifests, show_refusal
+from springtide.cluster.clock import Clock, ScaledClock
 from springtide.cluster.logs import configure
 
 if TYPE_CHECKING:
-    from springtide.cli.hosting import Hosting
-    from springtide.cli.offering import MetricSources
-    from springtide.cli.staging import Placed
+    from springtide.assembly.embedded_cluster import EmbeddedSettings
+    from springtide.assembly.services import MetricSourceSettings
+    from springtide.assembly.staging import AppliedManifests, StagedObject
+
+
+_SHOWN_KINDS = 3
+_WIDTH = 80
+_INDENT = 15
+_KUBECTL = "https://kubernetes.io/docs/tasks/tools"
+
+
+def ready_message(
+    url: str,
+    clock: Clock,
+    hosting: EmbeddedSettings,
+    applied: AppliedManifests,
+    kubeconfig: Path,
+    *,
+    metrics_url: str = "",
+) -> str:
+    """Put it into a few lines, the first of them for whoever reads only one."""
+    ready = f"{click.style('ready', fg='green', bold=True)}: the API server is {url}"
+    told = [*_facts(clock, hosting, applied), *([("metrics", f"{metrics_url}/metrics")] if metrics_url else [])]
+    facts = [line for name, fact in told for line in _lines(name, fact)]
+    commands = [
+        (f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}", "in another terminal"),
+        ("kubectl get nodes,metricsproducers,cronfhpa -A", ""),
+        ("kubectl get pods -A --watch", "what happens"),
+        ("kubectl describe metricsproducers", "and why: conditions say it"),
+        ("springtide explain KIND/NAME", "in words, with what comes next"),
+        ("kubectl explain metricsproducer.spec", "every field of every kind"),
+        ("kubectl apply -f FILE", "judged by webhooks, as on a live one"),
+    ]
+    width = max(len(line) for line, why in commands[1:] if why)
+    tips = [f"  {line:{width}}  {click.style(f'# {why}', dim=True)}" if why else f"  {line}" for line, why in commands]
+    return "\n".join([ready, *facts, "", *tips, "", "Ctrl-C ends it."])
+
+
+def _lines(name: str, fact: str) -> Iterator[str]:
+    """Write a fact beside its name, on as many lines as it takes."""
+    for number, line in enumerate(
+        textwrap.wrap(fact, _WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
+    ):
+        yield f"  {name if number == 0 else '':<12} {line}"
+
+
+def _facts(clock: Clock, hosting: EmbeddedSettings, applied: AppliedManifests) -> Iterator[tuple[str, str]]:
+    yield "controllers", ", ".join(controller.name for controller in hosting.controllers)
+    yield "manifests", _count_by_kind(applied.objects)
+    if applied.refused:
+        yield "refused", f"{_count_by_kind([placed for placed, _ in applied.refused])}, as told above"
+    yield "kept", f"in {hosting.data}" if hosting.data is not None else "in memory only; --data DIR keeps it"
+    # Asked of the clock, not of the options: what is kept goes on with the time that it had.
+    if isinstance(clock, ScaledClock):
+        pace = "at the world's speed" if clock.speed == 1 else f"{clock.speed:g} times as fast as the world's"
+        yield "its time", f"{format_instant(clock.now())} now, {pace}"
+    if not _on_loopback(hosting.host):
+        yield "reached", "by others as well: whoever has the token may do everything"
+    if shutil.which("kubectl") is None:
+        yield "kubectl", f"is not on your PATH; see {_KUBECTL}"
+
+
+def _count_by_kind(objects: Sequence[StagedObject]) -> str:
+    """Tell how many objects there are, and of which kinds most are."""
+    if not objects:
+        return "none"
+    kinds = Counter(placed.kind[1] for placed in objects).most_common()
+    shown = [f"{count} {kind}" for kind, count in kinds[:_SHOWN_KINDS]]
+    more = sum(count for _, count in kinds[_SHOWN_KINDS:])
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _on_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
 
 _MANAGER = "springtide-up"
 
@@ -82,7 +170,7 @@ def command(
     start: str | None,
     kubeconfig: Path | None,
     metrics_port: int | None,
-    sources: MetricSources,
+    sources: MetricSourceSettings,
     default_timezone: str,
     log_format: str,
     log_level: str,
@@ -105,17 +193,17 @@ def command(
     """
     begins = parse_moment(start, load_zone(default_timezone), "--from") if start is not None else None
     try:
-        from springtide.cli.hosting import Hosting
+        from springtide.assembly.embedded_cluster import EmbeddedSettings
         from springtide.controllers import CONTROLLERS
     except ModuleNotFoundError as missing:
-        raise SystemExit(without_embedded("an embedded cluster", missing)) from None
-    prepared = Prepared()
+        raise SystemExit(show_missing_packages("an embedded cluster", missing)) from None
+    prepared = PreparedManifests()
     if paths:
         now = begins if begins is not None else int(time.time())
-        prepared = prepare(paths, now=now, default_zone=default_timezone, otherwise="nothing was started")
+        prepared = prepare_manifests(paths, now=now, default_zone=default_timezone, otherwise="nothing was started")
     if prepared.code:
         raise SystemExit(prepared.code)
-    hosting = Hosting(
+    hosting = EmbeddedSettings(
         controllers=CONTROLLERS,
         data=data,
         host=host,
@@ -130,28 +218,30 @@ def command(
     raise SystemExit(_host(hosting, prepared.objects, kubeconfig))
 
 
-def _host(hosting: Hosting, objects: tuple[Placed, ...], kubeconfig: Path | None) -> int:
+def _host(hosting: EmbeddedSettings, objects: tuple[StagedObject, ...], kubeconfig: Path | None) -> int:
+    from springtide.apiserver.journal import JournalError
     from springtide.cluster.errors import ServerError
     from springtide.cluster.serving import ServingFailed
-    from springtide.simulator.durable import JournalError
 
     try:
         with kubeconfig_file(kubeconfig, hosting.data) as file:
-            return run_until_told(lambda stop: _up(stop, hosting, objects, file))
+            return run_until_signalled(lambda stop: _up(stop, hosting, objects, file))
     except ServingFailed as failure:
-        return failed(f"{failure}; --host and --port choose another address")
+        return show_failure(f"{failure}; --host and --port choose another address")
     except (JournalError, ServerError, OSError) as failure:
-        return failed(str(failure))
+        return show_failure(str(failure))
 
 
-async def _up(stop: asyncio.Event, hosting: Hosting, objects: tuple[Placed, ...], file: KubeconfigFile) -> int:
-    from springtide.cli.applying import apply
-    from springtide.cli.hosting import hosted
-    from springtide.simulator.newcomers import resource_of
+async def _up(
+    stop: asyncio.Event, hosting: EmbeddedSettings, objects: tuple[StagedObject, ...], file: KubeconfigFile
+) -> int:
+    from springtide.assembly.embedded_cluster import run_embedded_cluster
+    from springtide.assembly.staging import apply
+    from springtide.simulator.bootstrap import resource_of
 
     async with AsyncExitStack() as stack:
-        with given_up_when_told(stop):
-            cluster = await stack.enter_async_context(hosted(hosting))
+        with cancelled_on_stop(stop):
+            cluster = await stack.enter_async_context(run_embedded_cluster(hosting))
             server = cluster.cluster.server
             applied = await apply(
                 cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER
@@ -160,7 +250,7 @@ async def _up(stop: asyncio.Event, hosting: Hosting, objects: tuple[Placed, ...]
             show_refusal(placed, answer.message)
         file.write(cluster.kubeconfig())
         click.echo(
-            welcome(
+            ready_message(
                 cluster.serving.url,
                 cluster.cluster.clock,
                 hosting,

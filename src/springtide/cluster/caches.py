@@ -1,4 +1,13 @@
-"""The caches of a process: one store for everything that is watched, however many controllers watch it."""
+"""Catching up with the cluster when a term begins: a cache must show what was written before it.
+
+A process that takes over has followed the cluster while it stood by, but its watches may lag behind what its
+predecessor did last, or what it did itself in an earlier term. It therefore asks once what there is, and waits until
+its stores have come as far. The version of that answer would not do: it grows with every write of any kind, and a store
+hears of those that do not concern it by bookmarks alone, a minute apart. The versions of the objects do: each is one
+that a watch tells.
+
+The caches of a process: one store for everything that is watched, however many controllers watch it.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +18,66 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from springtide.cluster.catching_up import catch_up
-from springtide.cluster.clock import Clock
-from springtide.cluster.controller import Cached
-from springtide.cluster.health import CacheHealth
-from springtide.cluster.port import Transport
-from springtide.cluster.reflector import Reflector, ReflectorSettings
-from springtide.cluster.store import Store
-from springtide.cluster.waiting import first_of
+import msgspec
 
-RESTART = 30.0
-"""Seconds after which a cache begins anew that a bug has stopped."""
+from springtide.cluster.clock import Backoff, Clock, first_of
+from springtide.cluster.controller import Cached
+from springtide.cluster.errors import ClusterError
+from springtide.cluster.health import CacheHealth
+from springtide.cluster.reflector import Reflector, ReflectorSettings
+from springtide.cluster.resources import Key, Selection, key_of, version_of
+from springtide.cluster.store import Store
+from springtide.cluster.transport import Transport
+
+_PAGE = 500
+_RETRIES = Backoff(first=0.5, longest=30.0)
 
 log = logging.getLogger(__name__)
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = msgspec.field(default="", name="resourceVersion")
+
+
+class _Version(msgspec.Struct, frozen=True):
+    """As little of an object as tells its version."""
+
+    metadata: _Metadata
+
+
+async def wait_until_fresh(transport: Transport, selection: Selection, store: Store[Any], clock: Clock) -> None:
+    """Wait until a store shows everything that the server holds now, whoever wrote it."""
+    failures = 0
+    while True:
+        try:
+            present, version = await _present(transport, replace(selection, view=_Version))
+            break
+        except ClusterError as failure:
+            failures += 1
+            pause = _RETRIES.after(failures)
+            log.info("what there is of %s is asked again in %.1f s: %s", selection, pause, failure)
+            await clock.sleep(pause)
+    await store.reached(max(present.values(), default=0))
+    for key in store.keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
+        if key not in present:
+            await store.lost(key, version)
+
+
+async def _present(transport: Transport, selection: Selection) -> tuple[dict[Key, int], int]:
+    """Ask for the versions of all objects, and for that at which they were read."""
+    page = await transport.list(selection, limit=_PAGE)
+    present = {key_of(item): version_of(item) for item in page.items}
+    while page.continue_:
+        page = await transport.list(selection, limit=_PAGE, continue_=page.continue_)
+        present |= {key_of(item): version_of(item) for item in page.items}
+    return present, int(page.version)
+
+
+RESTART_DELAY = 30.0
+"""Seconds after which a cache begins anew that a bug has stopped."""
 
 
 def plain_store(cached: Cached) -> Store[Any]:
@@ -86,7 +142,7 @@ class Caches:
         store = self.stores[cached]
         await store.wait_synced()
         if asking:
-            await catch_up(self._transport, cached.selection, store, self._clock)
+            await wait_until_fresh(self._transport, cached.selection, store, self._clock)
 
     def health(self) -> tuple[CacheHealth, ...]:
         """Tell how the caches are doing, in their order."""
@@ -128,8 +184,8 @@ class Caches:
                 await reflector.run()
             except Exception:
                 # A bug in one cache must not stop those who watch something else.
-                log.exception("the cache of %s is broken, and begins anew in %d s", reflector.selection, RESTART)
-                await self._clock.sleep(RESTART)
+                log.exception("the cache of %s is broken, and begins anew in %d s", reflector.selection, RESTART_DELAY)
+                await self._clock.sleep(RESTART_DELAY)
 
 
 def _indexes(alike: Iterable[Cached]) -> dict[str, Callable[[Any], Iterable[Hashable]]]:

@@ -1,4 +1,23 @@
-"""What a controller holds to read and write a cluster.
+"""Whether a controller acts, or only tells what it would do.
+
+A process all of whose controllers observe takes part in an election of its own: its Lease is that of the acting ones
+with `-observe` at the end of its name. So several observers do not tell everything several times, and none of them
+ever keeps a process out that acts. Besides events that Lease is all that is written.
+
+Read your writes: no decision on a cache that does not show yet what the same controller did before.
+
+Without it a controller that created three nodes and looks too early creates three more. Every write leaves its
+resourceVersion here; before the next reconcile the worker waits until the stores of that resource have come as far.
+Where a write leaves no version (deletions, evictions, and writes whose answer was lost) the server is asked what has
+become of the object, and the stores must show that, or something newer.
+
+A controller that looks after each object by itself waits only for what it did to that object (`Controller.by_itself`):
+when thousands change at one instant, none waits for the others.
+
+A store that holds only a part of a resource hears of objects that it leaves out by bookmarks alone, a minute apart: do
+not write what you do not watch.
+
+What a controller holds to read and write a cluster.
 
 A `Client` is the cluster port as one controller may use it. Whatever the controller writes
 
@@ -18,24 +37,109 @@ from __future__ import annotations
 
 import builtins
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from springtide.cluster.barrier import Barrier
 from springtide.cluster.conditions import Condition, ConditionList, status_patch
 from springtide.cluster.errors import ClusterError
-from springtide.cluster.modes import Mode
-from springtide.cluster.origins import Origin
-from springtide.cluster.port import UNCONDITIONAL, Patch, Precondition, Propagation, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection, version_of
+from springtide.cluster.store import Store
+from springtide.cluster.transport import (
+    UNCONDITIONAL,
+    ObjectVersion,
+    Patch,
+    Precondition,
+    Propagation,
+    Transport,
+    Write,
+)
+
+
+class Mode(StrEnum):
+    """What becomes of the writes that a controller decides on."""
+
+    OBSERVE = "observe"
+    """It decides, logs, counts and emits events; nothing else is written to what it looks after."""
+    ACT = "act"
+
+
+@dataclass(slots=True, eq=False)
+class _Mark:
+    """How far a store must have come."""
+
+    selection: Selection
+    store: Store[Any]
+    version: int = 0
+    by_key: dict[Key, int] = field(default_factory=dict)
+    """The last write of each object that the store may not show yet."""
+    unknown: dict[Key, object] = field(default_factory=dict)
+    """Objects of which nobody told what has become of them, each with a token of the write that it is about."""
+
+
+class WriteBarrier:
+    """The last writes of one controller, and the stores that must show them."""
+
+    def __init__(self, transport: Transport, stores: Iterable[tuple[Selection, Store[Any]]]) -> None:
+        self._transport = transport
+        self._marks = [_Mark(selection, store) for selection, store in stores]
+
+    def wrote(self, resource: Resource, key: Key, version: int) -> None:
+        """Note that a write of an object made this version."""
+        for mark in self._concerned(resource, key):
+            mark.version = max(mark.version, version)
+            if version > mark.store.version:
+                mark.by_key[key] = max(mark.by_key.get(key, 0), version)
+
+    def unsure(self, resource: Resource, key: Key) -> None:
+        """Note that a write of an object took effect, or may have, at a version that nobody told."""
+        for mark in self._concerned(resource, key):
+            mark.unknown[key] = object()
+
+    async def caught_up(self, *resources: Resource) -> None:
+        """Wait until the stores (of these resources, else all) show everything that was written so far."""
+        for mark in self._marks:
+            if not resources or mark.selection.resource in resources:
+                while mark.unknown:
+                    await self._clear_up(mark, next(iter(mark.unknown)))
+                await mark.store.reached(mark.version)
+
+    async def shows(self, key: Key) -> None:
+        """Wait until the stores show what was written of one object so far, whatever was written of others."""
+        for mark in self._marks:
+            while key in mark.unknown:
+                await self._clear_up(mark, key)
+            await mark.store.reached(mark.by_key.get(key, 0))
+            if mark.by_key.get(key, 0) <= mark.store.version:
+                mark.by_key.pop(key, None)
+
+    async def _clear_up(self, mark: _Mark, key: Key) -> None:
+        """Ask what has become of an object, and see that the store shows it."""
+        write = mark.unknown[key]
+        just_it = Selection(mark.selection.resource, key.namespace, fields=f"metadata.name={key.name}")
+        page = await self._transport.list(just_it)
+        if page.items:
+            mark.version = max(mark.version, version_of(page.items[0]))
+            mark.by_key[key] = max(mark.by_key.get(key, 0), version_of(page.items[0]))
+        else:
+            await mark.store.lost(key, int(page.version))
+        # Not before: others of the controller must wait as well. Nor where it was written again meanwhile.
+        if mark.unknown.get(key) is write:
+            del mark.unknown[key]
+
+    def _concerned(self, resource: Resource, key: Key) -> Iterator[_Mark]:
+        for mark in self._marks:
+            if mark.selection.resource == resource and mark.selection.namespace in ("", key.namespace):
+                yield mark
+
 
 PODS = Resource("", "v1", "pods", "Pod")
 _PAGE = 500
 
 
 @dataclass(slots=True)
-class Traffic:
+class WriteCounts:
     """How many writes a controller has made, or would have made."""
 
     sent: int = 0
@@ -50,15 +154,15 @@ class Client:
         transport: Transport,
         *,
         manager: str,
-        barrier: Barrier,
+        barrier: WriteBarrier,
         permit: Callable[[], None],
         mode: Mode = Mode.ACT,
         log: logging.Logger,
-        traffic: Traffic | None = None,
+        traffic: WriteCounts | None = None,
     ) -> None:
         self.manager = manager
         self.mode = mode
-        self.traffic = traffic or Traffic()
+        self.traffic = traffic or WriteCounts()
         self._transport = transport
         self._barrier = barrier
         self._permit = permit
@@ -101,7 +205,7 @@ class Client:
         exact: bool = True,
     ) -> Object:
         """Change the object `of`, from which the patch was computed; `Conflict` where it has changed meanwhile."""
-        origin = Origin.of(of)
+        origin = ObjectVersion.of(of)
         precondition = self._demand(origin, exact=exact)
         return await self._send(
             "patch",
@@ -161,7 +265,7 @@ class Client:
         grace_seconds: int | None = None,
     ) -> None:
         """Ask an object to go, as long as it is the one that was read."""
-        origin = Origin.of(of)
+        origin = ObjectVersion.of(of)
         precondition = self._demand(origin, exact=exact)
 
         async def send(write: Write) -> Object:
@@ -182,7 +286,7 @@ class Client:
 
         Only the uid is demanded: the server judges the budgets itself, and the status of a pod changes all the time.
         """
-        origin = Origin.of(of)
+        origin = ObjectVersion.of(of)
         options: Object = {"preconditions": {"uid": self._demand(origin, exact=False).uid}}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
@@ -196,7 +300,7 @@ class Client:
 
     async def bind(self, node: str, *, of: Any, because: str) -> None:
         """Put a pod on a node; `Conflict` where the pod is on one already, or is not the one that was read."""
-        origin = Origin.of(of)
+        origin = ObjectVersion.of(of)
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -209,7 +313,7 @@ class Client:
         }
         await self._create_below("bind", origin.key, "binding", body, because)
 
-    def holds_back(self, what: str, *, because: str) -> bool:
+    def withholds(self, what: str, *, because: str) -> bool:
         """Tell whether a write is left undone because we only observe; then it is logged and counted.
 
         Whoever writes to somebody else than the cluster asks this first, and then `permit`.
@@ -227,7 +331,7 @@ class Client:
         """
         self._permit()
 
-    def _demand(self, origin: Origin, *, exact: bool) -> Precondition:
+    def _demand(self, origin: ObjectVersion, *, exact: bool) -> Precondition:
         """Demand the object that was read; what was "created" while observing has no identity, and needs none."""
         return UNCONDITIONAL if self.mode is Mode.OBSERVE else origin.precondition(exact=exact)
 
@@ -250,7 +354,7 @@ class Client:
         send: Callable[[Write], Awaitable[Object]],
     ) -> Object:
         """Let one write pass, or hold it back, and remember what it did; an empty answer tells no version."""
-        if self.holds_back(f"{verb} {resource.kind} {key}", because=because):
+        if self.withholds(f"{verb} {resource.kind} {key}", because=because):
             return sent
         try:
             answer = await send(Write(self.manager, because, permit=self._permit))

@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 from springtide.apis.forecast import format_instant
-from springtide.cluster.port import Patch
 from springtide.cluster.resources import Object, Resource, key_of
+from springtide.cluster.transport import Patch
 
 LONGEST_MESSAGE = 32_768
 
 
-class Truth(StrEnum):
+class ConditionStatus(StrEnum):
     """Whether a condition holds."""
 
     TRUE = "True"
@@ -27,7 +27,7 @@ class Truth(StrEnum):
     UNKNOWN = "Unknown"
 
     @classmethod
-    def of(cls, holds: bool | None) -> Truth:
+    def of(cls, holds: bool | None) -> ConditionStatus:
         """Turn a plain answer into the word for it; None is unknown."""
         return cls.UNKNOWN if holds is None else cls.TRUE if holds else cls.FALSE
 
@@ -46,7 +46,7 @@ class Condition:
     """One observation about an object, and why."""
 
     type: str
-    status: Truth
+    status: ConditionStatus
     reason: str
     message: str
 

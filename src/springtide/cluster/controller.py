@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from springtide.cluster.resources import Key, Resource, Selection
 
 if TYPE_CHECKING:
-    from springtide.cluster.tools import Tools
+    from springtide.cluster.context import ControllerContext
 
 
 def _whole(item: Any) -> Any:
@@ -58,7 +58,7 @@ class Watch:
     """Whether the controller works without it where the kind is not installed; when it is, it shows by itself."""
 
 
-def to_nobody(key: Key, record: Any) -> Iterable[Key]:  # noqa: ARG001
+def cache_only(key: Key, record: Any) -> Iterable[Key]:  # noqa: ARG001
     """Let a change wake nobody: what is watched is only read, or followed."""
     return ()
 
@@ -78,7 +78,7 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Result:
     """When to reconcile a key again although nothing may have changed: at an instant, or after some seconds."""
 
     at: int | None = None
@@ -94,21 +94,21 @@ class Controller(ABC):
     permissions: ClassVar[tuple[Permission, ...]]
     scales: ClassVar[bool] = False
     """Whether it sets the scale of whatever objects name: the rights for that are given group by group, by people."""
-    by_itself: ClassVar[bool] = False
+    independent: ClassVar[bool] = False
     """Whether what is done about one object depends on nothing that was done about others of the same controller: then
     its writes to those are not waited for."""
     workers: ClassVar[int] = 1
     """How many keys are reconciled side by side; one key never is."""
 
-    def __init__(self, tools: Tools) -> None:
-        self.tools = tools
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
 
     def owns(self, record: Any) -> bool:  # noqa: ARG002
         """Tell whether an object is ours to write; others are read at most, and never reconciled."""
         return True
 
     @abstractmethod
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Bring one object to where it should be, as of `now`.
 
         The object may be gone: the store says so. Raising means trying again with growing delays; returning forgets

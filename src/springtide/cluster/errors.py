@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class StatusCause:
     """One thing that is wrong with an object, as the server's answer lists them."""
 
     field: str
@@ -39,7 +39,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class StatusDetails:
     """What an answer is about, as far as it says so: the object, and its kind or its plural."""
 
     name: str = ""
@@ -67,10 +67,10 @@ class ApiError(ClusterError):
         self,
         message: str,
         *,
-        causes: tuple[Cause, ...] = (),
+        causes: tuple[StatusCause, ...] = (),
         retry_after: float | None = None,
         reason: str = "",
-        about: About | None = None,
+        about: StatusDetails | None = None,
         code: int = 0,
     ) -> None:
         super().__init__(message)

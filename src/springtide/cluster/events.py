@@ -1,4 +1,8 @@
-"""Events: what happened to an object, where people look for it (`kubectl describe`).
+"""Which events are worth sending: the same one is counted, similar ones are combined, floods are cut off.
+
+The numbers are those of Kubernetes' own components, so that our events behave as people know them.
+
+Events: what happened to an object, where people look for it (`kubectl describe`).
 
 They are best effort. Recording one never waits and never fails; sending is done in the background, and what cannot be
 sent after some tries is dropped. Nothing may depend on an event having been written. One that fails goes to the end of
@@ -8,44 +12,211 @@ the queue, so that others wait no longer than a pause for it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
 
 from springtide.apis.forecast import format_instant
-from springtide.cluster.backoff import Bucket, Rate
-from springtide.cluster.clock import Clock
+from springtide.cluster.clock import Clock, RateLimit, TokenBucket
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
-from springtide.cluster.event_correlation import (
-    Correlator,
-    EventType,
-    Memory,
-    Notice,
-    Sighting,
-    Subject,
-    normal,
-    warning,
-)
-from springtide.cluster.origins import Origin
-from springtide.cluster.port import Patch, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.transport import ObjectVersion, Patch, Transport, Write
 
-__all__ = ["EVENTS", "PERMISSIONS", "EventSink", "EventType", "Notice", "Recorder", "Subject", "normal", "warning"]
+SIMILAR = 10
+"""So many different events about one object for one reason, and from then on they are combined into one."""
+SIMILAR_WITHIN = 600
+"""Seconds without a similar event after which the counting starts anew."""
+BURST = 25
+"""So many events about one object may be sent at once."""
+REFILL = 300
+"""Seconds after which one more may be."""
+REMEMBERED = 4096
+"""How many objects and events are kept in mind; the one not seen for longest is forgotten."""
+
+LONGEST_EVENT_MESSAGE = 1024
+"""Longer ones are cut: those who want it all find it in the conditions of the object."""
+
+_LONGEST_NAME = 253 - 17
+"""What a name of the API leaves to that of the object, besides a dot and sixteen digits."""
+_COMBINED = "(combined from similar events): "
+
+
+class EventType(StrEnum):
+    """Whether an event is just told, or somebody should look."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class EventContent:
+    """Something that happened to an object, for people.
+
+    `same` is what makes two notices the same; the message where it is empty. Give one where a message holds numbers
+    that change each time.
+    """
+
+    type: EventType
+    reason: str
+    message: str
+    same: str = ""
+
+
+def normal(reason: str, message: str, *, same: str = "") -> EventContent:
+    """Tell that something went as it should."""
+    return EventContent(EventType.NORMAL, reason, message, same)
+
+
+def warning(reason: str, message: str, *, same: str = "") -> EventContent:
+    """Tell that somebody should look."""
+    return EventContent(EventType.WARNING, reason, message, same)
+
+
+@dataclass(frozen=True, slots=True)
+class InvolvedObject:
+    """The object that an event is about."""
+
+    resource: Resource
+    key: Key
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedEvent:
+    """An event to send: how often it was seen by now, and when first and last."""
+
+    subject: InvolvedObject
+    name: str
+    type: EventType
+    reason: str
+    message: str
+    count: int
+    first: int
+    last: int
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class LruMap(Generic[K, V]):
+    """A mapping that forgets what was not asked for in the longest time."""
+
+    def __init__(self, make: Callable[[], V]) -> None:
+        self._make = make
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get_or_create(self, key: K) -> V:
+        """Give what is kept under a key, or something new."""
+        if key not in self._entries:
+            self._entries[key] = self._make()
+            if len(self._entries) > REMEMBERED:
+                self._entries.popitem(last=False)
+        self._entries.move_to_end(key)
+        return self._entries[key]
+
+
+@dataclass(slots=True)
+class _Similar:
+    """Different events about one object for one reason."""
+
+    last: int = 0
+    seen: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Count:
+    """How often one event was seen, and when first."""
+
+    count: int = 0
+    first: int = 0
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How many more events one object may have; tokens come back with time."""
+
+    tokens: float = BURST
+    since: int | None = None
+
+    def take(self, now: int) -> bool:
+        """Use one, if there is one left."""
+        passed = max(now - self.since, 0) if self.since is not None else 0
+        self.tokens = min(BURST, self.tokens + passed / REFILL)
+        self.since = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+class EventCorrelator:
+    """The memory of one component about the events that it has seen."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._similar: LruMap[tuple[InvolvedObject, EventType, str], _Similar] = LruMap(_Similar)
+        self._counts: LruMap[str, _Count] = LruMap(_Count)
+        self._allowances: LruMap[tuple[InvolvedObject, EventType], _Allowance] = LruMap(_Allowance)
+
+    def see(self, subject: InvolvedObject, notice: EventContent, now: int) -> CountedEvent | None:
+        """Take note of a notice, and give the event to send, if there is one."""
+        same = notice.same or notice.message
+        message = notice.message
+        if self._is_one_of_many(subject, notice, same, now):
+            same, message = _COMBINED, _COMBINED + message
+        name = self._name(subject, notice, same)
+        counted = self._counts.get_or_create(name)
+        counted.count += 1
+        counted.first = now if counted.count == 1 else counted.first
+        if not self._allowances.get_or_create((subject, notice.type)).take(now):
+            return None
+        message = message if len(message) <= LONGEST_EVENT_MESSAGE else f"{message[: LONGEST_EVENT_MESSAGE - 1]}…"
+        return CountedEvent(subject, name, notice.type, notice.reason, message, counted.count, counted.first, now)
+
+    def _is_one_of_many(self, subject: InvolvedObject, notice: EventContent, same: str, now: int) -> bool:
+        similar = self._similar.get_or_create((subject, notice.type, notice.reason))
+        if now - similar.last > SIMILAR_WITHIN:
+            similar.seen.clear()
+        similar.last = now
+        if same in similar.seen:
+            return False
+        if len(similar.seen) >= SIMILAR:
+            return True
+        similar.seen[same] = None
+        return False
+
+    def _name(self, subject: InvolvedObject, notice: EventContent, same: str) -> str:
+        """Name the event after what it says, so that a restarted process goes on counting the same one."""
+        parts = (
+            self._component,
+            str(subject.resource),
+            str(subject.key),
+            subject.uid,
+            notice.type,
+            notice.reason,
+            same,
+        )
+        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return f"{subject.key.name[:_LONGEST_NAME].rstrip('-.')}.{digest[:16]}"
+
 
 EVENTS = Resource("", "v1", "events", "Event")
 PERMISSIONS = (Permission(EVENTS, ("get", "create", "patch")),)
 QUEUED = 20_000
 """How many events may wait to be sent; more are dropped."""
-PACE = Rate(per_second=50.0, burst=100)
+PACE = RateLimit(per_second=50.0, burst=100)
 """How fast they are sent. When something happens to very many objects at once, telling people of it must not take the
 server's time from doing it."""
 TRIES = 12
 PAUSE = 10.0
 """Seconds after a try that failed, for all: most likely it is the server that has trouble, not the event."""
-LOOKS = 5
+CONFLICT_RETRIES = 5
 """How often in one try an event is read again that others write at the same time."""
 
 log = logging.getLogger(__name__)
@@ -63,7 +234,7 @@ class _Pending:
     """An event that waits to be sent."""
 
     component: str
-    sighting: Sighting
+    sighting: CountedEvent
     tries: int = 0
     based: bool = False
     """Whether it is known what was counted before it: a try whose answer was lost has changed that."""
@@ -79,13 +250,13 @@ class EventSink:
         self._waiting: deque[_Pending] = deque()
         self._sending = False
         self._changed: deque[asyncio.Future[None]] = deque()
-        self._earlier: Memory[str, _Earlier] = Memory(_Earlier)
-        self._turns = Bucket(PACE)
+        self._earlier: LruMap[str, _Earlier] = LruMap(_Earlier)
+        self._turns = TokenBucket(PACE)
         self._overflowing = False
         self.sent = 0
         self.dropped = 0
 
-    def put(self, component: str, sighting: Sighting) -> None:
+    def put(self, component: str, sighting: CountedEvent) -> None:
         """Send an event soon, unless too many wait already."""
         if len(self._waiting) >= QUEUED:
             self.dropped += 1
@@ -142,12 +313,12 @@ class EventSink:
         self._waiting = deque([*others, pending, *same])
 
     async def _send(self, pending: _Pending) -> None:
-        for look in range(1, LOOKS + 1):
+        for look in range(1, CONFLICT_RETRIES + 1):
             try:
                 await self._create_or_count(pending)
             except (AlreadyExists, Conflict):
                 # Somebody else wrote or removed it between our reading and our writing: look again.
-                if look == LOOKS:
+                if look == CONFLICT_RETRIES:
                     raise
             else:
                 return
@@ -163,14 +334,14 @@ class EventSink:
             except AlreadyExists:
                 pass
             else:
-                self._earlier.recall(sighting.name).count = 0
+                self._earlier.get_or_create(sighting.name).count = 0
                 return
         try:
             current = await self._transport.get(EVENTS, key)
         except NotFound:
             # The server keeps events for a while only; this one was cleaned up and begins anew.
             await self._transport.create(EVENTS, body, write, namespace=key.namespace)
-            self._earlier.recall(sighting.name).count = 1 - sighting.count
+            self._earlier.get_or_create(sighting.name).count = 1 - sighting.count
             return
         await self._count(key, current, pending, write)
 
@@ -182,13 +353,15 @@ class EventSink:
             if seen == 1 and current.get("firstTimestamp") == last:
                 # Our own, sent by a try whose answer was lost.
                 return
-            self._earlier.recall(sighting.name).count = seen
+            self._earlier.get_or_create(sighting.name).count = seen
             pending.based = True
         # The count is absolute, so that a try whose answer was lost counts nothing twice.
-        count = self._earlier.recall(sighting.name).count + sighting.count
+        count = self._earlier.get_or_create(sighting.name).count + sighting.count
         patch = Patch.merge({"count": max(count, seen), "lastTimestamp": last, "message": sighting.message})
         try:
-            await self._transport.patch(EVENTS, key, patch, write, precondition=Origin.of(current).precondition())
+            await self._transport.patch(
+                EVENTS, key, patch, write, precondition=ObjectVersion.of(current).precondition()
+            )
         except NotFound as failure:
             raise Conflict(str(failure)) from failure
 
@@ -204,28 +377,28 @@ class EventSink:
                 waiting.set_result(None)
 
 
-class Recorder:
+class EventRecorder:
     """Records events of one controller."""
 
     def __init__(self, component: str, sink: EventSink, clock: Clock) -> None:
         self._component = component
         self._sink = sink
         self._clock = clock
-        self._correlator = Correlator(component)
+        self._correlator = EventCorrelator(component)
 
-    def record(self, resource: Resource, of: Any, notice: Notice) -> None:
+    def record(self, resource: Resource, of: Any, notice: EventContent) -> None:
         """Tell what happened to an object; returns at once. `of` is the object, a view of it, its origin or key."""
         if isinstance(of, Key):
-            subject = Subject(resource, of)
+            subject = InvolvedObject(resource, of)
         else:
-            origin = Origin.of(of)
-            subject = Subject(resource, origin.key, origin.uid)
+            origin = ObjectVersion.of(of)
+            subject = InvolvedObject(resource, origin.key, origin.uid)
         sighting = self._correlator.see(subject, notice, self._clock.now())
         if sighting is not None:
             self._sink.put(self._component, sighting)
 
 
-def _body(component: str, key: Key, sighting: Sighting) -> Object:
+def _body(component: str, key: Key, sighting: CountedEvent) -> Object:
     subject = sighting.subject
     involved = {
         "apiVersion": subject.resource.api_version,

@@ -26,7 +26,7 @@ _OUR_GROUPS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ServedKind:
+class KindInfo:
     """A kind in one version that is served."""
 
     resource: Resource
@@ -36,12 +36,12 @@ class ServedKind:
     """The schema of the status, of kinds that are ours."""
 
 
-def _kinds_of(definition: Object) -> tuple[ServedKind, ...]:
+def _kinds_of(definition: Object) -> tuple[KindInfo, ...]:
     """Keep of a definition what is asked for; the schemas are what is large in it."""
     spec = definition["spec"]
     names = spec["names"]
     return tuple(
-        ServedKind(
+        KindInfo(
             Resource(spec["group"], each["name"], names["plural"], names["kind"], spec.get("scope") == "Namespaced"),
             scalable="scale" in (each.get("subresources") or {}),
             status=_status_schema(each) if spec["group"] in _OUR_GROUPS else None,
@@ -57,7 +57,7 @@ def _status_schema(version: Object) -> Mapping[str, Any]:
     return found
 
 
-def _names(kinds: tuple[ServedKind, ...]) -> list[tuple[str, str]]:
+def _names(kinds: tuple[KindInfo, ...]) -> list[tuple[str, str]]:
     return [(kind.resource.api_version, kind.resource.kind) for kind in kinds]
 
 
@@ -68,30 +68,26 @@ DEFINITIONS = Cached(Selection(CUSTOM_RESOURCE_DEFINITIONS), record=_kinds_of, i
 _BUILT_IN = {
     (kind.resource.api_version, kind.resource.kind): kind
     for kind in (
-        ServedKind(Resource("apps", "v1", "deployments", "Deployment"), scalable=True),
-        ServedKind(Resource("apps", "v1", "replicasets", "ReplicaSet"), scalable=True),
-        ServedKind(Resource("apps", "v1", "statefulsets", "StatefulSet"), scalable=True),
-        ServedKind(Resource("apps", "v1", "daemonsets", "DaemonSet"), scalable=False),
-        ServedKind(Resource("", "v1", "replicationcontrollers", "ReplicationController"), scalable=True),
-        ServedKind(Resource("batch", "v1", "jobs", "Job"), scalable=False),
-        ServedKind(Resource("batch", "v1", "cronjobs", "CronJob"), scalable=False),
-        ServedKind(
-            Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"), scalable=False
-        ),
-        ServedKind(
-            Resource("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler"), scalable=False
-        ),
+        KindInfo(Resource("apps", "v1", "deployments", "Deployment"), scalable=True),
+        KindInfo(Resource("apps", "v1", "replicasets", "ReplicaSet"), scalable=True),
+        KindInfo(Resource("apps", "v1", "statefulsets", "StatefulSet"), scalable=True),
+        KindInfo(Resource("apps", "v1", "daemonsets", "DaemonSet"), scalable=False),
+        KindInfo(Resource("", "v1", "replicationcontrollers", "ReplicationController"), scalable=True),
+        KindInfo(Resource("batch", "v1", "jobs", "Job"), scalable=False),
+        KindInfo(Resource("batch", "v1", "cronjobs", "CronJob"), scalable=False),
+        KindInfo(Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"), scalable=False),
+        KindInfo(Resource("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler"), scalable=False),
     )
 }
 
 
-class Kinds:
+class KindRegistry:
     """The kinds of a cluster, as its definitions show them now."""
 
-    def __init__(self, definitions: Store[tuple[ServedKind, ...]]) -> None:
+    def __init__(self, definitions: Store[tuple[KindInfo, ...]]) -> None:
         self._definitions = definitions
 
-    def find(self, api_version: str, kind: str) -> ServedKind | None:
+    def find(self, api_version: str, kind: str) -> KindInfo | None:
         """Find the kind that a reference means; None where the cluster has no such kind."""
         known = _BUILT_IN.get((api_version, kind))
         if known is not None:

@@ -32,7 +32,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NEEDS_QUOTES = re.compile(r'[\s"=]|^$')
 
 
-class Format(StrEnum):
+class LogFormat(StrEnum):
     """How records are written."""
 
     AUTO = "auto"
@@ -41,9 +41,9 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def configure(stream: TextIO, level: int | str = logging.INFO, format: Format | str = Format.AUTO) -> None:  # noqa: A002
+def configure(stream: TextIO, level: int | str = logging.INFO, format: LogFormat | str = LogFormat.AUTO) -> None:  # noqa: A002
     """Write all logs of the process to a stream, from a level on; replaces what was configured before."""
-    formatter = _formatter(stream, Format(format))
+    formatter = _formatter(stream, LogFormat(format))
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     threshold = logging.getLevelNamesMapping()[level.upper()] if isinstance(level, str) else level
@@ -57,7 +57,7 @@ def configure(stream: TextIO, level: int | str = logging.INFO, format: Format | 
 
 
 @contextmanager
-def about(subject: str) -> Iterator[None]:
+def log_subject(subject: str) -> Iterator[None]:
     """Let everything that is logged within the block, by whomever, name this object."""
     token = _SUBJECT.set(subject)
     try:
@@ -106,9 +106,9 @@ class TextFormatter(logging.Formatter):
         return f"{colour}{text}{_RESET}" if self._colours and colour else text
 
 
-def _formatter(stream: TextIO, wanted: Format) -> logging.Formatter:
+def _formatter(stream: TextIO, wanted: LogFormat) -> logging.Formatter:
     terminal = stream.isatty()
-    if wanted is Format.JSON or (wanted is Format.AUTO and not terminal):
+    if wanted is LogFormat.JSON or (wanted is LogFormat.AUTO and not terminal):
         return JsonFormatter()
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return TextFormatter(colours=terminal and not plain)

@@ -18,24 +18,20 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from springtide.cluster.backoff import Backoff
 from springtide.cluster.caches import Caches, plain_store
-from springtide.cluster.clock import Clock
+from springtide.cluster.client import Mode
+from springtide.cluster.clock import Backoff, Clock, first_of
 from springtide.cluster.compute import Compute, InlineCompute
+from springtide.cluster.context import NO_SERVICES, Services
 from springtide.cluster.controller import Cached, Controller, Watch
-from springtide.cluster.events import EventSink, Recorder, normal
-from springtide.cluster.health import CacheHealth, Health
-from springtide.cluster.lease import Election, Term, Unopposed
-from springtide.cluster.modes import Mode
-from springtide.cluster.origins import Origin
-from springtide.cluster.pausing import CONFIG_MAPS, PauseMarks, PauseSwitch
-from springtide.cluster.port import Transport
-from springtide.cluster.post import Post, Workplace
+from springtide.cluster.events import EventRecorder, EventSink, normal
+from springtide.cluster.health import NO_METRICS, CacheHealth, ControllerHealth, ReconcileMetrics
+from springtide.cluster.leader_election import Election, LeadershipTerm, NoElection
+from springtide.cluster.pausing import CONFIG_MAPS, GlobalPause, PausedObjects
 from springtide.cluster.reflector import ReflectorSettings
-from springtide.cluster.services import NONE, Services
+from springtide.cluster.runner import ControllerRunner, SharedRuntime
 from springtide.cluster.store import Store
-from springtide.cluster.telemetry import UNTOLD, Telemetry
-from springtide.cluster.waiting import first_of
+from springtide.cluster.transport import ObjectVersion, Transport
 
 NAMESPACE = "springtide-system"
 
@@ -86,8 +82,8 @@ class Manager:
         namespace: str = NAMESPACE,
         settings: ManagerSettings = _DEFAULTS,
         make_store: Callable[[Cached], Store[Any]] = plain_store,
-        telemetry: Telemetry = UNTOLD,
-        services: Services = NONE,
+        telemetry: ReconcileMetrics = NO_METRICS,
+        services: Services = NO_SERVICES,
     ) -> None:
         """Put the controllers together.
 
@@ -99,12 +95,12 @@ class Manager:
         self._transport = transport
         self._clock = clock
         self._settings = settings
-        self._election = leadership or Unopposed(clock)
-        self._switch = PauseSwitch(namespace)
+        self._election = leadership or NoElection(clock)
+        self._switch = GlobalPause(namespace)
         watched = [watch.cached for kind in controllers for watch in kind.watches]
         if settings.pausable:
             watched.append(self._switch.cached)
-            self._marks = {kind.watches[0].cached: PauseMarks() for kind in controllers}
+            self._marks = {kind.watches[0].cached: PausedObjects() for kind in controllers}
         else:
             self._marks = {}
         self._caches = Caches(
@@ -116,7 +112,7 @@ class Manager:
             settings=settings.reflector,
             make_store=lambda cached: make_store(self._marked(cached)),
         )
-        workplace = Workplace(
+        workplace = SharedRuntime(
             transport,
             clock,
             compute or InlineCompute(clock),
@@ -128,12 +124,12 @@ class Manager:
             services,
         )
         self._posts = [
-            Post(
+            ControllerRunner(
                 kind,
                 workplace,
                 mode=modes.get(kind.name, mode),
                 stores=self._caches.stores,
-                marks=self._marks.get(kind.watches[0].cached) or PauseMarks(),
+                marks=self._marks.get(kind.watches[0].cached) or PausedObjects(),
             )
             for kind in controllers
         ]
@@ -143,8 +139,8 @@ class Manager:
             self._switch.attach(self._caches.stores[self._switch.cached], self._switched)
         if all(modes.get(kind.name, mode) is Mode.OBSERVE for kind in controllers):
             self._election.observe()
-        self._recorder: Recorder | None = None
-        self._term: Term | None = None
+        self._recorder: EventRecorder | None = None
+        self._term: LeadershipTerm | None = None
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._running = False
@@ -172,7 +168,7 @@ class Manager:
         if self._running:
             await self._stopped.wait()
 
-    def health(self) -> tuple[Health, ...]:
+    def health(self) -> tuple[ControllerHealth, ...]:
         """Tell how the controllers are doing, in their order."""
         return tuple(post.measure() for post in self._posts)
 
@@ -197,17 +193,17 @@ class Manager:
         if missing and not self._stopping.is_set():
             log.warning("going on without %s: those who need it wait", ", ".join(missing))
 
-    async def _unless_stopped(self, acquiring: Coroutine[Any, Any, Term]) -> Term | None:
+    async def _unless_stopped(self, acquiring: Coroutine[Any, Any, LeadershipTerm]) -> LeadershipTerm | None:
         task = asyncio.ensure_future(acquiring)
         await first_of(task, self._stopping.wait())
         await asyncio.wait((task,))
         return task.result() if task.done() and not task.cancelled() else None
 
-    async def _lead(self, term: Term) -> None:
+    async def _lead(self, term: LeadershipTerm) -> None:
         """Let all controllers work until the lease is lost or the manager is stopped."""
         self._term = term
         sink = EventSink(self._transport, self._clock, permit=term.permit)
-        self._recorder = Recorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
+        self._recorder = EventRecorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
         holding = asyncio.ensure_future(self._hold())
         sending = asyncio.ensure_future(sink.run())
         catching_up = {
@@ -247,7 +243,11 @@ class Manager:
             log.exception("holding the lease failed; the term is over")
 
     async def _serve(
-        self, post: Post, term: Term, sink: EventSink, catching_up: Mapping[Cached, asyncio.Future[None]]
+        self,
+        post: ControllerRunner,
+        term: LeadershipTerm,
+        sink: EventSink,
+        catching_up: Mapping[Cached, asyncio.Future[None]],
     ) -> None:
         async def ready(watch: Watch) -> None:
             caught_up = asyncio.shield(catching_up[watch.cached])
@@ -270,7 +270,7 @@ class Manager:
         marks = self._marks.get(cached)
         return replace(cached, record=marks.marking(cached.record)) if marks is not None else cached
 
-    def _switched(self, origin: Origin) -> None:
+    def _switched(self, origin: ObjectVersion) -> None:
         on = self._switch.on
         words = "everything is paused" if on else "everything goes on"
         log.warning("%s: by the ConfigMap %s", words, self._switch.key)
@@ -279,7 +279,7 @@ class Manager:
             self._recorder.record(CONFIG_MAPS, origin, notice)
         if not on:
             for post in self._posts:
-                post.enqueue_everything()
+                post.enqueue_all()
 
 
 def _optional(controllers: Sequence[type[Controller]]) -> frozenset[Cached]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.errors import NotSent
-from springtide.cluster.origins import Origin
 from springtide.cluster.resources import Key, Resource, Selection, version_of
 from springtide.cluster.store import Delta, Store
+from springtide.cluster.transport import ObjectVersion
 
 ANNOTATION = "springtide.dev/paused"
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -22,7 +22,7 @@ SWITCH_NAME = "springtide-pause"
 PERMISSIONS = (Permission(CONFIG_MAPS, ("list", "watch"), names=(SWITCH_NAME,), own_namespace=True),)
 
 
-class PauseMarks:
+class PausedObjects:
     """Which objects of one cache are paused, whatever their records keep.
 
     Records are made to be small and need not hold annotations, so the mark is taken when a record is made. A view must
@@ -30,7 +30,7 @@ class PauseMarks:
     """
 
     def __init__(self) -> None:
-        self._paused: dict[Key, Origin] = {}
+        self._paused: dict[Key, ObjectVersion] = {}
         self._store: Store[Any] | None = None
         self._listeners: list[Callable[[Key], None]] = []
 
@@ -42,7 +42,7 @@ class PauseMarks:
         """How many objects are paused."""
         return len(self._paused)
 
-    def origin(self, key: Key) -> Origin:
+    def origin(self, key: Key) -> ObjectVersion:
         """Give the paused object as it was read."""
         return self._paused[key]
 
@@ -67,7 +67,7 @@ class PauseMarks:
         return mark_and_record
 
     def _mark(self, item: Any) -> None:
-        origin = Origin.of(item)
+        origin = ObjectVersion.of(item)
         if _annotations(item).get(ANNOTATION) == "true":
             self._paused[origin.key] = origin
         elif self._paused.pop(origin.key, None) is not None:
@@ -86,10 +86,10 @@ class PauseMarks:
 @dataclass(frozen=True, slots=True)
 class _Setting:
     on: bool
-    origin: Origin
+    origin: ObjectVersion
 
 
-class PauseSwitch:
+class GlobalPause:
     """The ConfigMap that pauses everything at once: `data.paused: "true"`."""
 
     def __init__(self, namespace: str) -> None:
@@ -97,9 +97,9 @@ class PauseSwitch:
         self.cached = Cached(Selection(CONFIG_MAPS, namespace, fields=f"metadata.name={SWITCH_NAME}"), record=_setting)
         self.on = False
         """Whether everything is paused."""
-        self._turned: Callable[[Origin], None] = _ignore
+        self._turned: Callable[[ObjectVersion], None] = _ignore
 
-    def attach(self, store: Store[_Setting], turned: Callable[[Origin], None]) -> None:
+    def attach(self, store: Store[_Setting], turned: Callable[[ObjectVersion], None]) -> None:
         """Follow the store of the ConfigMap, and tell somebody whenever the switch is turned."""
         self._turned = turned
         store.listen(self._changed)
@@ -119,10 +119,10 @@ class PauseSwitch:
 
 
 def _setting(item: Any) -> _Setting:
-    return _Setting((item.get("data") or {}).get("paused") == "true", Origin.of(item))
+    return _Setting((item.get("data") or {}).get("paused") == "true", ObjectVersion.of(item))
 
 
-def _ignore(origin: Origin) -> None:
+def _ignore(origin: ObjectVersion) -> None:
     """Tell nobody."""
 
 

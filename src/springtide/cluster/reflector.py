@@ -26,8 +26,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.cluster.backoff import Backoff
-from springtide.cluster.clock import Clock
+from springtide.cluster.clock import Backoff, Clock
 from springtide.cluster.errors import (
     ApiError,
     BadRequest,
@@ -40,9 +39,9 @@ from springtide.cluster.errors import (
     ServerError,
     TooManyRequests,
 )
-from springtide.cluster.port import INITIAL_EVENTS_END, Change, Event, Transport
 from springtide.cluster.resources import Key, Selection, key_of, version_of
 from springtide.cluster.store import Store
+from springtide.cluster.transport import INITIAL_EVENTS_END, Transport, WatchEvent, WatchEventType
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ _HOPELESS = 5
 """After so many failures in a row a server that still fails to watch from our version is asked for everything."""
 
 
-class WentBack(ServerError):
+class VersionWentBack(ServerError):
     """The server shows an older state than it did before: a replica that lags behind, or a backup."""
 
 
@@ -159,10 +158,10 @@ class Reflector:
                 self._contact()
                 if initial is None:
                     self._failures = 0
-                    if event.change is not Change.BOOKMARK:
+                    if event.change is not WatchEventType.BOOKMARK:
                         self.last_event = self.last_contact
                     self.store.apply(event)
-                elif event.change is not Change.BOOKMARK:
+                elif event.change is not WatchEventType.BOOKMARK:
                     self._collect(initial, event)
                 elif _ends_initial_events(event):
                     self._replace(initial, version_of(event.object))
@@ -184,7 +183,7 @@ class Reflector:
         self._complete = int(page.version) >= self.store.version
         self._refuse_the_past(int(page.version))
 
-    def _watch(self, *, initial_events: bool) -> AsyncGenerator[Event, None]:
+    def _watch(self, *, initial_events: bool) -> AsyncGenerator[WatchEvent, None]:
         return self._transport.watch(
             self._asked,
             version=self._not_older_than() if initial_events else str(self.store.version),
@@ -192,10 +191,10 @@ class Reflector:
             timeout=self._random.randint(self._settings.shortest_watch, self._settings.longest_watch),
         )
 
-    def _collect(self, initial: dict[Key, Any], event: Event) -> None:
+    def _collect(self, initial: dict[Key, Any], event: WatchEvent) -> None:
         # Records are made at once: the objects themselves would take many times the memory until the last has come.
         key = key_of(event.object)
-        if event.change is Change.DELETED:
+        if event.change is WatchEventType.DELETED:
             initial.pop(key, None)
         else:
             initial[key] = self.store.read(event.object)
@@ -250,7 +249,7 @@ class Reflector:
         seen = self.store.version
         if version < seen:
             msg = f"the server lists {self.selection} at version {version}, although it showed {seen} before"
-            raise WentBack(msg)
+            raise VersionWentBack(msg)
 
     def _contact(self) -> None:
         self.last_contact = self._clock.monotonic()
@@ -287,10 +286,10 @@ class Reflector:
             if self._failures == 1 and not recently:
                 log.info("%s is read again: %s", self.selection, error)
                 return 0.0
-        pause = self._settings.retries.after(max(self._failures, self._expired), luck=self._random.random())
+        pause = self._settings.retries.after(max(self._failures, self._expired), random=self._random.random())
         if isinstance(error, ApiError) and error.retry_after is not None:
             pause = max(pause, error.retry_after)
-        passing = (error.retriable or isinstance(error, Gone)) and not isinstance(error, WentBack)
+        passing = (error.retriable or isinstance(error, Gone)) and not isinstance(error, VersionWentBack)
         level = logging.INFO if passing else logging.WARNING
         if self._optional and self.absent.is_set():
             level = logging.DEBUG if known_absent else logging.INFO
@@ -298,6 +297,6 @@ class Reflector:
         return pause
 
 
-def _ends_initial_events(bookmark: Event) -> bool:
+def _ends_initial_events(bookmark: WatchEvent) -> bool:
     annotations = bookmark.object["metadata"].get("annotations") or {}
     return annotations.get(INITIAL_EVENTS_END) == "true"

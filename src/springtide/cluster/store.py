@@ -1,4 +1,6 @@
-"""What a controller knows of a cluster: a record of every object of a selection, with look-ups.
+"""One way to look records up: by values that are computed from them.
+
+What a controller knows of a cluster: a record of every object of a selection, with look-ups.
 
 A store always equals what the server held at one version, and that version only grows. A replay after a reconnect, or a
 list from a server that lags behind, therefore changes nothing: whatever is not newer than the store's version is in it
@@ -21,17 +23,57 @@ from sys import intern
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from springtide.cluster.port import Change, Event
 from springtide.cluster.resources import Key, key_of, version_of
-from springtide.cluster.store_index import Index
+from springtide.cluster.transport import WatchEvent, WatchEventType
 
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
 
+class StoreIndex(Generic[R]):
+    """The keys of all records under each of their values.
+
+    A record whose values cannot be computed is found under none, and the others are not concerned.
+    """
+
+    def __init__(self, values: Callable[[R], Iterable[Hashable]]) -> None:
+        self._values = values
+        # Dicts that serve as ordered sets: smaller than sets, and nearly sorted already when they are asked.
+        self._keys: dict[Hashable, dict[Key, None]] = {}
+
+    def keys(self, value: Hashable) -> list[Key]:
+        """List the keys under a value, in their order."""
+        return sorted(self._keys.get(value, ()))
+
+    def move(self, key: Key, old: R | None, new: R | None) -> None:
+        """Put a key from where its old record belongs to where the new one does."""
+        before, after = self._values_of(key, old), self._values_of(key, new)
+        if before == after:
+            return
+        for value in before:
+            under = self._keys.get(value)
+            if under is not None:
+                under.pop(key, None)
+                if not under:
+                    del self._keys[value]
+        for value in after:
+            self._keys.setdefault(value, {})[key] = None
+
+    def _values_of(self, key: Key, record: R | None) -> tuple[Hashable, ...]:
+        if record is None:
+            return ()
+        try:
+            values = tuple(self._values(record))
+            hash(values)
+        except Exception:
+            log.exception("an index fails on %s, which is not found by it", key)
+            return ()
+        return values
+
+
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableObject:
     """What stands for an object of which no record can be made."""
 
     reason: str
@@ -45,7 +87,7 @@ class Delta(NamedTuple, Generic[R]):
     new: R | None
 
 
-def whole(item: Any) -> Any:
+def whole_object(item: Any) -> Any:
     """Keep an item as it is."""
     return item
 
@@ -62,7 +104,7 @@ class Store(Generic[R]):
 
     def __init__(
         self,
-        record: Callable[[Any], R] = whole,
+        record: Callable[[Any], R] = whole_object,
         indexes: Mapping[str, Callable[[R], Iterable[Hashable]]] = _NO_INDEXES,
     ) -> None:
         self.record = record
@@ -70,10 +112,10 @@ class Store(Generic[R]):
         """The highest version that the contents reflect."""
         self.synced = False
         """Whether everything has been there once."""
-        self.unreadable: dict[Key, Unreadable] = {}
+        self.unreadable: dict[Key, UnreadableObject] = {}
         """Objects that are left out, because no record can be made of them."""
         self._records: dict[Key, R] = {}
-        self._indexes = {name: Index(values) for name, values in indexes.items()}
+        self._indexes = {name: StoreIndex(values) for name, values in indexes.items()}
         self._order: list[Key] | None = None
         self._listeners: list[Callable[[Delta[R]], None]] = []
         self._sync: list[asyncio.Future[None]] = []
@@ -148,7 +190,7 @@ class Store(Generic[R]):
         while key in self and self.version < version:
             await self.reached(self.version + 1)
 
-    def read(self, item: Any) -> R | Unreadable:
+    def read(self, item: Any) -> R | UnreadableObject:
         """Make the record of an item, or what stands for one."""
         try:
             record = self.record(item)
@@ -157,19 +199,21 @@ class Store(Generic[R]):
                 raise TypeError(msg)
         except Exception as failure:
             log.exception("no record can be made of %s, which counts as absent until it changes", key_of(item))
-            return Unreadable(f"{type(failure).__name__}: {failure}")
+            return UnreadableObject(f"{type(failure).__name__}: {failure}")
         return record
 
     def replace(self, items: Iterable[Any], version: int) -> None:
         """Hold exactly these items, which are all that there was at a version."""
         self.replace_records({key_of(item): self.read(item) for item in items}, version)
 
-    def replace_records(self, records: Mapping[Key, R | Unreadable], version: int) -> None:
+    def replace_records(self, records: Mapping[Key, R | UnreadableObject], version: int) -> None:
         """Hold exactly these records, which are of all that there was at a version; deltas tell the difference."""
         if version < self.version:
             return
-        self.unreadable = {key: record for key, record in records.items() if isinstance(record, Unreadable)}
-        self._replace({key: record for key, record in records.items() if not isinstance(record, Unreadable)}, version)
+        self.unreadable = {key: record for key, record in records.items() if isinstance(record, UnreadableObject)}
+        self._replace(
+            {key: record for key, record in records.items() if not isinstance(record, UnreadableObject)}, version
+        )
 
     def _replace(self, records: Mapping[Key, R], version: int) -> None:
         held = self._records
@@ -185,12 +229,12 @@ class Store(Generic[R]):
         self.advance(version)
         self._tell(deltas)
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: WatchEvent) -> None:
         """Take one event of a watch."""
         version = version_of(event.object)
         if version <= self.version:
             return
-        if event.change is Change.BOOKMARK:
+        if event.change is WatchEventType.BOOKMARK:
             self.advance(version)
             return
         key = key_of(event.object)
@@ -198,9 +242,9 @@ class Store(Generic[R]):
         new: R | None = None
         if self.unreadable:
             self.unreadable.pop(key, None)
-        if event.change is not Change.DELETED:
+        if event.change is not WatchEventType.DELETED:
             record = self.read(event.object)
-            if isinstance(record, Unreadable):
+            if isinstance(record, UnreadableObject):
                 self.unreadable[key] = record
             else:
                 new = record

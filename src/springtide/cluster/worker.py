@@ -11,22 +11,20 @@ from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import Any, cast
 
-from springtide.cluster.clock import Clock
+from springtide.cluster.clock import Clock, first_of
+from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Watch
 from springtide.cluster.errors import ApiError, ClusterError, Conflict, NotLeader, NotSent
 from springtide.cluster.events import normal
-from springtide.cluster.health import Health
-from springtide.cluster.logs import about
-from springtide.cluster.origins import Origin
-from springtide.cluster.pausing import ANNOTATION, PauseMarks, PauseSwitch
+from springtide.cluster.health import ControllerHealth, ReconcileMetrics, ReconcileOutcome
+from springtide.cluster.logs import log_subject
+from springtide.cluster.pausing import ANNOTATION, GlobalPause, PausedObjects
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta
-from springtide.cluster.telemetry import Result, Telemetry
-from springtide.cluster.tools import Tools
-from springtide.cluster.waiting import first_of
-from springtide.cluster.workqueue import Stopped, WorkQueue
+from springtide.cluster.transport import ObjectVersion
+from springtide.cluster.workqueue import QueueShutDown, WorkQueue
 
-LETTING_GO = 5.0
+CANCEL_GRACE = 5.0
 """Seconds that a reconcile has to end when it is cancelled; one that takes longer is left behind."""
 
 
@@ -38,32 +36,32 @@ class Worker:
         controller: Controller,
         queue: WorkQueue[Key],
         *,
-        tools: Tools,
-        health: Health,
+        context: ControllerContext,
+        health: ControllerHealth,
         clock: Clock,
-        marks: PauseMarks,
-        switch: PauseSwitch,
-        telemetry: Telemetry,
+        marks: PausedObjects,
+        switch: GlobalPause,
+        telemetry: ReconcileMetrics,
     ) -> None:
         self.queue = queue
         self._controller = controller
         self._watches: Sequence[Watch] = controller.watches
-        self._primary = tools.store(controller.watches[0].cached)
+        self._primary = context.store(controller.watches[0].cached)
         self._resource = controller.watches[0].cached.selection.resource
-        self._tools = tools
+        self._tools = context
         self._health = health
         self._clock = clock
         self._marks = marks
         self._switch = switch
         self._telemetry = telemetry
-        self._told: dict[Key, Origin] = {}
+        self._told: dict[Key, ObjectVersion] = {}
         """Paused objects of which people were told."""
         self._workers: list[asyncio.Task[None]] = []
         self._waiting: list[asyncio.Task[Any]] = []
         """Workers that have a key, and wait until the stores show what was written."""
-        self._log: logging.Logger = tools.log
+        self._log: logging.Logger = context.log
 
-    def enqueue_everything(self) -> None:
+    def enqueue_all(self) -> None:
         """Queue all that the controller looks after, also what is gone and only others still speak of."""
         for watch in self._watches:
             store = self._tools.store(watch.cached)
@@ -85,7 +83,7 @@ class Worker:
             self.queue.shut_down(drain=False)
             for worker in self._workers:
                 worker.cancel()
-            await first_of(asyncio.wait(self._workers), self._clock.sleep(LETTING_GO))
+            await first_of(asyncio.wait(self._workers), self._clock.sleep(CANCEL_GRACE))
         for worker in self._workers:
             if not worker.cancelled():
                 worker.result()
@@ -121,17 +119,17 @@ class Worker:
         while True:
             try:
                 key = await self.queue.get()
-            except Stopped:
+            except QueueShutDown:
                 return
             try:
-                with about(f"{self._resource.kind} {key}"):
+                with log_subject(f"{self._resource.kind} {key}"):
                     await self._handle(key)
             finally:
                 self.queue.done(key)
 
     async def _handle(self, key: Key) -> None:
         began: float | None = None
-        result = Result.ERROR
+        result = ReconcileOutcome.ERROR
         try:
             await self._caught_up(key)
             # Only now: a pause may have come while we waited.
@@ -143,22 +141,22 @@ class Worker:
             again = await self._controller.reconcile(key, self._clock.now())
         except NotLeader as failure:
             # The end of the term stops us in a moment; if it was renewed at the last moment, the key is still there.
-            result = Result.NOT_SENT
+            result = ReconcileOutcome.NOT_SENT
             self._log.info("%s: %s", key, failure)
             self._retry(key)
         except NotSent as failure:
             # Everything is paused; the end of the pause brings the key again.
-            result = Result.NOT_SENT
+            result = ReconcileOutcome.NOT_SENT
             self._log.info("%s: %s", key, failure)
             self.queue.forget(key)
         except Conflict as failure:
-            result = Result.CONFLICT
+            result = ReconcileOutcome.CONFLICT
             self._health.conflicts += 1
             self._log.info("%s: %s", key, failure)
             self._retry(key)
         except asyncio.CancelledError as failure:
             if _present_task().cancelling():
-                result = Result.STOPPED
+                result = ReconcileOutcome.STOPPED
                 raise
             # Not we are cancelled, but something that the reconcile waited for: its failure as any other.
             cancelled = RuntimeError("something that it waited for was cancelled")
@@ -169,7 +167,7 @@ class Worker:
             self._failed(str(key), failure)
             self._retry(key, failure.retry_after if isinstance(failure, ApiError) else None)
         else:
-            result = Result.SUCCESS if again is None else Result.REQUEUE_AFTER
+            result = ReconcileOutcome.SUCCESS if again is None else ReconcileOutcome.REQUEUE_AFTER
             self.queue.forget(key)
             if again is not None and again.at is not None:
                 self.queue.add_at(key, again.at)
@@ -192,7 +190,7 @@ class Worker:
         self._waiting.append(task)
         barrier = self._tools.barrier
         try:
-            await (barrier.shows(key) if self._controller.by_itself else barrier.caught_up())
+            await (barrier.shows(key) if self._controller.independent else barrier.caught_up())
         finally:
             self._waiting.remove(task)
 

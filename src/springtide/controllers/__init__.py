@@ -2,21 +2,11 @@
 
 from springtide.cluster.controller import Controller
 from springtide.controllers.calendar import CalendarController
-from springtide.controllers.cron import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.controllers.grant import GrantController
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.controllers.scalable_node_group import ScalableNodeGroupController
-
-CONTROLLERS: tuple[type[Controller], ...] = (
-    CalendarController,
-    GrantController,
-    MetricsProducerController,
-    HorizontalAutoscalerController,
-    ScalableNodeGroupController,
-    CronFederatedHPAController,
-)
-"""All controllers, in the order in which they are started."""
 
 __all__ = [
     "CONTROLLERS",
@@ -27,3 +17,14 @@ __all__ = [
     "MetricsProducerController",
     "ScalableNodeGroupController",
 ]
+
+
+CONTROLLERS: tuple[type[Controller], ...] = (
+    CalendarController,
+    GrantController,
+    MetricsProducerController,
+    HorizontalAutoscalerController,
+    ScalableNodeGroupController,
+    CronFederatedHPAController,
+)
+"""All controllers, in the order in which they are started."""

@@ -14,18 +14,18 @@ from itertools import islice
 from springtide import almanac
 from springtide.almanac import CalendarError, Zone, load_zone
 from springtide.almanac.civil import DAY, date_of
-from springtide.apis.fields import Context
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.springtide.calendars import compile_calendar
 from springtide.apis.springtide.types import Calendar
-from springtide.apis.structure import check
-from springtide.cluster.conditions import Condition, Truth
-from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
+from springtide.apis.structural_validation import check_structure
+from springtide.cluster.conditions import Condition, ConditionStatus
+from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
 from springtide.cluster.events import warning
 from springtide.cluster.resources import Key, Object, Resource, Selection
-from springtide.controllers.judged import in_words
+from springtide.controllers.validated import problem_message
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
-LISTED = 5
+LISTED_DATES = 5
 """How many days the status names. They are looked for through one cycle of the calendar, 400 years: what does not
 come by then never does."""
 
@@ -36,20 +36,20 @@ class CalendarController(Controller):
     """Keeps the status of Calendar objects."""
 
     name = "calendar"
-    by_itself = True
+    independent = True
     watches = (Watch(_CALENDARS),)
     permissions = (
         Permission(CALENDARS, ("get", "list", "watch")),
         Permission(CALENDARS, ("patch",), subresource="status"),
     )
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Write what the calendar comes to today, and come back when that changes."""
-        calendar = self.tools.store(_CALENDARS).get(key)
+        calendar = self.context.store(_CALENDARS).get(key)
         if calendar is None:
             return None
-        outcome = decide(calendar, now, self.tools.default_zone)
-        changed = await self.tools.client.apply_status(
+        outcome = decide(calendar, now, self.context.default_zone)
+        changed = await self.context.client.apply_status(
             CALENDARS,
             {"nextDates": list(outcome.dates) or None},
             outcome.conditions,
@@ -57,13 +57,13 @@ class CalendarController(Controller):
             now=now,
             because=outcome.active.message,
         )
-        if changed and outcome.ready.status is Truth.FALSE:
-            self.tools.events.record(CALENDARS, calendar, warning(outcome.ready.reason, outcome.ready.message))
-        return Again(at=outcome.until) if outcome.until is not None else None
+        if changed and outcome.ready.status is ConditionStatus.FALSE:
+            self.context.events.record(CALENDARS, calendar, warning(outcome.ready.reason, outcome.ready.message))
+        return Result(at=outcome.until) if outcome.until is not None else None
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CalendarDecision:
     """What a calendar comes to at an instant."""
 
     ready: Condition
@@ -79,13 +79,13 @@ class Outcome:
         return self.ready, self.active
 
 
-def decide(calendar: Object, now: int, default_zone: str = "UTC") -> Outcome:
+def decide(calendar: Object, now: int, default_zone: str = "UTC") -> CalendarDecision:
     """Read a calendar and tell what it comes to; the zone is that of calendars which name none."""
     written = {name: part for name, part in calendar.items() if name != "status"}
-    checked = check(written, Calendar, Context(now=now, default_zone=default_zone))
+    checked = check_structure(written, Calendar, ValidationContext(now=now, default_zone=default_zone))
     errors = [problem for problem in checked.problems if problem.severity == "error"]
     if errors or not isinstance(checked.view, Calendar):
-        return _unusable("Invalid", "; ".join(in_words(problem) for problem in errors))
+        return _unusable("Invalid", "; ".join(problem_message(problem) for problem in errors))
     try:
         compiled = compile_calendar(checked.view.spec)
         return _resolve(compiled, compiled.zone or load_zone(default_zone), now)
@@ -93,21 +93,21 @@ def decide(calendar: Object, now: int, default_zone: str = "UTC") -> Outcome:
         return _unusable("HolidaysUnavailable", f"{failure.message}: {failure.hint}")
 
 
-def _resolve(calendar: almanac.Calendar, zone: Zone, now: int) -> Outcome:
+def _resolve(calendar: almanac.DayCalendar, zone: Zone, now: int) -> CalendarDecision:
     today = zone.local(now) // DAY
-    days = tuple(islice(_days(calendar, zone, today), LISTED))
+    days = tuple(islice(_days(calendar, zone, today), LISTED_DATES))
     dates = tuple(date_of(day).isoformat() for day in days)
-    resolved = Condition("Ready", Truth.TRUE, "Resolved", f"days begin and end at midnight in {zone.name}")
+    resolved = Condition("Ready", ConditionStatus.TRUE, "Resolved", f"days begin and end at midnight in {zone.name}")
     if today in days:
         until = next(end for start, end in zone.stretches(today * DAY, (today + 1) * DAY) if start <= now < end)
-        listed = Condition("Active", Truth.TRUE, "DayListed", f"{dates[0]} is in the calendar ({zone.name})")
-        return Outcome(resolved, listed, dates, until)
+        listed = Condition("Active", ConditionStatus.TRUE, "DayListed", f"{dates[0]} is in the calendar ({zone.name})")
+        return CalendarDecision(resolved, listed, dates, until)
     coming = f"the next day in the calendar is {dates[0]}" if dates else "no day in the calendar lies ahead"
-    listed = Condition("Active", Truth.FALSE, "DayNotListed", f"{coming} ({zone.name})")
-    return Outcome(resolved, listed, dates, _next_start(calendar, zone, today, now))
+    listed = Condition("Active", ConditionStatus.FALSE, "DayNotListed", f"{coming} ({zone.name})")
+    return CalendarDecision(resolved, listed, dates, _next_start(calendar, zone, today, now))
 
 
-def _days(calendar: almanac.Calendar, zone: Zone, first: int) -> Iterator[int]:
+def _days(calendar: almanac.DayCalendar, zone: Zone, first: int) -> Iterator[int]:
     """Yield the days of a calendar from a day on, but for those that a zone skips, as Samoa did in 2011."""
     for run_first, run_last in calendar.days.runs(first):
         for day in range(max(run_first, first), run_last + 1):
@@ -115,7 +115,7 @@ def _days(calendar: almanac.Calendar, zone: Zone, first: int) -> Iterator[int]:
                 yield day
 
 
-def _next_start(calendar: almanac.Calendar, zone: Zone, today: int, now: int) -> int | None:
+def _next_start(calendar: almanac.DayCalendar, zone: Zone, today: int, now: int) -> int | None:
     # From yesterday on: a clock that is turned back over midnight shows it once more.
     for day in _days(calendar, zone, today - 1):
         for start, _ in zone.stretches(day * DAY, (day + 1) * DAY):
@@ -124,8 +124,8 @@ def _next_start(calendar: almanac.Calendar, zone: Zone, today: int, now: int) ->
     return None
 
 
-def _unusable(reason: str, message: str) -> Outcome:
-    return Outcome(
-        ready=Condition("Ready", Truth.FALSE, reason, message),
-        active=Condition("Active", Truth.UNKNOWN, reason, "the days of the calendar are not known"),
+def _unusable(reason: str, message: str) -> CalendarDecision:
+    return CalendarDecision(
+        ready=Condition("Ready", ConditionStatus.FALSE, reason, message),
+        active=Condition("Active", ConditionStatus.UNKNOWN, reason, "the days of the calendar are not known"),
     )

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from springtide import almanac
 from springtide.almanac import CalendarError
-from springtide.apis.fields import Context
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.springtide.calendars import compile_calendar
 from springtide.apis.springtide.types import Calendar
-from springtide.apis.structure import check
+from springtide.apis.structural_validation import check_structure
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Selection
 from springtide.cluster.store import Store
@@ -26,7 +26,7 @@ class CompiledCalendar:
 
     name: str
     written: object
-    calendar: almanac.Calendar | None
+    calendar: almanac.DayCalendar | None
     """None where it has errors: it counts as absent."""
 
     def __eq__(self, other: object) -> bool:
@@ -38,7 +38,7 @@ class CompiledCalendar:
 
 def _compiled(item: Object) -> CompiledCalendar:
     written = {name: part for name, part in item.items() if name != "status"}
-    checked = check(written, Calendar, Context(now=0, thorough=False))
+    checked = check_structure(written, Calendar, ValidationContext(now=0, deep_search=False))
     compiled = None
     if isinstance(checked.view, Calendar) and not any(one.severity == "error" for one in checked.problems):
         try:
@@ -51,9 +51,9 @@ def _compiled(item: Object) -> CompiledCalendar:
 ALL_CALENDARS = Cached(Selection(CALENDARS), record=_compiled)
 """To be watched with `to_nobody`, and followed by whoever schedules with calendars."""
 
-NO_CALENDARS: Mapping[str, almanac.Calendar] = MappingProxyType({})
+NO_CALENDARS: Mapping[str, almanac.DayCalendar] = MappingProxyType({})
 
 
-def calendars_in(store: Store[CompiledCalendar]) -> dict[str, almanac.Calendar]:
+def calendars_in(store: Store[CompiledCalendar]) -> dict[str, almanac.DayCalendar]:
     """Give the calendars that can be used, by name."""
     return {one.name: one.calendar for one in store.values() if one.calendar is not None}

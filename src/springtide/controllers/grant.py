@@ -6,12 +6,12 @@ A grant with errors allows nothing, which those it was written for would notice 
 from __future__ import annotations
 
 from springtide.apis.springtide.types import Grant, GrantSpec
-from springtide.cluster.conditions import Condition, Truth
-from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch
+from springtide.cluster.conditions import Condition, ConditionStatus
+from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
 from springtide.cluster.events import warning
 from springtide.cluster.resources import Key, Object, Selection
-from springtide.controllers.judged import judged
-from springtide.controllers.trust import GRANTS
+from springtide.controllers.grants import GRANTS
+from springtide.controllers.validated import validated
 
 _GRANTS = Cached(Selection(GRANTS))
 
@@ -26,24 +26,26 @@ class GrantController(Controller):
         Permission(GRANTS, ("patch",), subresource="status"),
     )
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Write whether the grant is in force; only a change of it changes that."""
-        grant = self.tools.store(_GRANTS).get(key)
+        grant = self.context.store(_GRANTS).get(key)
         if grant is None:
             return None
-        ready = decide(grant, now, self.tools.default_zone)
-        changed = await self.tools.client.apply_status(GRANTS, {}, (ready,), of=grant, now=now, because=ready.message)
-        if changed and ready.status is Truth.FALSE:
-            self.tools.events.record(GRANTS, grant, warning(ready.reason, ready.message))
+        ready = decide(grant, now, self.context.default_zone)
+        changed = await self.context.client.apply_status(GRANTS, {}, (ready,), of=grant, now=now, because=ready.message)
+        if changed and ready.status is ConditionStatus.FALSE:
+            self.context.events.record(GRANTS, grant, warning(ready.reason, ready.message))
         return None
 
 
 def decide(grant: Object, now: int, default_zone: str = "UTC") -> Condition:
     """Read a grant and tell whether it is in force."""
-    verdict = judged(grant, Grant, now=now, default_zone=default_zone)
+    verdict = validated(grant, Grant, now=now, default_zone=default_zone)
     if verdict.sound is None:
-        return Condition("Ready", Truth.FALSE, "Invalid", f"nothing is allowed by a grant with errors: {verdict.words}")
-    return Condition("Ready", Truth.TRUE, "InForce", _allowance(verdict.sound.spec))
+        return Condition(
+            "Ready", ConditionStatus.FALSE, "Invalid", f"nothing is allowed by a grant with errors: {verdict.words}"
+        )
+    return Condition("Ready", ConditionStatus.TRUE, "InForce", _allowance(verdict.sound.spec))
 
 
 def _allowance(spec: GrantSpec) -> str:

@@ -1,7 +1,6 @@
 """What a process exports about itself: metrics for Prometheus, and whether it is alive and ready."""
 
-from springtide.metrics.checks import Check, Finding, caches_are_filled, holds
-from springtide.metrics.endpoints import operations
-from springtide.metrics.exported import Metrics
+from springtide.metrics.collectors import ProcessMetrics
+from springtide.metrics.endpoints import HealthCheck, HealthResult, caches_synced, fact_check, operations_app
 
-__all__ = ["Check", "Finding", "Metrics", "caches_are_filled", "holds", "operations"]
+__all__ = ["HealthCheck", "HealthResult", "ProcessMetrics", "caches_synced", "fact_check", "operations_app"]

@@ -20,10 +20,10 @@ from prometheus_client.registry import Collector
 from springtide.cluster.clock import Clock
 from springtide.cluster.resources import Key
 
-Value: TypeAlias = int | Fraction | None
+SeriesValue: TypeAlias = int | Fraction | None
 """None is what Prometheus calls NaN: there is nothing to divide by."""
 
-OLDEST = 300
+STALENESS_LIMIT = 300
 """Seconds for which a value may have been old and still counts, as long as Prometheus looks back for a sample: nobody
 scales by what was true long ago."""
 AGE = "springtide_metrics_producer_age_seconds"
@@ -48,36 +48,36 @@ HELP: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ObjectSeries:
     """What is known of an object."""
 
-    values: Mapping[str, Value]
+    values: Mapping[str, SeriesValue]
     """By the names of metrics."""
-    good_until: int | None
+    fresh_until: int | None
     """The instant from which on it is old; None: it holds as long as the object stays as it is."""
 
     def age(self, now: int) -> int:
         """Tell for how many seconds this has been old."""
-        return 0 if self.good_until is None else max(0, now - self.good_until)
+        return 0 if self.fresh_until is None else max(0, now - self.fresh_until)
 
 
-Listener: TypeAlias = Callable[[Key, frozenset[str]], None]
+SeriesListener: TypeAlias = Callable[[Key, frozenset[str]], None]
 
 
-class SeriesBook:
+class SeriesStore:
     """The readings of all objects of a process."""
 
     def __init__(self) -> None:
         self.is_open = False
         """Whether it is known of all objects that there are; else that something is not in here means nothing."""
-        self._readings: dict[Key, Reading] = {}
-        self._by_metric: dict[tuple[str, str], dict[Key, Value]] = {}
+        self._readings: dict[Key, ObjectSeries] = {}
+        self._by_metric: dict[tuple[str, str], dict[Key, SeriesValue]] = {}
         """The series of a metric in a namespace."""
         self._expected: dict[Key, tuple[str, ...]] = {}
         """Objects of which nothing is known yet, with the metrics that they will have."""
         self._awaited: dict[tuple[str, str], dict[Key, None]] = {}
         """The same by metric and namespace."""
-        self._listeners: list[Listener] = []
+        self._listeners: list[SeriesListener] = []
 
     def open(self) -> None:
         """Say that all objects that there are have been put down or are expected."""
@@ -92,10 +92,10 @@ class SeriesBook:
         for metric in self._expected[key]:
             self._awaited.setdefault((metric, key.namespace), {})[key] = None
 
-    def put(self, key: Key, values: Mapping[str, Value], *, good_until: int | None) -> None:
+    def put(self, key: Key, values: Mapping[str, SeriesValue], *, fresh_until: int | None) -> None:
         """Say what holds for an object from now on, in place of what did before."""
         before = self._readings.get(key)
-        self._readings[key] = Reading(dict(values), good_until)
+        self._readings[key] = ObjectSeries(dict(values), fresh_until)
         self._take_down(key, before.values if before is not None else {}, values, self._await_no_more(key))
 
     def drop(self, key: Key) -> None:
@@ -109,7 +109,7 @@ class SeriesBook:
         for key in (*self._readings, *self._expected):
             self.drop(key)
 
-    def get(self, key: Key) -> Reading | None:
+    def get(self, key: Key) -> ObjectSeries | None:
         """Give what is known of an object."""
         return self._readings.get(key)
 
@@ -118,7 +118,7 @@ class SeriesBook:
         reading = self._readings.get(key)
         return 0 if reading is None else reading.age(now)
 
-    def of(self, metric: str, namespace: str, name: str | None = None) -> list[tuple[Key, Value]]:
+    def of(self, metric: str, namespace: str, name: str | None = None) -> list[tuple[Key, SeriesValue]]:
         """List the series of a metric in a namespace, in the order of their objects; of one object if it is named."""
         series = self._by_metric.get((metric, namespace), {})
         if name is not None:
@@ -134,11 +134,11 @@ class SeriesBook:
             return [key] if key in awaited else []
         return sorted(awaited)
 
-    def readings(self) -> Iterator[tuple[Key, Reading]]:
+    def readings(self) -> Iterator[tuple[Key, ObjectSeries]]:
         """Give everything, in no order."""
         return iter(list(self._readings.items()))
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def listen(self, listener: SeriesListener) -> Callable[[], None]:
         """Tell somebody of every change of what is known: whose, and of which metrics; gives what ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
@@ -154,7 +154,7 @@ class SeriesBook:
         return metrics
 
     def _take_down(
-        self, key: Key, before: Mapping[str, Value], after: Mapping[str, Value], awaited: Sequence[str]
+        self, key: Key, before: Mapping[str, SeriesValue], after: Mapping[str, SeriesValue], awaited: Sequence[str]
     ) -> None:
         """Keep the series of every metric in order, and tell what has changed."""
         for metric in before:
@@ -175,7 +175,7 @@ class SeriesBook:
 class SeriesCollector(Collector):
     """The book as Prometheus reads it."""
 
-    def __init__(self, book: SeriesBook, clock: Clock) -> None:
+    def __init__(self, book: SeriesStore, clock: Clock) -> None:
         self._book = book
         self._clock = clock
 

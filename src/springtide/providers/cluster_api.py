@@ -9,15 +9,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from springtide.apis.scheduled.node_group_ids import MachineDeploymentId, read_group_id
+from springtide.apis.scheduled.node_group import MachineDeploymentId, read_group_id
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import NotFound
 from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, Provider, ProviderError
-from springtide.providers.refusals import refusals_of_the_cluster
-from springtide.providers.wording import nodes, ready_of
+from springtide.providers.port import (
+    GROUP_NOT_FOUND,
+    GroupState,
+    NodeGroup,
+    Provider,
+    ProviderError,
+    cluster_errors_as_provider_errors,
+    nodes_text,
+    ready_text,
+)
 
 TYPE = "ClusterAPI"
 _GROUP, _PLURAL, _KIND = "cluster.x-k8s.io", "machinedeployments", "MachineDeployment"
@@ -52,7 +59,7 @@ class ClusterApiProvider(Provider):
         """Find the version in which the cluster serves MachineDeployments; it is asked once."""
         if self._resource is None:
             try:
-                with refusals_of_the_cluster("looking for the versions of MachineDeployments"):
+                with cluster_errors_as_provider_errors("looking for the versions of MachineDeployments"):
                     definition = await client.get(CUSTOM_RESOURCE_DEFINITIONS, _DEFINITION)
             except ProviderError as failure:
                 if not isinstance(failure.__cause__, NotFound):
@@ -62,7 +69,7 @@ class ClusterApiProvider(Provider):
             self._resource = Resource(_GROUP, newest_served(definition), _PLURAL, _KIND)
         return self._resource
 
-    def forget_version(self) -> None:
+    def invalidate_version(self) -> None:
         """Ask for the version again: what it said may not be served any more."""
         self._resource = None
 
@@ -84,17 +91,17 @@ class MachineDeployment(NodeGroup):
         resource = await self._provider.resource(self._client)
         found = await self._read(resource)
         if _wanted(found) != replicas:
-            with refusals_of_the_cluster(f"scaling the MachineDeployment {self._key}"):
+            with cluster_errors_as_provider_errors(f"scaling the MachineDeployment {self._key}"):
                 await self._client.scale(resource, replicas, of=found, because=because)
 
     async def _read(self, resource: Resource) -> Object:
         try:
-            with refusals_of_the_cluster(f"reading the MachineDeployment {self._key}"):
+            with cluster_errors_as_provider_errors(f"reading the MachineDeployment {self._key}"):
                 return await self._client.get(resource, self._key)
         except ProviderError as failure:
             if not isinstance(failure.__cause__, NotFound):
                 raise
-            self._provider.forget_version()
+            self._provider.invalidate_version()
             raise ProviderError(
                 GROUP_NOT_FOUND,
                 f"there is no MachineDeployment {self._key}: create it, or mend spec.id",
@@ -118,11 +125,11 @@ def state_of(deployment: Object) -> GroupState:
     if (status.get("observedGeneration") or 0) < generation:
         message = "Cluster API has not seen the last change yet"
     elif there > wanted:
-        message = f"{nodes(there - wanted)} too many"
+        message = f"{nodes_text(there - wanted)} too many"
     elif ready != wanted:
-        message = ready_of(ready, wanted)
+        message = ready_text(ready, wanted)
     elif current < wanted:
-        message = f"{nodes(wanted - current)} not yet replaced by a newer one"
+        message = f"{nodes_text(wanted - current)} not yet replaced by a newer one"
     if message and (deployment.get("spec") or {}).get("paused"):
         message += "; the MachineDeployment is paused"
     return GroupState(replicas=ready, wanted=wanted, stable=not message, message=message)

@@ -1,13 +1,33 @@
-"""The port of providers: one contract, which one suite of tests holds all of them to."""
+"""Words that the sentences of all providers share.
+
+The port of providers: one contract, which one suite of tests holds all of them to.
+
+The bounds that a provider sets to a group: asking for more or less is refused before anybody is asked.
+
+What the cluster refuses for good, as an error of the provider whose groups live in it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
 from springtide.cluster.client import Client
+from springtide.cluster.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
+
+
+def nodes_text(count: int) -> str:
+    """Write a number of nodes."""
+    return f"{count} node" if count == 1 else f"{count} nodes"
+
+
+def ready_text(ready: int, wanted: int) -> str:
+    """Write how many nodes of those that are wanted are ready."""
+    return f"{ready} of {nodes_text(wanted)} {'is' if wanted == 1 else 'are'} ready"
+
 
 GROUP_NOT_FOUND = "GroupNotFound"
 """The code of every provider for a group that is not there."""
@@ -89,3 +109,22 @@ class Providers:
             msg = f"this process has no provider of {type_}; it has {known}"
             raise ProviderError("ProviderMissing", msg, retryable=False)
         return found
+
+
+def check_bounds(replicas: int, *, least: int, most: int, fix: str) -> None:
+    """Refuse a number of nodes that a group does not take; the fix says where the bounds are changed."""
+    if replicas > most:
+        msg = f"{nodes_text(replicas)} cannot be had, the group may have {most} at most: {fix}"
+        raise ProviderError("AboveMaximum", msg, retryable=False)
+    if replicas < least:
+        msg = f"{nodes_text(replicas)} cannot be had, the group must have {least} at least: {fix}"
+        raise ProviderError("BelowMinimum", msg, retryable=False)
+
+
+@contextmanager
+def cluster_errors_as_provider_errors(doing: str) -> Iterator[None]:
+    """Turn refusals that the same request will meet again into a `ProviderError`; all others pass as they are."""
+    try:
+        yield
+    except (BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound) as failure:
+        raise ProviderError(type(failure).__name__, f"{doing}: {failure}", retryable=False) from failure

@@ -15,16 +15,22 @@ from types import MappingProxyType
 
 import msgspec
 
-from springtide.apis.scheduled.node_group_ids import SimulatedGroupId, read_group_id
+from springtide.apis.scheduled.node_group import SimulatedGroupId, read_group_id
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, NotFound
 from springtide.cluster.resources import Key, Object
-from springtide.providers.bounds import check_bounds
 from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
-from springtide.providers.port import GroupState, NodeGroup, Provider, ProviderError
-from springtide.providers.refusals import refusals_of_the_cluster
-from springtide.providers.wording import nodes, ready_of
+from springtide.providers.port import (
+    GroupState,
+    NodeGroup,
+    Provider,
+    ProviderError,
+    check_bounds,
+    cluster_errors_as_provider_errors,
+    nodes_text,
+    ready_text,
+)
 
 TYPE = "Simulated"
 LABEL = "springtide.dev/node-group"
@@ -37,7 +43,7 @@ _FAKE = MappingProxyType({"kwok.x-k8s.io/node": "fake"})
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class SimulatedMachine:
     """What simulated nodes are like."""
 
     capacity: Mapping[str, str] = field(
@@ -58,7 +64,7 @@ class Machine:
     """The largest group: as many nodes as Kubernetes supports in one cluster."""
 
 
-_ORDINARY = Machine()
+_ORDINARY = SimulatedMachine()
 
 
 class SimulatedProvider(Provider):
@@ -66,7 +72,7 @@ class SimulatedProvider(Provider):
 
     types = (TYPE,)
 
-    def __init__(self, machine: Machine = _ORDINARY) -> None:
+    def __init__(self, machine: SimulatedMachine = _ORDINARY) -> None:
         self._machine = machine
 
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
@@ -80,7 +86,7 @@ class SimulatedProvider(Provider):
 class SimulatedGroup(NodeGroup):
     """The nodes that have one label."""
 
-    def __init__(self, name: str, client: Client, machine: Machine) -> None:
+    def __init__(self, name: str, client: Client, machine: SimulatedMachine) -> None:
         self.selector = f"{LABEL}={name}"
         self._name = name
         self._client = client
@@ -91,9 +97,9 @@ class SimulatedGroup(NodeGroup):
         found = await self._nodes()
         staying = [node for node in found if not node.going]
         ready = sum(node.ready for node in staying)
-        told = [ready_of(ready, len(staying))] if ready < len(staying) else []
+        told = [ready_text(ready, len(staying))] if ready < len(staying) else []
         if len(staying) < len(found):
-            told.append(f"{nodes(len(found) - len(staying))} on the way out")
+            told.append(f"{nodes_text(len(found) - len(staying))} on the way out")
         return GroupState(replicas=ready, wanted=len(staying), stable=not told, message="; ".join(told))
 
     async def resize(self, replicas: int, *, because: str) -> None:
@@ -103,11 +109,11 @@ class SimulatedGroup(NodeGroup):
         if len(staying) < replicas:
             await self._grow(staying, replicas, because)
         else:
-            for node in superfluous(staying, replicas):
+            for node in nodes_to_remove(staying, replicas):
                 await self._remove(node, because)
 
     async def _nodes(self) -> list[GroupNode]:
-        with refusals_of_the_cluster(f"reading the nodes of the simulated group {self._name}"):
+        with cluster_errors_as_provider_errors(f"reading the nodes of the simulated group {self._name}"):
             return await nodes_labelled(self._client, self.selector)
 
     async def _grow(self, staying: list[GroupNode], replicas: int, because: str) -> None:
@@ -122,7 +128,7 @@ class SimulatedGroup(NodeGroup):
 
     async def _make(self, name: str, because: str) -> bool:
         try:
-            with refusals_of_the_cluster(f"making the node {name}"):
+            with cluster_errors_as_provider_errors(f"making the node {name}"):
                 await self._client.create(NODES, self._body(name), because=because)
         except AlreadyExists:
             return False
@@ -137,7 +143,7 @@ class SimulatedGroup(NodeGroup):
         return (node.metadata.labels or {}).get(LABEL) == self._name and not node.going
 
     async def _remove(self, node: GroupNode, because: str) -> None:
-        with refusals_of_the_cluster(f"removing the node {node.name}"), suppress(NotFound):
+        with cluster_errors_as_provider_errors(f"removing the node {node.name}"), suppress(NotFound):
             # Whatever else has changed about the node meanwhile: this one is too many.
             await self._client.delete(NODES, of=node, because=because, exact=False)
 
@@ -156,7 +162,7 @@ class SimulatedGroup(NodeGroup):
         }
 
 
-def superfluous(staying: list[GroupNode], replicas: int) -> list[GroupNode]:
+def nodes_to_remove(staying: list[GroupNode], replicas: int) -> list[GroupNode]:
     """Choose the nodes to remove until so many are left: first those that are not ready, then the highest numbers."""
     in_order = sorted(staying, key=lambda node: (node.ready, -_number(node), node.name))
     return in_order[: max(len(staying) - replicas, 0)]

@@ -4,34 +4,56 @@ A *recommendation* is what a metric asks for. A *window* keeps the number from f
 different a moment ago, a *policy* limits how fast it changes, *bounds* limit where it goes.
 """
 
-from springtide.scaling.choice import Agreement, Select, agreed, certain
-from springtide.scaling.moving import DOWN_WINDOW, UP_WINDOW, Behaviour, Bounds, History, Hold, Move, Rules, move
-from springtide.scaling.policies import Changes, Policy, farthest
-from springtide.scaling.recommendations import MOST, Tolerance, in_proportion, per_replica
-from springtide.scaling.windows import Recommendations, Stable, stabilised
+from springtide.scaling.behavior import (
+    DOWN_WINDOW,
+    UP_WINDOW,
+    ChangePolicy,
+    DirectionLimits,
+    RecommendationSteps,
+    ReplicaChanges,
+    ReplicaHistory,
+    ScalingBehavior,
+    ScalingBounds,
+    ScalingHold,
+    ScalingMove,
+    StabilizedReplicas,
+    furthest_allowed,
+    move,
+    stabilize,
+)
+from springtide.scaling.recommendations import (
+    MOST,
+    CombinedRecommendation,
+    PolicySelect,
+    ScalingTolerance,
+    average_value_replicas,
+    combine_known,
+    combine_recommendations,
+    proportional_replicas,
+)
 
 __all__ = [
     "DOWN_WINDOW",
     "MOST",
     "UP_WINDOW",
-    "Agreement",
-    "Behaviour",
-    "Bounds",
-    "Changes",
-    "History",
-    "Hold",
-    "Move",
-    "Policy",
-    "Recommendations",
-    "Rules",
-    "Select",
-    "Stable",
-    "Tolerance",
-    "agreed",
-    "certain",
-    "farthest",
-    "in_proportion",
+    "ChangePolicy",
+    "CombinedRecommendation",
+    "DirectionLimits",
+    "PolicySelect",
+    "RecommendationSteps",
+    "ReplicaChanges",
+    "ReplicaHistory",
+    "ScalingBehavior",
+    "ScalingBounds",
+    "ScalingHold",
+    "ScalingMove",
+    "ScalingTolerance",
+    "StabilizedReplicas",
+    "average_value_replicas",
+    "combine_known",
+    "combine_recommendations",
+    "furthest_allowed",
     "move",
-    "per_replica",
-    "stabilised",
+    "proportional_replicas",
+    "stabilize",
 ]

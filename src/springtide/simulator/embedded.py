@@ -10,17 +10,16 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from springtide.apiserver.conversion import convert
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.garbage_collection import GarbageCollector, NamespaceController
+from springtide.apiserver.server import ApiServer
+from springtide.apiserver.storage import Storage
 from springtide.cluster.clock import Clock
 from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.simulator import behaviours
-from springtide.simulator.api.converter import convert
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.garbage import GarbageCollector
-from springtide.simulator.api.namespaces import NamespaceDeleter
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.api.storage import Storage
 from springtide.simulator.behaviours.autoscaling.metrics import Metrics
-from springtide.simulator.newcomers import install
+from springtide.simulator.bootstrap import install
 
 
 class EmbeddedCluster:
@@ -45,5 +44,5 @@ class EmbeddedCluster:
         manager = Manager(self.transport(), self.clock, self._behaviours, random=self._random, settings=settings)
         async with asyncio.TaskGroup() as living:
             living.create_task(GarbageCollector(self.server).run(self.clock))
-            living.create_task(NamespaceDeleter(self.server).run(self.clock))
+            living.create_task(NamespaceController(self.server).run(self.clock))
             living.create_task(manager.run())

@@ -8,11 +8,11 @@ from random import Random
 from typing import Any, Protocol, TypeAlias
 
 from springtide.cluster.clock import Clock
-from springtide.cluster.port import Transport
-from springtide.simulator.time import VirtualLoop
+from springtide.cluster.transport import Transport
+from springtide.simulator.virtual_time import VirtualLoop
 
 
-class Cuttable(Transport, Protocol):
+class Disconnectable(Transport, Protocol):
     """A transport that can be cut for good."""
 
     def cut(self) -> None:
@@ -21,7 +21,7 @@ class Cuttable(Transport, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Incarnation:
+class ProcessRun:
     """What a process has from one start to its end."""
 
     identity: str
@@ -31,7 +31,7 @@ class Incarnation:
     random: Random
 
 
-Main: TypeAlias = Callable[[Incarnation], Coroutine[Any, Any, None]]
+Main: TypeAlias = Callable[[ProcessRun], Coroutine[Any, Any, None]]
 
 
 class Process:
@@ -44,7 +44,7 @@ class Process:
         *,
         loop: VirtualLoop,
         clock: Clock,
-        connect: Callable[[Process], Cuttable],
+        connect: Callable[[Process], Disconnectable],
         seed: str,
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -58,7 +58,7 @@ class Process:
         self._connect = connect
         self._seed = seed
         self._failed = failed
-        self._connection: Cuttable | None = None
+        self._connection: Disconnectable | None = None
         self._crossings = 0
         self._ambushes: list[tuple[int, Callable[[], None]]] = []
 
@@ -71,7 +71,7 @@ class Process:
         self.alive = True
         self._connection = self._connect(self)
         random = Random(f"{self._seed}/{self.identity}")  # noqa: S311 - a simulation, not a secret
-        incarnation = Incarnation(self.identity, self._connection, self._clock, random)
+        incarnation = ProcessRun(self.identity, self._connection, self._clock, random)
         task = self._loop.create_owned_task(self, self._main(incarnation))
         identity = self.identity
 

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from springtide.apis.forecast import format_instant
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.resources import Object
-from springtide.simulator.api.server import Written
 
 _ABSENT = object()
 _LONGEST_VALUE = 60
@@ -32,7 +32,7 @@ _HEARTBEATS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TraceEntry:
     """One line of the trace."""
 
     at: int
@@ -68,17 +68,17 @@ class Entry:
 class Trace:
     """Collects entries; whoever wants to show them as they come listens."""
 
-    def __init__(self, listener: Callable[[Entry], None] | None = None) -> None:
-        self.entries: list[Entry] = []
+    def __init__(self, listener: Callable[[TraceEntry], None] | None = None) -> None:
+        self.entries: list[TraceEntry] = []
         self._listener = listener
 
-    def record(self, written: Written) -> None:
+    def record(self, written: CommittedWrite) -> None:
         """Take down a write, unless nothing in it is worth telling."""
         change = changes(written.old, written.new, written.resource.kind)
         verb = _VERBS.get(written.verb) or written.verb.partition("/")[0]
         if not change and verb not in ("create", "delete"):
             return
-        entry = Entry(
+        entry = TraceEntry(
             at=written.at,
             actor=written.write.manager,
             verb=verb,

@@ -8,29 +8,25 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from springtide.apiserver.conversion import convert
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.garbage_collection import GarbageCollector, NamespaceController
+from springtide.apiserver.kinds import collection_id
+from springtide.apiserver.server import ApiServer, CommittedWrite
 from springtide.cluster.errors import NotFound
-from springtide.cluster.port import Write
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.api.catalogue import identity_of
-from springtide.simulator.api.converter import convert
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.garbage import GarbageCollector
-from springtide.simulator.api.namespaces import NamespaceDeleter
-from springtide.simulator.api.server import ApiServer, Written
-from springtide.simulator.behaviours import finding, losing
-from springtide.simulator.behaviours.kinds import NODES
-from springtide.simulator.faults.chaos import disturbances
-from springtide.simulator.faults.connection import Connection, Sent
-from springtide.simulator.faults.profile import Faults
-from springtide.simulator.faults.weather import Weather
-from springtide.simulator.newcomers import DEFAULT_NAMESPACE, install, resource_of
-from springtide.simulator.processes import Cuttable, Main, Process
-from springtide.simulator.time import VirtualClock, VirtualLoop
-from springtide.simulator.time.clock import settle
-from springtide.simulator.time.loop import TICKS_PER_SECOND
-from springtide.simulator.trace import Entry, Trace
+from springtide.cluster.transport import Write
+from springtide.simulator.behaviours import node_found_patch, node_lost_patch
+from springtide.simulator.behaviours.resources import NODES
+from springtide.simulator.bootstrap import DEFAULT_NAMESPACE, install, resource_of
+from springtide.simulator.faults.connection import FaultyConnection, SentRequest
+from springtide.simulator.faults.disturbances import disturbances
+from springtide.simulator.faults.profile import Faults, ServerAvailability
+from springtide.simulator.processes import Disconnectable, Main, Process
+from springtide.simulator.trace import Trace, TraceEntry
+from springtide.simulator.virtual_time import TICKS_PER_SECOND, VirtualClock, VirtualLoop, settle
 
-_MACHINES = "machines"
+_MACHINES_ACTOR = "machines"
 _RECENT = 10
 
 
@@ -43,7 +39,7 @@ class World:
         start: int,
         seed: int = 0,
         faults: Faults | None = None,
-        listener: Callable[[Entry], None] | None = None,
+        listener: Callable[[TraceEntry], None] | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)  # noqa: S101 - a world in real time would be another program
@@ -59,12 +55,14 @@ class World:
         self.processes: list[Process] = []
         self._failure: BaseException | None = None
         self._waiting: asyncio.Future[None] | None = None
-        self.weather = Weather(self.faults, watch_list=self.random("watch list").random() >= self.faults.no_watch_list)
+        self.weather = ServerAvailability(
+            self.faults, watch_list=self.random("watch list").random() >= self.faults.no_watch_list
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._disturbing: list[asyncio.Task[None]] = []
         self._lost_by_chance: dict[str, None] = {}
-        self._tellers: list[Callable[[Written], None]] = []
-        self._departures: list[Callable[[Sent], None]] = []
+        self._tellers: list[Callable[[CommittedWrite], None]] = []
+        self._departures: list[Callable[[SentRequest], None]] = []
 
     def resource(self, kind: str, api_version: str = "") -> Resource:
         """Find what a kind is called in the API; where groups share a name, the `apiVersion` decides."""
@@ -78,7 +76,7 @@ class World:
 
     def objects(self, kind: str) -> list[Object]:
         """Give all objects of a kind, in all namespaces, in the order of their keys."""
-        return [item for _, item in self.server.objects(identity_of(self.resource(kind)))]
+        return [item for _, item in self.server.objects(collection_id(self.resource(kind)))]
 
     def process(self, name: str) -> Process:
         """Find a process by its name."""
@@ -91,13 +89,15 @@ class World:
 
     def lose_node(self, name: str) -> None:
         """Let a node say nothing any more, from now on."""
-        write = Write(_MACHINES, "the machine does not answer any more")
-        self.server.patch(NODES, Key("", name), losing(self.clock.now()), write)
+        write = Write(_MACHINES_ACTOR, "the machine does not answer any more")
+        self.server.patch(NODES, Key("", name), node_lost_patch(self.clock.now()), write)
 
     def find_node(self, name: str) -> None:
         """Let a lost node be heard again, if anybody still knows it."""
         with suppress(NotFound):
-            self.server.patch(NODES, Key("", name), finding(), Write(_MACHINES, "the machine answers again"))
+            self.server.patch(
+                NODES, Key("", name), node_found_patch(), Write(_MACHINES_ACTOR, "the machine answers again")
+            )
 
     def random(self, purpose: str) -> Random:
         """Make dice for one purpose, so that one more throw here changes nothing there."""
@@ -138,13 +138,13 @@ class World:
         """Take everything down that happens from now on, and clear away what nobody owns any more."""
         self.observe(self._take_down)
         self.run_beside(GarbageCollector(self.server).run(self.clock))
-        self.run_beside(NamespaceDeleter(self.server).run(self.clock))
+        self.run_beside(NamespaceController(self.server).run(self.clock))
 
-    def observe_departures(self, watcher: Callable[[Sent], None]) -> None:
+    def observe_departures(self, watcher: Callable[[SentRequest], None]) -> None:
         """Tell somebody of every write that leaves a process, whatever becomes of it."""
         self._departures.append(watcher)
 
-    def observe(self, teller: Callable[[Written], None]) -> None:
+    def observe(self, teller: Callable[[CommittedWrite], None]) -> None:
         """Tell somebody of every write that takes effect, until the world is closed."""
         self._tellers.append(teller)
         self.server.observers.append(teller)
@@ -157,7 +157,7 @@ class World:
             weather=self.weather,
             compact=self._compact,
             processes=self.processes,
-            nodes=lambda: [key.name for key, _ in self.server.objects(identity_of(NODES))],
+            nodes=lambda: [key.name for key, _ in self.server.objects(collection_id(NODES))],
             lose=self._lose_by_chance,
             find=self._find_by_chance,
         ):
@@ -207,8 +207,8 @@ class World:
         ):
             await asyncio.sleep(1)
 
-    def _connect(self, process: Process) -> Cuttable:
-        return Connection(
+    def _connect(self, process: Process) -> Disconnectable:
+        return FaultyConnection(
             self.transport(),
             loop=self.loop,
             random=self.random(f"connection of {process.identity}"),
@@ -226,11 +226,11 @@ class World:
         self._lost_by_chance.pop(name, None)
         self.find_node(name)
 
-    def _left(self, sent: Sent) -> None:
+    def _left(self, sent: SentRequest) -> None:
         for watcher in self._departures:
             watcher(sent)
 
-    def _take_down(self, written: Written) -> None:
+    def _take_down(self, written: CommittedWrite) -> None:
         try:
             self.trace.record(written)
         except Exception as failure:

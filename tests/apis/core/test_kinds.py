@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, shown
+from tests.apis.manifests import judge, shown
 
 from springtide.apis.core import KINDS
-from springtide.apis.core.consumers import CLASS_ANNOTATION, CONSUME_ANNOTATION, OLD_CONSUME_ANNOTATION
-from springtide.apis.core.pods import PodSpec
+from springtide.apis.core.pods import CLASS_ANNOTATION, CONSUME_ANNOTATION, OLD_CONSUME_ANNOTATION, PodSpec
 from springtide.apis.schema import schema_of
 
 LABELS = {"app": "web"}

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.apis.core.pods import PodSpec
-from springtide.apis.core.requests import pod_requests
+from springtide.apis.core.pods import PodSpec, pod_requests
 
 
 def container(name: str, requests: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.karmada.types import CronFederatedHPA
+from springtide.apis.karmada.cron import CronFederatedHPA
 
 API = "autoscaling.karmada.io/v1alpha1"
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, shown
 from tests.apis.karmada.objects import API, DEPLOYMENT, FEDERATED, HPA, SCALED_OBJECT, cron, rule
+from tests.apis.manifests import judge, shown
 
-from springtide.apis.karmada.types import CronFederatedHPARule
+from springtide.apis.karmada.cron import CronFederatedHPARule
 from springtide.apis.problems import Problem
 from springtide.apis.schema import schema_of, with_defaults
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, shown
 from tests.apis.karmada.objects import API, DEPLOYMENT
+from tests.apis.manifests import judge, shown
 
 from springtide.apis.karmada.federated import FederatedHPASpec
 from springtide.apis.schema import schema_of, with_defaults

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from springtide.apis.fields import View
-from springtide.apis.karmada import KINDS, federated, metrics, types
+from springtide.apis.karmada import KINDS, federated
+from springtide.apis.karmada import cron as types
+from springtide.apis.karmada import federated as metrics
+from springtide.apis.kinds import View
 from springtide.apis.schema import schema_of
 
 
@@ -63,7 +65,7 @@ from springtide.apis.schema import schema_of
             id="federated-status",
         ),
         pytest.param(
-            federated.ScalingRules,
+            federated.FederatedScalingRules,
             {"stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"},
             set(),
             id="scaling-rules",
@@ -75,7 +77,7 @@ from springtide.apis.schema import schema_of
             id="metric",
         ),
         pytest.param(
-            metrics.MetricStatus,
+            metrics.FederatedMetricStatus,
             {"type", "resource", "containerResource", "pods", "object", "external"},
             set(),
             id="metric-status",

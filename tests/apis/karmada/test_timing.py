@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.almanac.moments import utc
-from tests.apis.judging import judge, shown
+from tests.almanac.builders import utc
 from tests.apis.karmada.objects import FEDERATED, cron, rule
+from tests.apis.manifests import judge, shown
 
 from springtide.almanac import Cron, Dialect, load_zone
-from springtide.apis.fields import Context
-from springtide.apis.karmada.timing import closest_firings, timing_problems
-from springtide.apis.karmada.types import CronFederatedHPARule
+from springtide.apis.karmada.cron import CronFederatedHPARule
+from springtide.apis.karmada.rules import closest_firings, timing_problems
+from springtide.apis.kinds import ValidationContext
 
-NOW = Context(now=utc("2026-06-01T00:00:00"))
+NOW = ValidationContext(now=utc("2026-06-01T00:00:00"))
 RULE = "spec.rules[0]"
 SUMMER, WINTER = "2026-06-01T00:00:00", "2026-02-01T00:00:00"
 
@@ -151,6 +151,6 @@ def test_a_rule_that_fires_right_now_is_past() -> None:
     """What is due at this very moment is not ahead any more."""
     rule = msgspec.convert({"name": "a", "at": "2026-06-01T00:00:00Z", "targetReplicas": 1}, CronFederatedHPARule)
 
-    (found,) = timing_problems(rule, Context(now=1780272000))
+    (found,) = timing_problems(rule, ValidationContext(now=1780272000))
 
     assert found.severity == "warning"

@@ -12,15 +12,20 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.karpenter.budgets import BudgetReading, PoolBudgets, compile_pool, limit
+from springtide.apis.karpenter.budgets import (
+    BudgetDefault,
+    DisruptionReason,
+    PoolBudgets,
+    compile_pool,
+    disruption_limit,
+)
 from springtide.apis.karpenter.disruption import Disruption
-from springtide.apis.karpenter.reasons import Reason
 
 LETTERS = {
-    "U": Reason.UNDERUTILIZED,
-    "E": Reason.EMPTY,
-    "D": Reason.DRIFTED,
-    "X": Reason.EXPIRED,
+    "U": DisruptionReason.UNDERUTILIZED,
+    "E": DisruptionReason.EMPTY,
+    "D": DisruptionReason.DRIFTED,
+    "X": DisruptionReason.EXPIRED,
 }
 _BUDGET = re.compile(r"(?P<nodes>[0-9]+%?)(@(?P<reasons>[UEDX,]+))?( \[(?P<schedule>[^+]+) \+(?P<duration>\w+)\])?")
 
@@ -51,10 +56,10 @@ def compiled(listed: str | list[dict[str, Any]], **settings: Any) -> PoolBudgets
     return compile_pool(disruption(listed, **settings))
 
 
-def limits(pool: PoolBudgets, at: int, nodes: int, reading: BudgetReading | None = None) -> dict[str, int | None]:
+def limits(pool: PoolBudgets, at: int, nodes: int, reading: BudgetDefault | None = None) -> dict[str, int | None]:
     """Give the limit of every reason by its letter; None is no limit."""
     active = pool.active.at(at)
-    return {letter: limit(pool, reason, active, nodes, reading).count for letter, reason in LETTERS.items()}
+    return {letter: disruption_limit(pool, reason, active, nodes, reading).count for letter, reason in LETTERS.items()}
 
 
 def instant(text: str) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge
 from tests.apis.karpenter.samples import beta_pool, budgets, node_pool
+from tests.apis.manifests import judge
 
 from springtide.apis.problems import format_path
 

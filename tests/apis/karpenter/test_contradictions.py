@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, loaded
 from tests.apis.karpenter.samples import beta_pool, compiled, instant, limits, node_pool
+from tests.apis.manifests import judge, loaded
 
-from springtide.apis.karpenter.budgets import BudgetReading
+from springtide.apis.karpenter.budgets import BudgetDefault, DisruptionReason
 from springtide.apis.karpenter.conversion import to_v1
-from springtide.apis.karpenter.explain import explain
-from springtide.apis.karpenter.pools import pool_budgets
-from springtide.apis.karpenter.reasons import Reason
+from springtide.apis.karpenter.explain import explain_disruption
+from springtide.apis.karpenter.forecast import pool_budgets
 from springtide.apis.problems import format_path
 
 ALWAYS = {"schedule": "* * * * *"}
@@ -52,7 +51,7 @@ def test_c3_names_of_reasons(name: str) -> None:
     """All names of the design are taken; those that are not canonical with a warning."""
     found = severities(node_pool({"budgets": [{"nodes": "5", "reasons": [name]}], "expirationPolicy": "Graceful"}))
 
-    assert ({} if name in list(Reason) else {"budgets[0].reasons[0]": "warning"}) == found
+    assert ({} if name in list(DisruptionReason) else {"budgets[0].reasons[0]": "warning"}) == found
 
 
 @pytest.mark.parametrize(
@@ -131,35 +130,44 @@ def test_c10_budgets_have_schedules() -> None:
 
 def test_c11_no_node_counts_twice() -> None:
     """Two nodes are not ready, one of them among the three that are disrupted: four are taken."""
-    found = explain(compiled("15@D,U"), at=0, nodes=100, disrupting={Reason.DRIFTED: 3}, unhealthy=1)
+    found = explain_disruption(
+        compiled("15@D,U"), at=0, nodes=100, disrupting={DisruptionReason.DRIFTED: 3}, unhealthy=1
+    )
 
-    assert (found.reasons[Reason.DRIFTED].consuming, found.reasons[Reason.DRIFTED].allowed) == (4, 11)
+    assert (found.reasons[DisruptionReason.DRIFTED].consuming, found.reasons[DisruptionReason.DRIFTED].allowed) == (
+        4,
+        11,
+    )
 
 
 def test_c12_percentages_are_of_the_nodes_and_rounded_up() -> None:
     """The sentence shows share, nodes and result."""
-    found = explain(compiled("10%"), at=0, nodes=11).reasons[Reason.DRIFTED]
+    found = explain_disruption(compiled("10%"), at=0, nodes=11).reasons[DisruptionReason.DRIFTED]
 
     assert found.limit == 2
     assert "10% of 11 nodes = 2" in found.because
 
 
-@pytest.mark.parametrize("reading", list(BudgetReading))
-def test_c13_no_budget_is_no_limit(reading: BudgetReading) -> None:
+@pytest.mark.parametrize("reading", list(BudgetDefault))
+def test_c13_no_budget_is_no_limit(reading: BudgetDefault) -> None:
     """All nodes that are left may go."""
-    found = explain(compiled("5@E"), at=0, nodes=100, unhealthy=20, reading=reading).document("p")["reasons"]["Expired"]
+    found = explain_disruption(compiled("5@E"), at=0, nodes=100, unhealthy=20, reading=reading).document("p")[
+        "reasons"
+    ]["Expired"]
 
     assert (found["limit"], found["allowed"]) == ("unlimited", 80)
 
 
 def test_c14_expiry() -> None:
     """Forceful in v1, graceful in v1beta1 and in what is converted from it; the numbers are always given."""
-    in_v1 = explain(pool_budgets(node_pool({"budgets": [{"nodes": "5"}]})), at=0, nodes=9).reasons[Reason.EXPIRED]
-    converted = explain(pool_budgets(to_v1(beta_pool({"budgets": [{"nodes": "5"}]}))), at=0, nodes=9)
+    in_v1 = explain_disruption(pool_budgets(node_pool({"budgets": [{"nodes": "5"}]})), at=0, nodes=9).reasons[
+        DisruptionReason.EXPIRED
+    ]
+    converted = explain_disruption(pool_budgets(to_v1(beta_pool({"budgets": [{"nodes": "5"}]}))), at=0, nodes=9)
 
     assert in_v1.limit == 5
     assert "do not wait" in in_v1.because
-    assert "do not wait" not in converted.reasons[Reason.EXPIRED].because
+    assert "do not wait" not in converted.reasons[DisruptionReason.EXPIRED].because
 
 
 def test_c15_budgets_for_each_method() -> None:
@@ -180,13 +188,16 @@ def test_c16_names_of_v1beta1() -> None:
 @pytest.mark.parametrize(("taken", "allowed"), [(29, 1), (30, 0), (31, 0)])
 def test_c17_less_than_the_limit(taken: int, allowed: int) -> None:
     """A node may go while fewer than the limit are taken; what is left is never negative."""
-    found = explain(compiled("30"), at=0, nodes=100, disrupting={Reason.EMPTY: taken})
+    found = explain_disruption(compiled("30"), at=0, nodes=100, disrupting={DisruptionReason.EMPTY: taken})
 
-    assert allowed == found.reasons[Reason.DRIFTED].allowed
+    assert allowed == found.reasons[DisruptionReason.DRIFTED].allowed
 
 
 def test_c18_a_budget_of_two_reasons_is_shared() -> None:
     """Nodes that are disrupted for one reason are taken from the other's budget as well."""
-    found = explain(compiled("10@D,U"), at=0, nodes=100, disrupting={Reason.DRIFTED: 4})
+    found = explain_disruption(compiled("10@D,U"), at=0, nodes=100, disrupting={DisruptionReason.DRIFTED: 4})
 
-    assert (found.reasons[Reason.DRIFTED].allowed, found.reasons[Reason.UNDERUTILIZED].allowed) == (6, 6)
+    assert (found.reasons[DisruptionReason.DRIFTED].allowed, found.reasons[DisruptionReason.UNDERUTILIZED].allowed) == (
+        6,
+        6,
+    )

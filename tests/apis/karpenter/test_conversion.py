@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.apis.judging import judge
 from tests.apis.karpenter.samples import beta_pool, limits, node_pool
+from tests.apis.manifests import judge
 
 from springtide.apis.karpenter.conversion import V1_FIELDS, V1BETA1_FIELDS, to_v1, to_v1beta1
-from springtide.apis.karpenter.pools import pool_budgets
+from springtide.apis.karpenter.forecast import pool_budgets
 
 
 def written(value: Any) -> bytes:

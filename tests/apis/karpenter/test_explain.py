@@ -7,25 +7,24 @@ from typing import Any
 import pytest
 from tests.apis.karpenter.samples import LETTERS, compiled, instant, node_pool
 
-from springtide.apis.karpenter.budgets import BudgetReading, Equation
-from springtide.apis.karpenter.explain import Explanation, LimitChange, explain
-from springtide.apis.karpenter.pools import pool_budgets
-from springtide.apis.karpenter.reasons import Reason
+from springtide.apis.karpenter.budgets import AccountingEquation, BudgetDefault, DisruptionReason
+from springtide.apis.karpenter.explain import DisruptionExplanation, DisruptionLimitChange, explain_disruption
+from springtide.apis.karpenter.forecast import pool_budgets
 
-FLOOR, FALLBACK = BudgetReading.FLOOR, BudgetReading.FALLBACK
-PER_REASON, TOTAL = Equation.PER_REASON, Equation.TOTAL
+FLOOR, FALLBACK = BudgetDefault.FLOOR, BudgetDefault.FALLBACK
+PER_REASON, TOTAL = AccountingEquation.PER_REASON, AccountingEquation.TOTAL
 THREE = "15@D,U; 10@D; 5"
 FOURTEEN = {"D": 3, "U": 6, "X": 3, "E": 2}
 
 
 def asked(
     listed: str, nodes: int = 100, disrupting: dict[str, int] | None = None, *, at: int = 0, **more: Any
-) -> Explanation:
+) -> DisruptionExplanation:
     counts = {LETTERS[letter]: count for letter, count in (disrupting or {}).items()}
-    return explain(compiled(listed), at=at, nodes=nodes, disrupting=counts, **more)
+    return explain_disruption(compiled(listed), at=at, nodes=nodes, disrupting=counts, **more)
 
 
-def allowed(explanation: Explanation) -> dict[str, int]:
+def allowed(explanation: DisruptionExplanation) -> dict[str, int]:
     return {letter: explanation.reasons[reason].allowed for letter, reason in LETTERS.items()}
 
 
@@ -54,8 +53,8 @@ def test_equations(
     listed: str,
     disrupting: dict[str, int],
     unhealthy: int,
-    reading: BudgetReading,
-    equation: Equation,
+    reading: BudgetDefault,
+    equation: AccountingEquation,
     expected: dict[str, int],
 ) -> None:
     """What is allowed is the limit less what is taken, and never less than nothing."""
@@ -97,9 +96,11 @@ def test_accounting(listed: str, nodes: int, taken: int, expected: int) -> None:
         pytest.param({"budgetAccounting": "PerReason"}, FLOOR, PER_REASON, id="per-reason"),
     ],
 )
-def test_the_pool_says_how_it_is_read(settings: dict[str, str], reading: BudgetReading, equation: Equation) -> None:
+def test_the_pool_says_how_it_is_read(
+    settings: dict[str, str], reading: BudgetDefault, equation: AccountingEquation
+) -> None:
     """Reading and equation are the pool's own unless the caller overrides them."""
-    found = explain(compiled("5", **settings), at=0, nodes=10)
+    found = explain_disruption(compiled("5", **settings), at=0, nodes=10)
 
     assert (reading, equation) == (found.reading, found.equation)
 
@@ -130,14 +131,14 @@ def test_the_pool_says_how_it_is_read(settings: dict[str, str], reading: BudgetR
 )
 def test_words(budget: dict[str, Any], words: str) -> None:
     """The sentence names the budget that binds, its window and what else counts."""
-    found = explain(compiled([budget]), at=instant("2024-01-10 12:00"), nodes=100)
+    found = explain_disruption(compiled([budget]), at=instant("2024-01-10 12:00"), nodes=100)
 
     assert words == found.reasons[LETTERS["D"]].because
 
 
 def test_words_about_broken_budgets() -> None:
     """A budget that cannot be evaluated says why."""
-    found = explain(pool_budgets(node_pool({"budgets": [{"nodes": "many"}]})), at=0, nodes=100)
+    found = explain_disruption(pool_budgets(node_pool({"budgets": [{"nodes": "many"}]})), at=0, nodes=100)
 
     assert "budget 0 blocks because it cannot be evaluated" in found.reasons[LETTERS["D"]].because
 
@@ -147,7 +148,7 @@ def test_words_about_broken_budgets() -> None:
 )
 def test_words_about_expiry(policy: str, waits: bool) -> None:
     """Forceful expiry is said not to wait; the numbers are given all the same."""
-    found = explain(compiled("5", expirationPolicy=policy), at=0, nodes=100).reasons[LETTERS["X"]]
+    found = explain_disruption(compiled("5", expirationPolicy=policy), at=0, nodes=100).reasons[LETTERS["X"]]
 
     assert (found.limit, found.allowed) == (5, 5)
     assert waits is ("do not wait" not in found.because)
@@ -226,7 +227,7 @@ def test_every_closed_window_that_could_open_is_named() -> None:
     ]
     pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": allow}}})
 
-    because = explain(pool, at=0, nodes=10).reasons[Reason.DRIFTED].because
+    because = explain_disruption(pool, at=0, nodes=10).reasons[DisruptionReason.DRIFTED].because
 
     assert "0 9 * * *" in because
     assert "0 16 * * *" in because
@@ -240,15 +241,18 @@ def test_a_limit_inside_an_allow_window_is_the_next_change() -> None:
     ]
     pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": budgets}}})
 
-    found = explain(pool, at=3600, nodes=10).reasons[Reason.EMPTY]
+    found = explain_disruption(pool, at=3600, nodes=10).reasons[DisruptionReason.EMPTY]
 
-    assert (found.limit, found.next) == (5, LimitChange(2 * 3600, 3))
+    assert (found.limit, found.next) == (5, DisruptionLimitChange(2 * 3600, 3))
 
 
 def test_pools_are_independent() -> None:
     """Row 94: what one pool consumes says nothing about another of the same budgets."""
     pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": [{"nodes": "2"}]}}})
 
-    busy = explain(pool, at=0, nodes=10, disrupting={Reason.EMPTY: 2})
+    busy = explain_disruption(pool, at=0, nodes=10, disrupting={DisruptionReason.EMPTY: 2})
 
-    assert (busy.reasons[Reason.EMPTY].allowed, explain(pool, at=0, nodes=10).reasons[Reason.EMPTY].allowed) == (0, 2)
+    assert (
+        busy.reasons[DisruptionReason.EMPTY].allowed,
+        explain_disruption(pool, at=0, nodes=10).reasons[DisruptionReason.EMPTY].allowed,
+    ) == (0, 2)

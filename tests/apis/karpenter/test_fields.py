@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from cel_expr_python import cel
 from tests.apis.crd_server import admit
-from tests.apis.judging import judge
 from tests.apis.karpenter.samples import beta_pool, node_pool
+from tests.apis.manifests import judge
 
-from springtide.apis.fields import Rule, View
 from springtide.apis.karpenter import KINDS, types, v1beta1
 from springtide.apis.karpenter.disruption import Budget, Disruption
-from springtide.apis.karpenter.scheduling import Requirement, Taint
+from springtide.apis.karpenter.types import NodePoolTaint, NodeRequirement
+from springtide.apis.kinds import CelRule, View
 from springtide.apis.problems import format_path
 from springtide.apis.schema import schema_of, with_defaults
 
@@ -24,18 +24,18 @@ FIELDS: dict[type[View], str] = {
     types.NodeTemplate: "metadata spec",
     types.NodeTemplateSpec: "expireAfter terminationGracePeriod requirements taints startupTaints nodeClassRef",
     types.NodeClassReference: "group kind name",
-    Requirement: "key operator values minValues",
-    Taint: "key value effect timeAdded",
+    NodeRequirement: "key operator values minValues",
+    NodePoolTaint: "key value effect timeAdded",
     types.NodePoolStatus: "nodes resources nodeClassObservedGeneration conditions",
     types.NodeClaimSpec: "requirements resources taints startupTaints nodeClassRef expireAfter terminationGracePeriod",
     types.NodeClaimStatus: "nodeName providerID imageID capacity allocatable lastPodEventTime conditions",
-    v1beta1.NodePoolSpec: "disruption weight limits template replicas*",
-    v1beta1.Disruption: "consolidateAfter consolidationPolicy expireAfter budgets"
+    v1beta1.NodePoolSpecV1Beta1: "disruption weight limits template replicas*",
+    v1beta1.DisruptionV1Beta1: "consolidateAfter consolidationPolicy expireAfter budgets"
     " budgetDefault* budgetAccounting* expirationPolicy*",
-    v1beta1.NodeTemplateSpec: "requirements resources taints startupTaints nodeClassRef kubelet"
+    v1beta1.NodeTemplateSpecV1Beta1: "requirements resources taints startupTaints nodeClassRef kubelet"
     " terminationGracePeriod*",
-    v1beta1.NodeClassReference: "apiVersion kind name",
-    v1beta1.NodeClaimSpec: "requirements resources taints startupTaints nodeClassRef kubelet"
+    v1beta1.NodeClassReferenceV1Beta1: "apiVersion kind name",
+    v1beta1.NodeClaimSpecV1Beta1: "requirements resources taints startupTaints nodeClassRef kubelet"
     " expireAfter* terminationGracePeriod*",
     v1beta1.Kubelet: "clusterDNS maxPods podsPerCore systemReserved kubeReserved evictionHard evictionSoft"
     " evictionSoftGracePeriod evictionMaxPodGracePeriod imageGCHighThresholdPercent imageGCLowThresholdPercent"
@@ -82,7 +82,7 @@ def test_fields(view: type[View]) -> None:
 )
 def test_defaults(value: dict[str, Any], expected: dict[str, Any]) -> None:
     """A pool that says nothing about disruption gets its version's defaults."""
-    view = v1beta1.NodePool if value["apiVersion"].endswith("beta1") else types.NodePool
+    view = v1beta1.NodePoolV1Beta1 if value["apiVersion"].endswith("beta1") else types.NodePool
 
     filled = with_defaults(value, schema_of(view))
 
@@ -243,7 +243,7 @@ def test_static_pools(spec: dict[str, Any], expected: list[str]) -> None:
     assert bool(expected) is any(not holds(rule, spec) for rule in types.NodePoolSpec.__rules__[1:])
 
 
-def holds(rule: Rule, value: Any, old: Any = None) -> bool:
+def holds(rule: CelRule, value: Any, old: Any = None) -> bool:
     variables = {"self": cel.Type.DYN, "oldSelf": cel.Type.DYN}
     found = cel.NewEnv(variables=variables).compile(rule.rule).eval(data={"self": value, "oldSelf": old})
     return found.value() is True
@@ -261,7 +261,7 @@ REQUIREMENTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("parts", REQUIREMENTS, ids=str)
 def test_requirements_are_refused_by_the_server_as_by_us(parts: dict[str, Any]) -> None:
     """The rules of the CRD and the checks here agree."""
-    refused = not all(holds(rule, {"key": "a", **parts}) for rule in Requirement.__rules__)
+    refused = not all(holds(rule, {"key": "a", **parts}) for rule in NodeRequirement.__rules__)
 
     found = judge(changed(f"{SPEC}.requirements", requirement(**parts)))
 
@@ -284,7 +284,7 @@ def test_budgets_are_refused_by_the_server_as_by_us(mask: int, beta: bool) -> No
     budget: dict[str, Any] = {"nodes": "5"}
     for position, part in enumerate(BUDGET_PARTS):
         budget |= part if mask & 1 << position else {}
-    view, pool = (v1beta1.Budget, beta_pool) if beta else (Budget, node_pool)
+    view, pool = (v1beta1.BudgetV1Beta1, beta_pool) if beta else (Budget, node_pool)
     refused = not all(holds(rule, budget) for rule in view.__rules__)
 
     found = judge(pool({"budgets": [budget]}))
@@ -314,7 +314,7 @@ def test_counts_are_refused_by_the_server_as_by_us(nodes: int | str) -> None:
 )
 def test_labels_are_refused_by_the_server_as_by_us(label: str, fine: bool) -> None:
     """The rule of the CRD and the check here agree on which labels are Karpenter's own."""
-    key = next(field for field in schema_of(Requirement).fields if field.name == "key").schema
+    key = next(field for field in schema_of(NodeRequirement).fields if field.name == "key").schema
     labels = next(field for field in schema_of(types.TemplateMetadata).fields if field.name == "labels").schema
 
     assert fine is all(holds(rule, label) for rule in key.rules)
@@ -340,7 +340,7 @@ def test_incomplete_pools_of_v1beta1_are_warned_of() -> None:
     value = {"apiVersion": "karpenter.sh/v1beta1", "kind": "NodePool", "metadata": {"name": "a"}, "spec": {}}
 
     assert [(p.severity, format_path(p.path)) for p in judge(value)] == [("warning", "spec.template")]
-    assert not all(holds(rule, {}, {}) for rule in v1beta1.NodePoolSpec.__rules__)
+    assert not all(holds(rule, {}, {}) for rule in v1beta1.NodePoolSpecV1Beta1.__rules__)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,20 @@
-"""How several budgets come together: both readings, overlaps, Allow windows, and the budget that binds."""
+"""How several budgets come together: both readings, overlaps, Allow windows, and the budget that binds.
+
+What `nodes` of a budget comes to, and what is refused.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge
 from tests.apis.karpenter.samples import compiled, instant, limits, node_pool
+from tests.apis.manifests import judge
 
-from springtide.apis.karpenter.budgets import BudgetReading, limit
-from springtide.apis.karpenter.pools import pool_budgets
-from springtide.apis.karpenter.reasons import Reason
+from springtide.apis.karpenter.budgets import BudgetDefault, DisruptionReason, disruption_limit
+from springtide.apis.karpenter.forecast import pool_budgets
 
-FLOOR, FALLBACK = BudgetReading.FLOOR, BudgetReading.FALLBACK
+FLOOR, FALLBACK = BudgetDefault.FLOOR, BudgetDefault.FALLBACK
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,7 @@ FLOOR, FALLBACK = BudgetReading.FLOOR, BudgetReading.FALLBACK
         pytest.param("10@D,U; 5@E", FLOOR, {"D": 10, "U": 10, "E": 5, "X": None}, id="31-floor"),
     ],
 )
-def test_readings(listed: str, reading: BudgetReading, expected: dict[str, int | None]) -> None:
+def test_readings(listed: str, reading: BudgetDefault, expected: dict[str, int | None]) -> None:
     """A budget without reasons is a floor for all, or what is left for those that nobody names."""
     assert expected == limits(compiled(listed), 0, 100, reading)
 
@@ -151,7 +153,7 @@ BEFORE, IN_NIGHT, AT_NOON = instant("2024-01-10 00:59:59"), instant("2024-01-10 
     ],
 )
 def test_allow_windows(
-    listed: list[dict[str, Any]], at: int, reading: BudgetReading, expected: tuple[int, int]
+    listed: list[dict[str, Any]], at: int, reading: BudgetDefault, expected: tuple[int, int]
 ) -> None:
     """Allow budgets of one reason are a union: blocked outside all of them, inside the least of the open ones."""
     found = limits(compiled(listed), at, 100, reading)
@@ -171,7 +173,9 @@ def test_allow_windows(
 )
 def test_the_budget_that_binds(listed: str, nodes: int, expected: int | None) -> None:
     """Of equal budgets it is the first."""
-    claim = limit(compiled(listed), Reason.DRIFTED, tuple(range(listed.count(";") + 1)), nodes).claim
+    claim = disruption_limit(
+        compiled(listed), DisruptionReason.DRIFTED, tuple(range(listed.count(";") + 1)), nodes
+    ).claim
 
     assert expected == (None if claim is None else claim.budget.index)
 
@@ -191,3 +195,63 @@ def test_a_broken_budget_without_reasons_blocks_also_what_others_name() -> None:
     )
 
     assert limits(pool, 0, 100) == dict.fromkeys("UEDX", 0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "total", "expected"),
+    [
+        pytest.param("10%", 0, 0, id="1"),
+        pytest.param("10%", 1, 1, id="2"),
+        pytest.param("10%", 10, 1, id="4"),
+        pytest.param("10%", 11, 2, id="5"),
+        pytest.param("50%", 3, 2, id="7"),
+        pytest.param("5%", 10, 1, id="8"),
+        pytest.param("0%", 50, 0, id="9"),
+        pytest.param("99%", 1, 1, id="10"),
+        pytest.param("33%", 3, 1, id="12"),
+        pytest.param("20%", 25, 5, id="13"),
+        pytest.param("100%", 7, 7, id="15"),
+        pytest.param("007", 100, 7, id="16"),
+    ],
+)
+def test_limit_of_one_budget(nodes: str, total: int, expected: int) -> None:
+    """A percentage of the nodes is rounded up; a count stays what it is."""
+    found = limits(compiled(nodes), 0, total)
+
+    assert dict.fromkeys("UEDX", expected) == found
+
+
+REFUSED = [
+    pytest.param("101%", id="18-more-than-all"),
+    pytest.param("1000%", id="18-far-more-than-all"),
+    pytest.param("-10", id="18-negative"),
+    pytest.param("-10%", id="18-negative-percentage"),
+    pytest.param("", id="empty"),
+    pytest.param("1.5", id="fraction"),
+    pytest.param("99999999999999999999", id="19"),
+    pytest.param("2147483648", id="21"),
+]
+
+
+@pytest.mark.parametrize("nodes", REFUSED)
+def test_refused_amounts(nodes: str) -> None:
+    """What upstream refuses, or would misread, is an error at the field."""
+    found = judge(node_pool({"budgets": [{"nodes": nodes}]}))
+
+    assert [(p.severity, p.path) for p in found] == [("error", ("spec", "disruption", "budgets", 0, "nodes"))]
+
+
+@pytest.mark.parametrize("nodes", REFUSED)
+def test_refused_amounts_block_and_say_so(nodes: str) -> None:
+    """In a stored pool such a budget is 0 for what it names, and nothing else."""
+    pool = pool_budgets(node_pool({"budgets": [{"nodes": nodes, "reasons": ["Drifted"]}, {"nodes": "7"}]}))
+
+    assert limits(pool, 0, 100) == {"U": 7, "E": 7, "D": 0, "X": 7}
+    assert pool.budgets[0].failure
+
+
+def test_the_largest_count_is_taken() -> None:
+    """2147483647 is the largest count that a budget can have."""
+    found = judge(node_pool({"budgets": [{"nodes": "2147483647"}]}))
+
+    assert found == []

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.apis.karpenter.samples import compiled, instant
 
-from springtide.apis.karpenter.budgets import BudgetReading, Equation, compile_budget
+from springtide.apis.karpenter.budgets import AccountingEquation, BudgetDefault, DisruptionReason, compile_budget
 from springtide.apis.karpenter.disruption import Budget
-from springtide.apis.karpenter.explain import explain
-from springtide.apis.karpenter.reasons import Reason
+from springtide.apis.karpenter.explain import explain_disruption
 
 # Activity: a budget is active if the schedule was hit within the last `duration`.
 
@@ -124,7 +123,7 @@ class Plain:
 
     nodes: int
     percent: bool
-    reasons: frozenset[Reason]
+    reasons: frozenset[DisruptionReason]
     allow: bool
     opens: int | None
     closes: int
@@ -158,19 +157,21 @@ PLAIN = st.builds(
     ),
     st.integers(0, 20),
     st.booleans(),
-    st.lists(st.sampled_from(list(Reason)), max_size=3),
+    st.lists(st.sampled_from(list(DisruptionReason)), max_size=3),
     st.booleans(),
     st.none() | st.integers(NOW - 5, NOW + 5),
     st.integers(1, 6),
 )
 
 
-def naive_limit(listed: list[Plain], reason: Reason, at: int, total: int, reading: BudgetReading) -> int | None:
+def naive_limit(
+    listed: list[Plain], reason: DisruptionReason, at: int, total: int, reading: BudgetDefault
+) -> int | None:
     """Take the minimum over what applies; a closed union of Allow windows is 0."""
     own = [plain for plain in listed if reason in plain.reasons]
     rest = [plain for plain in listed if not plain.reasons]
     own_is_active = any(plain.allow or plain.active(at) for plain in own)
-    applying = own if own_is_active and reading is BudgetReading.FALLBACK else own + rest
+    applying = own if own_is_active and reading is BudgetDefault.FALLBACK else own + rest
     numbers = [plain.value(total) for plain in applying if not plain.allow and plain.active(at)]
     allowing = [plain for plain in applying if plain.allow]
     if allowing:
@@ -180,16 +181,18 @@ def naive_limit(listed: list[Plain], reason: Reason, at: int, total: int, readin
 
 def naive_taken(
     listed: list[Plain],
-    reason: Reason,
-    disrupting: dict[Reason, int],
+    reason: DisruptionReason,
+    disrupting: dict[DisruptionReason, int],
     unhealthy: int,
-    reading: BudgetReading,
-    equation: Equation,
+    reading: BudgetDefault,
+    equation: AccountingEquation,
 ) -> int:
-    named = {r: any(r in plain.reasons and (plain.allow or plain.active(NOW)) for plain in listed) for r in Reason}
-    if equation is Equation.TOTAL:
+    named = {
+        r: any(r in plain.reasons and (plain.allow or plain.active(NOW)) for plain in listed) for r in DisruptionReason
+    }
+    if equation is AccountingEquation.TOTAL:
         return unhealthy + sum(disrupting.values())
-    if named[reason] or reading is BudgetReading.FLOOR:
+    if named[reason] or reading is BudgetDefault.FLOOR:
         return unhealthy + disrupting.get(reason, 0)
     return unhealthy + sum(count for other, count in disrupting.items() if not named[other])
 
@@ -197,23 +200,23 @@ def naive_taken(
 @given(
     st.lists(PLAIN, max_size=5),
     st.integers(0, 60),
-    st.dictionaries(st.sampled_from(list(Reason)), st.integers(0, 9)),
+    st.dictionaries(st.sampled_from(list(DisruptionReason)), st.integers(0, 9)),
     st.integers(0, 5),
-    st.sampled_from(list(BudgetReading)),
-    st.sampled_from(list(Equation)),
+    st.sampled_from(list(BudgetDefault)),
+    st.sampled_from(list(AccountingEquation)),
 )
 def test_numbers(
     listed: list[Plain],
     total: int,
-    disrupting: dict[Reason, int],
+    disrupting: dict[DisruptionReason, int],
     unhealthy: int,
-    reading: BudgetReading,
-    equation: Equation,
+    reading: BudgetDefault,
+    equation: AccountingEquation,
 ) -> None:
     """Limit, what is taken, what is allowed and the next limit agree with the formulas for every reason."""
     pool = compiled([plain.written() for plain in listed])
 
-    found = explain(
+    found = explain_disruption(
         pool, at=NOW, nodes=total, disrupting=disrupting, unhealthy=unhealthy, reading=reading, equation=equation
     )
 

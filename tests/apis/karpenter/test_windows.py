@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apis.judging import judge
 from tests.apis.karpenter.samples import instant, limits, node_pool
+from tests.apis.manifests import judge
 
-from springtide.almanac import Calendar, Days, load_zone
+from springtide.almanac import DayCalendar, Days, load_zone
 from springtide.apis.karpenter import v1beta1
 from springtide.apis.karpenter.budgets import compile_budget
 from springtide.apis.karpenter.disruption import Budget
-from springtide.apis.karpenter.pools import pool_budgets
+from springtide.apis.karpenter.forecast import pool_budgets
 
 WEDNESDAY = "2024-01-10"
 
@@ -126,7 +126,7 @@ def test_windows_that_cannot_be_evaluated(wrong: dict[str, Any]) -> None:
 
 def test_a_lone_schedule_of_v1beta1_is_always_active() -> None:
     """Where a schedule without duration is read at all, it never means never."""
-    budget = msgspec.convert({"nodes": "1", "schedule": "0 9 * * *"}, v1beta1.Budget)
+    budget = msgspec.convert({"nodes": "1", "schedule": "0 9 * * *"}, v1beta1.BudgetV1Beta1)
 
     assert compile_budget(budget, 0).always_open
 
@@ -160,7 +160,7 @@ def test_the_zone_of_budgets_that_name_none() -> None:
 def test_calendars_cut_windows(mode: str, on_holiday: bool, next_day: bool) -> None:
     """A calendar takes days away, or leaves only its own, cut at local midnight."""
     zone = load_zone("Europe/Berlin")
-    calendars = {"holidays": Calendar(Days(dates=(datetime.date(2026, 12, 24),)), zone)}
+    calendars = {"holidays": DayCalendar(Days(dates=(datetime.date(2026, 12, 24),)), zone)}
     budget = msgspec.convert({"nodes": "0", "calendars": [{"name": "holidays", "mode": mode}]}, Budget)
 
     made = compile_budget(budget, 0, calendars=calendars)

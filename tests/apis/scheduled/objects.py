@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.scheduled.behaviors import ScheduleSpec
-from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.scheduled.producer import MetricsProducer, ScheduleSpec
 
 WEEKDAYS = "Mon,Tue,Wed,Thu,Fri"
 

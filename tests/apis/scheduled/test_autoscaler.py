@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, shown
+from tests.apis.manifests import judge, shown
 
 GROUP = {"apiVersion": "autoscaling.karpenter.sh/v1alpha1", "kind": "ScalableNodeGroup", "name": "workers"}
 METRIC = "spec.metrics[0].prometheus"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from springtide.apis.fields import View
-from springtide.apis.scheduled import KINDS, autoscaler, behaviors, conditions, node_group, producer, queue
+from springtide.apis.kinds import View
+from springtide.apis.meta import types as conditions
+from springtide.apis.scheduled import KINDS, autoscaler, node_group, producer
+from springtide.apis.scheduled import producer as behaviors
+from springtide.apis.scheduled import producer as queue
 from springtide.apis.schema import schema_of
 
 
@@ -68,7 +71,7 @@ from springtide.apis.schema import schema_of
             node_group.ScalableNodeGroupStatus, {"replicas", "selector", "conditions"}, set(), id="node-group-status"
         ),
         pytest.param(
-            conditions.LivingCondition,
+            conditions.KnativeCondition,
             {"type", "status", "severity", "lastTransitionTime", "reason", "message"},
             set(),
             id="condition",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, shown
+from tests.apis.manifests import judge, shown
 
 from springtide.apis.scheduled.node_group import auto_scaling_group_name
 

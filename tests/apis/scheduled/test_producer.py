@@ -1,12 +1,15 @@
-"""What is said about MetricsProducers: sources, patterns, zones, and behaviours that are not what they seem."""
+"""What is said about MetricsProducers: sources, patterns, zones, and behaviours that are not what they seem.
+
+What is said about queues.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.almanac.moments import utc
-from tests.apis.judging import judge, shown
+from tests.almanac.builders import utc
+from tests.apis.manifests import judge, shown
 from tests.apis.scheduled.objects import (
     DAYTIME,
     NIGHT,
@@ -20,16 +23,16 @@ from tests.apis.scheduled.objects import (
     scheduled,
 )
 
-from springtide.apis.fields import Context
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.problems import Problem
 
 LA = "America/Los_Angeles"
-NOW = Context(now=utc("2026-06-01T00:00:00"))
+NOW = ValidationContext(now=utc("2026-06-01T00:00:00"))
 START = "spec.schedule.behaviors[0].start"
 ONCE: dict[str, Any] = {"from": "2026-11-27T06:00:00Z", "until": "2026-11-27T20:00:00Z"}
 
 
-def problems(value: dict[str, Any], context: Context = NOW) -> list[Problem]:
+def problems(value: dict[str, Any], context: ValidationContext = NOW) -> list[Problem]:
     return judge(value, context)
 
 
@@ -245,7 +248,7 @@ def test_lead_that_fills_every_pause() -> None:
 def test_collision_names_pair_times_and_winner() -> None:
     """X17: the design's own week; at equal priority the first listed wins, and that is said."""
     value = scheduled(WEEKEND, DAYTIME, NIGHT, default=2, timezone=LA)
-    (found,) = problems(value, Context(now=utc("2026-06-02T00:00:00")))
+    (found,) = problems(value, ValidationContext(now=utc("2026-06-02T00:00:00")))
 
     assert found.severity == "warning"
     assert found.path == ("spec", "schedule", "behaviors", 2)
@@ -290,7 +293,7 @@ def test_behaviour_that_never_takes_effect() -> None:
 def test_zone_of_the_context_is_used() -> None:
     """X6: a schedule without a zone is read in the default zone."""
     value = scheduled(daily(9, 17, 3), daily(12, 20, 4))
-    (found,) = problems(value, Context(now=NOW.now, default_zone="Asia/Tokyo"))
+    (found,) = problems(value, ValidationContext(now=NOW.now, default_zone="Asia/Tokyo"))
 
     assert "Mon 2026-06-01 12:00" in found.message
     assert "Asia/Tokyo" in found.message
@@ -301,3 +304,48 @@ def test_only_so_many_behaviours_are_compared() -> None:
     crowd = [daily(hour % 23, hour % 23 + 1, hour) for hour in range(200)]
 
     assert [problem.path[3] for problem in problems(scheduled(*crowd))] == list(range(23, 50))
+
+
+ARN = "arn:aws:sqs:us-west-2:123456789012:jobs"
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        pytest.param({"type": "AWSSQSQueue", "id": ARN}, [], id="sqs"),
+        pytest.param({"type": "AWSSQSQueue", "id": f"{ARN}.fifo"}, [], id="fifo"),
+        pytest.param({"type": "AWSSQSQueue", "id": "jobs"}, ["error spec.queue.id"], id="sqs-name"),
+        pytest.param({"type": "Prometheus", "id": "sum(queue_length)"}, [], id="prometheus"),
+        pytest.param({"type": "Prometheus", "id": "max(a, b)"}, ["warning spec.queue.id"], id="X9"),
+        pytest.param({"type": "HTTP", "id": "https://queue.example/stats"}, [], id="http"),
+        pytest.param(
+            {"type": "HTTP", "id": "https://queue.example/stats", "pointer": "/data/0/a~1b"}, [], id="pointer"
+        ),
+        pytest.param({"type": "HTTP", "id": "queue.example/stats"}, ["error spec.queue.id"], id="no-scheme"),
+        pytest.param({"type": "HTTP", "id": "https://[::1/stats"}, ["error spec.queue.id"], id="bad-host"),
+        pytest.param({"type": "HTTP", "id": "https://queue.example:no/"}, ["error spec.queue.id"], id="bad-port"),
+        pytest.param(
+            {"type": "HTTP", "id": "https://queue.example", "pointer": "data"},
+            ["error spec.queue.pointer"],
+            id="pointer-without-slash",
+        ),
+        pytest.param(
+            {"type": "HTTP", "id": "https://queue.example", "pointer": "/~2"}, ["error spec.queue.pointer"], id="tilde"
+        ),
+        pytest.param(
+            {"type": "AWSSQSQueue", "id": ARN, "pointer": "/a"}, ["error spec.queue.pointer"], id="pointer-of-sqs"
+        ),
+        pytest.param({"type": "Kafka", "id": "x"}, ["error spec.queue.type"], id="unknown-type"),
+        pytest.param({"type": "AWSSQSQueue"}, ["error spec.queue.id"], id="no-id"),
+        pytest.param({"type": "AWSSQSQueue", "id": ""}, ["error spec.queue.id"], id="empty-id"),
+    ],
+)
+def test_queues(queue: dict[str, Any], expected: list[str]) -> None:
+    assert expected == shown(judge(producer({"queue": queue})))
+
+
+def test_address_of_a_queue_is_turned_into_its_arn() -> None:
+    url = "https://sqs.us-west-2.amazonaws.com/123456789012/jobs"
+    (found,) = judge(producer({"queue": {"type": "AWSSQSQueue", "id": url}}))
+
+    assert ARN in found.hint

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from springtide.apis.scheduled.misaggregations import misaggregations
-from springtide.apis.scheduled.promql import query_problems
+from springtide.apis.scheduled.promql import misaggregations, query_problems
 
 
 @pytest.mark.parametrize(

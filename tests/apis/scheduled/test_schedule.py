@@ -6,21 +6,11 @@ from datetime import date
 from typing import Any
 
 import pytest
-from tests.almanac.moments import local, show, utc
-from tests.apis.scheduled.objects import (
-    DAYTIME,
-    NIGHT,
-    WEEKDAYS,
-    WEEKEND,
-    as_spec,
-    at,
-    behavior,
-    daily,
-    schedule,
-)
+from tests.almanac.builders import local, show, utc
+from tests.apis.scheduled.objects import DAYTIME, NIGHT, WEEKDAYS, WEEKEND, as_spec, at, behavior, daily, schedule
 
-from springtide.almanac import Calendar, Days, Timeline, load_zone
-from springtide.apis.scheduled.schedule import active_behaviors, claims_of, compile_schedule
+from springtide.almanac import DayCalendar, Days, Timeline, load_zone
+from springtide.apis.scheduled.schedule import active_behaviors, compile_behaviors, compile_schedule
 
 LA = "America/Los_Angeles"
 DESIGN = schedule(WEEKEND, DAYTIME, NIGHT, default=2)
@@ -50,7 +40,7 @@ def test_week_of_the_design(now: str, active: list[int], value: int, following: 
 
     assert change is not None
     assert (value, *following) == (timeline.at(t), change[1], show(change[0], LA))
-    assert active == [claim.position for claim in active_behaviors(claims_of(as_spec(DESIGN), zone, {}), t)]
+    assert active == [claim.position for claim in active_behaviors(compile_behaviors(as_spec(DESIGN), zone, {}), t)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +48,7 @@ def test_week_of_the_design(now: str, active: list[int], value: int, following: 
 )
 def test_first_listed_wins(now: str) -> None:
     t = local(LA, now)
-    claims = claims_of(as_spec(REVERSED), load_zone(LA), {})
+    claims = compile_behaviors(as_spec(REVERSED), load_zone(LA), {})
 
     assert compiled(REVERSED, LA).at(t) == 2
     assert [claim.position for claim in active_behaviors(claims, t)] == [0, 2]
@@ -263,7 +253,7 @@ def test_match_policy(window: dict[str, Any], zone: str, now: str, literal: bool
     ],
 )
 def test_extensions(value: dict[str, Any], now: str, expected: int) -> None:
-    holidays = Calendar(Days(dates=(date(2026, 12, 24),)))
+    holidays = DayCalendar(Days(dates=(date(2026, 12, 24),)))
     timeline = compile_schedule(as_spec(schedule(value)), load_zone("UTC"), {"holidays": holidays})
 
     assert expected == timeline.at(utc(now))

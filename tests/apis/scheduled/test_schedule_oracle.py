@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.apis.scheduled.objects import as_producer, as_spec, schedule, scheduled
 
 from springtide.almanac import load_zone
-from springtide.apis.forecast import Question
-from springtide.apis.scheduled.outlook import forecast
-from springtide.apis.scheduled.schedule import active_behaviors, claims_of, compile_schedule
+from springtide.apis.forecast import ForecastQuery
+from springtide.apis.scheduled.schedule import active_behaviors, compile_behaviors, compile_schedule, forecast_schedule
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -71,14 +70,14 @@ def test_value_and_winner(behaviors: list[Daily], t: int) -> None:
     utc = load_zone("UTC")
 
     assert expected(behaviors, t) == compile_schedule(spec, utc, {}).at(t)
-    assert ranked(behaviors, t) == [claim.position for claim in active_behaviors(claims_of(spec, utc, {}), t)]
+    assert ranked(behaviors, t) == [claim.position for claim in active_behaviors(compile_behaviors(spec, utc, {}), t)]
 
 
 @given(BEHAVIORS, INSTANTS)
 def test_lane_tells_every_change(behaviors: list[Daily], start: int) -> None:
     """Changes are exactly the hours at which the value becomes another one, and next is the first of them."""
     value = scheduled(*(behavior.written() for behavior in behaviors), default=DEFAULT)
-    (lane,) = forecast(as_producer(value), Question(start=start, until=start + 2 * DAY)).lanes
+    (lane,) = forecast_schedule(as_producer(value), ForecastQuery(start=start, until=start + 2 * DAY)).lanes
     hours = range(start // HOUR * HOUR + HOUR, start + 2 * DAY + 1, HOUR)
     changes = [
         (hour, expected(behaviors, hour))

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apis.judging import judge, shown
+from tests.apis.manifests import judge, shown
 
-from springtide.apis.forecast import Question, format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.forecast import ForecastQuery, format_instant
+from springtide.apis.meta.times import parse_instant
 from springtide.apis.springtide.calendars import compile_calendar, forecast_calendar
 from springtide.apis.springtide.types import Calendar, CalendarSpec
 
@@ -92,7 +92,7 @@ def test_without_the_package_holidays_are_a_warning(monkeypatch: pytest.MonkeyPa
 
 def lane_of(spec: dict[str, Any], start: str, until: str, zone: str = "UTC") -> list[tuple[str, object]]:
     view = msgspec.convert(calendar(**spec), Calendar)
-    outlook = forecast_calendar(view, Question(parse_instant(start), parse_instant(until), default_zone=zone))
+    outlook = forecast_calendar(view, ForecastQuery(parse_instant(start), parse_instant(until), default_zone=zone))
     (lane,) = outlook.lanes
     assert lane.name == "active"
     return [(format_instant(change.at), change.value) for change in lane.changes]
@@ -142,7 +142,7 @@ def test_public_holidays() -> None:
 def test_reasons_name_day_and_zone() -> None:
     """Every change says which clock it is read from."""
     view = msgspec.convert(calendar(dates=["2026-12-24"], timeZone="Europe/Berlin"), Calendar)
-    question = Question(parse_instant("2026-12-23T00:00:00Z"), parse_instant("2026-12-26T00:00:00Z"))
+    question = ForecastQuery(parse_instant("2026-12-23T00:00:00Z"), parse_instant("2026-12-26T00:00:00Z"))
     (lane,) = forecast_calendar(view, question).lanes
 
     assert lane.because == "the day is not in the calendar (Europe/Berlin)"

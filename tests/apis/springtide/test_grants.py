@@ -11,7 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from springtide.apis.springtide.grants import Reach, allowed, matches, refusal, within
+from springtide.apis.springtide.grants import (
+    GrantedResource,
+    is_granted,
+    is_url_within,
+    matches_glob,
+    missing_grant_message,
+)
 from springtide.apis.springtide.types import GrantSpec
 
 GROUP = "arn:aws:autoscaling:*:*:*:autoScalingGroupName/team-a-*"
@@ -31,43 +37,49 @@ def arn(name: str) -> str:
 @pytest.mark.parametrize(
     ("namespace", "reach", "target", "expected"),
     [
-        pytest.param("team-a", Reach.NODE_GROUP, arn("team-a-web"), True, id="arn"),
-        pytest.param("shared-x", Reach.NODE_GROUP, arn("team-a-web"), True, id="namespace-by-glob"),
-        pytest.param("team-b", Reach.NODE_GROUP, arn("team-a-web"), False, id="other-namespace"),
-        pytest.param("team-a-b", Reach.NODE_GROUP, arn("team-a-web"), False, id="namespace-that-begins-the-same"),
-        pytest.param("", Reach.NODE_GROUP, arn("team-a-web"), False, id="no-namespace"),
-        pytest.param("team-a", Reach.NODE_GROUP, arn("team-b-web"), False, id="group-of-others"),
-        pytest.param("team-a", Reach.NODE_GROUP, "team-a-web", False, id="name-where-arns-are-granted"),
-        pytest.param("team-a", Reach.NODE_GROUP, "workers-1", True, id="one-letter"),
-        pytest.param("team-a", Reach.NODE_GROUP, "workers-12", False, id="two-letters"),
-        pytest.param("team-a", Reach.NODE_GROUP, "workers-", False, id="no-letter"),
-        pytest.param("team-a", Reach.QUEUE, "arn:aws:sqs:eu-west-1:1:team-a-jobs", True, id="queue"),
-        pytest.param("team-a", Reach.QUEUE, arn("team-a-web"), False, id="group-is-no-queue"),
-        pytest.param("team-a", Reach.NODE_GROUP, "arn:aws:sqs:eu-west-1:1:team-a-jobs", False, id="queue-is-no-group"),
-        pytest.param("team-a", Reach.URL, "https://prom.example.com/api/v1/query?query=up", True, id="address"),
-        pytest.param("team-a", Reach.URL, "https://prom.example.com.evil.org/", False, id="longer-host"),
+        pytest.param("team-a", GrantedResource.NODE_GROUP, arn("team-a-web"), True, id="arn"),
+        pytest.param("shared-x", GrantedResource.NODE_GROUP, arn("team-a-web"), True, id="namespace-by-glob"),
+        pytest.param("team-b", GrantedResource.NODE_GROUP, arn("team-a-web"), False, id="other-namespace"),
+        pytest.param(
+            "team-a-b", GrantedResource.NODE_GROUP, arn("team-a-web"), False, id="namespace-that-begins-the-same"
+        ),
+        pytest.param("", GrantedResource.NODE_GROUP, arn("team-a-web"), False, id="no-namespace"),
+        pytest.param("team-a", GrantedResource.NODE_GROUP, arn("team-b-web"), False, id="group-of-others"),
+        pytest.param("team-a", GrantedResource.NODE_GROUP, "team-a-web", False, id="name-where-arns-are-granted"),
+        pytest.param("team-a", GrantedResource.NODE_GROUP, "workers-1", True, id="one-letter"),
+        pytest.param("team-a", GrantedResource.NODE_GROUP, "workers-12", False, id="two-letters"),
+        pytest.param("team-a", GrantedResource.NODE_GROUP, "workers-", False, id="no-letter"),
+        pytest.param("team-a", GrantedResource.QUEUE, "arn:aws:sqs:eu-west-1:1:team-a-jobs", True, id="queue"),
+        pytest.param("team-a", GrantedResource.QUEUE, arn("team-a-web"), False, id="group-is-no-queue"),
+        pytest.param(
+            "team-a", GrantedResource.NODE_GROUP, "arn:aws:sqs:eu-west-1:1:team-a-jobs", False, id="queue-is-no-group"
+        ),
+        pytest.param(
+            "team-a", GrantedResource.URL, "https://prom.example.com/api/v1/query?query=up", True, id="address"
+        ),
+        pytest.param("team-a", GrantedResource.URL, "https://prom.example.com.evil.org/", False, id="longer-host"),
     ],
 )
-def test_what_is_allowed(namespace: str, reach: Reach, target: str, expected: bool) -> None:
+def test_what_is_allowed(namespace: str, reach: GrantedResource, target: str, expected: bool) -> None:
     """A grant is for its namespaces, and for what it lists."""
-    assert expected == allowed([TEAM_A], namespace, reach, target)
+    assert expected == is_granted([TEAM_A], namespace, reach, target)
 
 
 @pytest.mark.parametrize("field", ["node_groups", "queues", "urls"])
 def test_what_one_field_lists_says_nothing_of_the_others(field: str) -> None:
     """Whoever may reach every queue may resize no group by that."""
     everything = {"node_groups": ("*",), "queues": ("*",), "urls": ("https://a/",)}
-    reaches = {"node_groups": Reach.NODE_GROUP, "queues": Reach.QUEUE, "urls": Reach.URL}
+    reaches = {"node_groups": GrantedResource.NODE_GROUP, "queues": GrantedResource.QUEUE, "urls": GrantedResource.URL}
     others = GrantSpec(namespaces=("*",), **{name: listed for name, listed in everything.items() if name != field})
 
-    assert not allowed([others], "team-a", reaches[field], "https://a/")
+    assert not is_granted([others], "team-a", reaches[field], "https://a/")
 
 
 def test_nothing_is_allowed_without_a_grant() -> None:
     """What no grant speaks of is refused, with the fix in words."""
-    assert not allowed([], "team-a", Reach.QUEUE, "jobs")
-    assert not allowed([GrantSpec(namespaces=("*",))], "team-a", Reach.QUEUE, "jobs")
-    assert refusal("team-a", Reach.QUEUE, "jobs") == (
+    assert not is_granted([], "team-a", GrantedResource.QUEUE, "jobs")
+    assert not is_granted([GrantSpec(namespaces=("*",))], "team-a", GrantedResource.QUEUE, "jobs")
+    assert missing_grant_message("team-a", GrantedResource.QUEUE, "jobs") == (
         'no Grant lets objects of namespace team-a reach the queue "jobs":'
         " list it under `queues` of a Grant for this namespace"
     )
@@ -78,8 +90,8 @@ def test_several_grants_add_up_but_do_not_mix() -> None:
     one = GrantSpec(namespaces=("a",), queues=("q-a",))
     two = GrantSpec(namespaces=("b",), queues=("q-b",))
 
-    assert allowed([one, two], "b", Reach.QUEUE, "q-b")
-    assert not allowed([one, two], "a", Reach.QUEUE, "q-b")
+    assert is_granted([one, two], "b", GrantedResource.QUEUE, "q-b")
+    assert not is_granted([one, two], "a", GrantedResource.QUEUE, "q-b")
 
 
 API = "https://prom.example.com/api/"
@@ -183,7 +195,7 @@ API = "https://prom.example.com/api/"
 )
 def test_what_lies_within_an_address(prefix: str, url: str, expected: bool) -> None:
     """The same origin, a path that begins the same, and nothing that could be read in two ways."""
-    assert expected == within(url, prefix)
+    assert expected == is_url_within(url, prefix)
 
 
 PIECES = st.sampled_from(
@@ -211,7 +223,7 @@ def test_no_other_origin_ever_matches(url: str) -> None:
 
     What leaves is read as it is, and with all escapes undone, once and twice.
     """
-    if within(url, API):
+    if is_url_within(url, API):
         fetched = URL(url)
         assert fetched.origin() == URL("https://prom.example.com").origin()
         assert fetched.user is None
@@ -232,12 +244,12 @@ def test_globs_agree_with_the_standard_library(pattern: str, text: str) -> None:
     """But for brackets, which mean themselves here."""
     plain = re.sub(r"\[", "[[]", pattern)
 
-    assert matches(pattern, text) == fnmatch.fnmatchcase(text, plain)
+    assert matches_glob(pattern, text) == fnmatch.fnmatchcase(text, plain)
 
 
 def test_a_hostile_glob_takes_no_longer_than_others() -> None:
     """A pattern of many stars is no reason to search for ever."""
-    assert not matches("*a" * 100 + "b", "a" * 2000)
+    assert not matches_glob("*a" * 100 + "b", "a" * 2000)
 
 
 _PIECES = st.sampled_from(("prom.example.com", "evil.org", "[::1]", "127.1", *"@:/?#", "443", "..", "%40", "%2f", "x"))
@@ -249,6 +261,6 @@ def test_whatever_is_put_together_leads_to_the_granted_server_or_nowhere(scheme:
     """Also where names of granted servers stand in places that are none of a server."""
     url = scheme + rest
     for granted in ("https://prom.example.com/", "https://[::1]/"):
-        if within(url, granted):
+        if is_url_within(url, granted):
             fetched = URL(url)
             assert (fetched.origin(), fetched.user, fetched.password) == (URL(granted).origin(), None, None)

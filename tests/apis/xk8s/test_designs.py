@@ -6,12 +6,12 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.apis.judging import CONTEXT, shown
+from tests.apis.manifests import CONTEXT, shown
 
 from springtide.apis.objects import LoadedObject, load
 from springtide.apis.problems import Problem
-from springtide.apis.xk8s.together import buffer_problems
-from springtide.apis.yaml import Unreadable
+from springtide.apis.xk8s.cross_object_checks import buffer_problems
+from springtide.apis.yaml import UnreadableDocument
 
 SHARE = """\
     apiVersion: autoscaling.x-k8s.io/v1alpha1
@@ -96,7 +96,7 @@ def test_a_missing_colon_is_named() -> None:
     """Without its colon the reference makes the text unreadable; the hint says what to write."""
     found, meant = read(SHARE.replace("scalableRef:", "scalableRef"))
 
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, UnreadableDocument)
     assert "scalableRef:" in found.hint
     assert isinstance(meant, LoadedObject)
 

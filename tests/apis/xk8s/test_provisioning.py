@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge, shown
+from tests.apis.manifests import judge, shown
 
 from springtide.apis.schema import schema_of
 from springtide.apis.xk8s import KINDS
-from springtide.apis.xk8s.classes import ATOMIC_SCALE_UP, CHECK_CAPACITY, engine_of, valid_for
 from springtide.apis.xk8s.provisioning import (
+    ATOMIC_SCALE_UP,
+    CHECK_CAPACITY,
     PodSet,
     ProvisioningClass,
     ProvisioningRequestSpec,
     ProvisioningRequestStatus,
+    engine_of,
+    valid_for,
 )
 
 POD_SETS = [{"podTemplateRef": {"name": "worker"}, "count": 3}]

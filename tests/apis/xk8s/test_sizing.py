@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.apis.core.pods import PodSpec
-from springtide.apis.core.requests import pod_requests
-from springtide.apis.xk8s.sizing import SizeError, chunk_count
+from springtide.apis.core.pods import PodSpec, pod_requests
+from springtide.apis.xk8s.buffers import BufferSizeError, chunk_count
 from springtide.quantity import Quantity
 
 INT32_MAX = 2**31 - 1
@@ -68,7 +67,7 @@ def test_counts_with_one_cpu_each(
 )
 def test_nothing_says_a_size(percentage: int | None, target: int | None) -> None:
     """A buffer without any size that counts has the message that its condition shows."""
-    with pytest.raises(SizeError, match=UNDEFINED):
+    with pytest.raises(BufferSizeError, match=UNDEFINED):
         chunk_count(percentage=percentage, target_replicas=target)
 
 
@@ -102,7 +101,7 @@ def test_limits_hold(requests: dict[str, str], limits: dict[str, str], replicas:
 )
 def test_limits_of_something_else(requests: dict[str, str], limits: dict[str, str], replicas: int | None) -> None:
     """Limits that name nothing that a chunk asks for are an error, even beside a count."""
-    with pytest.raises(SizeError, match=UNMATCHED):
+    with pytest.raises(BufferSizeError, match=UNMATCHED):
         chunk_count(replicas=replicas, limits=quantities(limits), requests=quantities(requests))
 
 

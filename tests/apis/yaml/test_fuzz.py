@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.apis.yaml import Document, Unreadable, read, read_through, repair
-from springtide.apis.yaml.characters import LINE_BREAK
-from springtide.apis.yaml.parsers import PortableParser
+from springtide.apis.yaml import Document, UnreadableDocument, read, read_repaired, repair
+from springtide.apis.yaml.nodes import LINE_BREAK, PortableParser
 
 DESIGNS = sorted((Path(__file__).parents[2] / "fixtures" / "designs").glob("*.yaml"))
 AWKWARD = """\
@@ -124,7 +123,7 @@ def test_every_result_has_a_place_in_the_file(sample: str, changes: list[tuple[f
     last_line = 1 + len(LINE_BREAK.findall(text))
 
     for result in read(text):
-        if isinstance(result, Unreadable):
+        if isinstance(result, UnreadableDocument):
             places = [(result.line, result.column)]
             assert result.message
         else:
@@ -137,12 +136,12 @@ def test_every_result_has_a_place_in_the_file(sample: str, changes: list[tuple[f
 @given(st.sampled_from(SAMPLES), mutations)
 def test_a_repair_makes_documents_readable_or_leaves_them(sample: str, changes: list[tuple[float, int, str]]) -> None:
     text = mutated(sample, changes)
-    before = sum(isinstance(result, Unreadable) for result in read(text))
+    before = sum(isinstance(result, UnreadableDocument) for result in read(text))
 
     mended, repairs = repair(text)
 
     assert bool(repairs) == (mended != text)
-    assert before >= sum(isinstance(result, Unreadable) for result in read(mended))
+    assert before >= sum(isinstance(result, UnreadableDocument) for result in read(mended))
     assert (mended, []) == repair(mended)
 
 
@@ -151,7 +150,7 @@ def test_a_repair_makes_documents_readable_or_leaves_them(sample: str, changes: 
 def test_reading_through_gives_what_a_repair_would(sample: str, changes: list[tuple[float, int, str]]) -> None:
     text = mutated(sample, changes)
 
-    meant = [result.value for result in read_through(text) if isinstance(result, Document)]
+    meant = [result.value for result in read_repaired(text) if isinstance(result, Document)]
 
     assert [result.value for result in read(repair(text)[0]) if isinstance(result, Document)] == meant
 
@@ -160,7 +159,7 @@ def test_reading_through_gives_what_a_repair_would(sample: str, changes: list[tu
 @given(st.sampled_from(SAMPLES), mutations)
 def test_the_portable_parser_never_raises_either(sample: str, changes: list[tuple[float, int, str]]) -> None:
     for result in read(mutated(sample, changes), PortableParser):
-        assert isinstance(result, Document | Unreadable)
+        assert isinstance(result, Document | UnreadableDocument)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=["awkward", *(path.stem for path in DESIGNS)])

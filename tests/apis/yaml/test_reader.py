@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from springtide.apis.problems import Path
-from springtide.apis.yaml import Document, Unreadable, read
-from springtide.apis.yaml.parsers import PortableParser, fastest_parser
+from springtide.apis.yaml import Document, UnreadableDocument, read
+from springtide.apis.yaml.nodes import PortableParser, fastest_parser
 
 MANIFEST = """\
 # A pool
@@ -133,8 +133,11 @@ def test_an_unreadable_document_does_not_hide_the_others() -> None:
     results = read('a: 1\n---\nb: "open\n---\nc: [1\n---\nd: 4\n')
 
     assert [result.value for result in results if isinstance(result, Document)] == [{"a": 1}, {"d": 4}]
-    assert [(result.line, result.column) for result in results if isinstance(result, Unreadable)] == [(3, 4), (5, 4)]
-    assert [Document, Unreadable, Unreadable, Document] == [type(result) for result in results]
+    assert [(result.line, result.column) for result in results if isinstance(result, UnreadableDocument)] == [
+        (3, 4),
+        (5, 4),
+    ]
+    assert [Document, UnreadableDocument, UnreadableDocument, Document] == [type(result) for result in results]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +223,7 @@ DEEP_BY_ALIAS = f"a: &a {'[' * 60}{']' * 60}\nb: {'[' * 60}*a{']' * 60}"
 @pytest.mark.parametrize("parser", [fastest_parser, PortableParser], ids=["fastest", "portable"])
 def test_limits(parser: type[PortableParser], text: str, at: tuple[int, int], message: str) -> None:
     (result,) = read(text, parser)
-    assert isinstance(result, Unreadable)
+    assert isinstance(result, UnreadableDocument)
 
     assert at == (result.line, result.column)
     assert message in result.message
@@ -246,7 +249,7 @@ def test_what_is_within_the_limits_is_read() -> None:
 def test_characters_that_are_no_text(text: str, at: tuple[int, int], message: str) -> None:
     *_, after = read(f"{text}\n---\nok: 1\n")
     first, *_ = read(text)
-    assert isinstance(first, Unreadable)
+    assert isinstance(first, UnreadableDocument)
 
     assert at == (first.line, first.column)
     assert message in first.message

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from springtide.apis.yaml import Document, Unreadable, read, read_through, repair
+from springtide.apis.yaml import Document, UnreadableDocument, read, read_repaired, repair
 
 HASH = "wrote `#` for `//`"
 MARKER = "wrote `---` before it"
@@ -109,10 +109,10 @@ def test_the_designs_can_be_read_after_repair(name: str) -> None:
 def test_a_slip_hides_nothing_that_comes_after_it() -> None:
     """The mistakes are told, and the documents are there as they were meant, with true places."""
     text = "a: // one\n  b: 1 // two\n---\nkind: A\nspec: 1\nkind: B\nspec: 2\n"
-    first, second, meant, one, other = read_through(text)
+    first, second, meant, one, other = read_repaired(text)
 
-    assert isinstance(first, Unreadable)
-    assert isinstance(second, Unreadable)
+    assert isinstance(first, UnreadableDocument)
+    assert isinstance(second, UnreadableDocument)
     assert [(found.line, found.column) for found in (first, second)] == [(1, 4), (2, 8)]
     assert isinstance(meant, Document)
     assert isinstance(one, Document)

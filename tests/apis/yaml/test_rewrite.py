@@ -16,6 +16,7 @@ from springtide.apis.yaml import Document, dump, read, rewrite, same
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 MANIFEST = """\
 # What this is for
 apiVersion: autoscaling.karmada.io/v1alpha1

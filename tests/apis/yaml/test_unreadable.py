@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from springtide.apis.yaml import Unreadable, read
-from springtide.apis.yaml.parsers import PortableParser
+from springtide.apis.yaml import UnreadableDocument, read
+from springtide.apis.yaml.nodes import PortableParser
 
 SLASHES = "`//` does not start a comment in YAML"
 
@@ -70,7 +70,7 @@ CASES = [
 @pytest.mark.parametrize(("text", "at", "message", "hint"), CASES)
 def test_causes(text: str, at: tuple[int, int], message: str, hint: str) -> None:
     (result,) = read(text)
-    assert isinstance(result, Unreadable)
+    assert isinstance(result, UnreadableDocument)
 
     assert at == (result.line, result.column)
     assert message in result.message
@@ -80,7 +80,7 @@ def test_causes(text: str, at: tuple[int, int], message: str, hint: str) -> None
 @pytest.mark.parametrize(("text", "at", "message", "hint"), CASES)
 def test_causes_count_lines_from_the_top_of_the_file(text: str, at: tuple[int, int], message: str, hint: str) -> None:
     *_, result = read(f"x: 1\n---\n# {message}\n{text}")
-    assert isinstance(result, Unreadable)
+    assert isinstance(result, UnreadableDocument)
 
     assert (at[0] + 3, at[1]) == (result.line, result.column)
     assert hint in result.hint
@@ -90,7 +90,7 @@ def test_causes_count_lines_from_the_top_of_the_file(text: str, at: tuple[int, i
 def test_the_portable_parser_refuses_the_same_texts(text: object) -> None:
     (result,) = read(str(text), PortableParser)
 
-    assert isinstance(result, Unreadable)
+    assert isinstance(result, UnreadableDocument)
     assert result.message
 
 
@@ -104,12 +104,12 @@ def test_the_portable_parser_refuses_the_same_texts(text: object) -> None:
     ],
 )
 def test_slashes_that_are_no_comment_are_left_alone(text: str) -> None:
-    assert not any(isinstance(result, Unreadable) for result in read(text))
+    assert not any(isinstance(result, UnreadableDocument) for result in read(text))
 
 
 def test_slashes_are_not_blamed_for_another_mistake() -> None:
     (result,) = read("a: |\n  // script\nb: [1\n")
-    assert isinstance(result, Unreadable)
+    assert isinstance(result, UnreadableDocument)
 
     assert (result.line, result.column) == (3, 4)
     assert "not closed" in result.message
@@ -119,6 +119,6 @@ def test_slashes_are_not_blamed_for_another_mistake() -> None:
 def test_the_designs_comments_are_named(name: str) -> None:
     fixtures = Path(__file__).parents[2] / "fixtures" / "designs"
     (result,) = read((fixtures / f"{name}.yaml").read_text())
-    assert isinstance(result, Unreadable)
+    assert isinstance(result, UnreadableDocument)
 
     assert result.message == SLASHES

@@ -7,7 +7,7 @@ import datetime
 import zoneinfo
 from typing import TypeAlias
 
-from springtide.apis.forecast import Change, Collision, Forecast, Lane, LaneStyle, LaneValue
+from springtide.apis.forecast import Forecast, Lane, LaneChange, LaneCollision, LaneStyle, LaneValue
 from springtide.apis.problems import warning
 
 LOS_ANGELES = "America/Los_Angeles"
@@ -34,7 +34,7 @@ def forecast(
     length: int = 7 * DAY,
     zone: str | None = LOS_ANGELES,
     namespace: str | None = "default",
-    collisions: tuple[Collision, ...] = (),
+    collisions: tuple[LaneCollision, ...] = (),
 ) -> Forecast:
     """Build a forecast of which a test states only what matters to it."""
     return Forecast(
@@ -61,7 +61,7 @@ def lane(
     until: int | None = None,
 ) -> Lane:
     """Build a lane; what comes after ``until`` is known only as the next change."""
-    made = [Change(at, value, (reasons or {}).get(str(value), because)) for at, value in changes]
+    made = [LaneChange(at, value, (reasons or {}).get(str(value), because)) for at, value in changes]
     shown = tuple(change for change in made if until is None or change.at <= until)
     return Lane(name, style, current, shown, made[0] if made else None, because=because)
 
@@ -98,7 +98,7 @@ def weekly_capacity(start: int = START, length: int = 7 * DAY) -> Forecast:
     because = reasons[str(current)]
     made = lane("replicas", LaneStyle.LEVEL, current, ahead, because=because, reasons=reasons, until=until)
     friday, monday = instant("2026-10-30T17:00", LOS_ANGELES), instant("2026-11-02T09:00", LOS_ANGELES)
-    overlap = Collision(
+    overlap = LaneCollision(
         friday,
         monday,
         "weekend (1) and nights (2) both claim Fri 17:00 to Mon 09:00; weekend wins because it is listed first",

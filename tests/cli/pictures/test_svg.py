@@ -9,9 +9,9 @@ import pytest
 from tests.cli.pictures import samples
 from tests.cli.pictures.samples import BERLIN, DAY, LOS_ANGELES, START, instant
 
-from springtide.apis.forecast import Collision, Forecast, Lane, LaneStyle
+from springtide.apis.forecast import Forecast, Lane, LaneCollision, LaneStyle
 from springtide.cli.pictures.svg import render_svg
-from springtide.cli.pictures.svg_frame import LEFT, RIGHT
+from springtide.cli.pictures.svg_canvas import LEFT, RIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 NOW = instant("2026-11-02T13:20", LOS_ANGELES)
@@ -135,7 +135,7 @@ def test_the_number_of_a_collision_makes_way_for_now() -> None:
 
 
 def test_a_collision_outside_the_picture_is_told_but_not_drawn() -> None:
-    late = Collision(START + 900 * DAY, None, "a and b set replicas")
+    late = LaneCollision(START + 900 * DAY, None, "a and b set replicas")
     root = draw(samples.forecast(samples.lane("r", LaneStyle.LEVEL, 1, []), collisions=(late,)))
 
     assert root.findall(".//*[@fill='url(#hatch-clash)']") == []
@@ -155,7 +155,7 @@ def test_weekends_are_shaded() -> None:
 def test_hostile_names_are_shown_and_do_nothing() -> None:
     lane = samples.lane(HOSTILE, LaneStyle.LEVEL, HOSTILE, [(START + DAY, {HOSTILE: HOSTILE})], because=HOSTILE)
     forecast = samples.forecast(
-        lane, name=HOSTILE, kind=HOSTILE, namespace=HOSTILE, collisions=(Collision(START, START + DAY, HOSTILE),)
+        lane, name=HOSTILE, kind=HOSTILE, namespace=HOSTILE, collisions=(LaneCollision(START, START + DAY, HOSTILE),)
     )
 
     text = render_svg([forecast], zone=None, now=NOW, title=HOSTILE)

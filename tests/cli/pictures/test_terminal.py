@@ -13,7 +13,7 @@ import pytest
 from tests.cli.pictures import samples
 from tests.cli.pictures.samples import BERLIN, DAY, LOS_ANGELES, START, instant
 
-from springtide.apis.forecast import Collision, Forecast, Lane, LaneStyle
+from springtide.apis.forecast import Forecast, Lane, LaneCollision, LaneStyle
 from springtide.apis.problems import error
 from springtide.cli.pictures.terminal import render_terminal
 
@@ -52,7 +52,7 @@ HOSTILE_FORECAST = samples.forecast(
     *(samples.lane(HOSTILE, style, 0, [(START + DAY, HOSTILE)], because=HOSTILE * 9) for style in LaneStyle),
     name=HOSTILE,
     namespace=HOSTILE,
-    collisions=(Collision(START, START + DAY, HOSTILE * 9), Collision(START + 99 * DAY, None, "x" * 200)),
+    collisions=(LaneCollision(START, START + DAY, HOSTILE * 9), LaneCollision(START + 99 * DAY, None, "x" * 200)),
 )
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from starlette.types import ASGIApp
-from tests.apis.judging import CONTEXT
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.cluster.admission.asking import UID, conversion_review, review
+from tests.apis.manifests import CONTEXT
+from tests.cluster.admission.review_requests import UID, conversion_review, review
 
-from springtide.cluster.admission import app as admission
-from springtide.cluster.admission.app import admission_app
+from springtide.cluster.admission import webhooks as admission
 from springtide.cluster.admission.reviews import MOST_BYTES
+from springtide.cluster.admission.webhooks import admission_app
 from springtide.cluster.compute import ThreadCompute
 
 PATHS = ("/validate", "/default", "/convert")

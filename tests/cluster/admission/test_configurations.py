@@ -11,18 +11,19 @@ import pytest
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional
 from tests.apis.karpenter.samples import node_pool
-from tests.cluster.admission.asking import foreign_pool
+from tests.cluster.admission.review_requests import foreign_pool
 
 from springtide.apis.crds import Flavour, all_crds
-from springtide.apis.extensions import ANNOTATION
+from springtide.apis.validation import ANNOTATION
 from springtide.cluster.admission import PERMISSIONS
 from springtide.cluster.admission.configurations import (
+    ServiceTarget,
+    UrlTarget,
     conversion,
     converted_definitions,
     webhook_configurations,
     with_conversion,
 )
-from springtide.cluster.admission.targets import ServiceTarget, UrlTarget
 
 SERVICE = ServiceTarget("springtide-system", "springtide")
 URL = UrlTarget("https://127.0.0.1:9443/")

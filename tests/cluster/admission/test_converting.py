@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.apis.karpenter.samples import beta_pool, node_pool
 from tests.apis.karpenter.test_conversion import objects
-from tests.cluster.admission.asking import conversion_review, response_of
+from tests.cluster.admission.review_requests import conversion_review, response_of
 
-from springtide.apis.conversion import Unconvertible, convert
 from springtide.apis.karpenter.conversion import V1, V1_FIELDS, V1BETA1, V1BETA1_FIELDS
-from springtide.cluster.admission.converting import convert_all
+from springtide.apis.scheme import ConversionError, convert
+from springtide.cluster.admission.handlers import convert_all
 
 
 def converted(version: str, *items: Any) -> dict[str, Any]:
@@ -107,5 +107,5 @@ def test_kinds_whose_versions_differ_in_name_only_are_renamed() -> None:
 
 
 def test_there_is_no_way_between_groups() -> None:
-    with pytest.raises(Unconvertible, match="there is no way for a NodePool"):
+    with pytest.raises(ConversionError, match="there is no way for a NodePool"):
         convert(node_pool(), "autoscaling.x-k8s.io/v1")

@@ -7,22 +7,23 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.cluster.small_world import CRDS, START, USER, SmallWorld
+from tests.cluster.memory_cluster import CRDS, START, USER, MemoryCluster
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.admission.configurations import (
     MUTATING,
     VALIDATING,
+    ServiceTarget,
+    UrlTarget,
     conversion,
     webhook_configurations,
     with_conversion,
 )
-from springtide.cluster.admission.registration import PERMISSIONS, Registration
-from springtide.cluster.admission.targets import ServiceTarget, UrlTarget
+from springtide.cluster.admission.registration import PERMISSIONS, WebhookRegistration
 from springtide.cluster.errors import NotFound
-from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.time import VirtualClock, run
+from springtide.cluster.transport import Patch
+from springtide.simulator.virtual_time import VirtualClock, run
 
 TARGET = ServiceTarget("springtide-system", "springtide")
 RESOURCES = {name: permission.resource for permission in PERMISSIONS for name in permission.names}
@@ -38,7 +39,7 @@ class Scene:
     """A small cluster, and the bundle that stands in the Secret."""
 
     def __init__(self, clock: VirtualClock) -> None:
-        self.world = SmallWorld(clock)
+        self.world = MemoryCluster(clock)
         self.line = self.world.line()
         self.bundle = b"one"
 
@@ -65,7 +66,7 @@ class Scene:
 
     async def publish(self, *, target: Any = TARGET, **options: Any) -> bool:
         """Publish the bundle of the Secret; tell whether both configurations are there."""
-        return await Registration(self.line, target, **options).publish(self.bundle, self.newest)
+        return await WebhookRegistration(self.line, target, **options).publish(self.bundle, self.newest)
 
 
 def name(item: Object) -> str:
@@ -249,7 +250,7 @@ def test_what_is_published_is_read_back() -> None:
     """It stays trusted when the Secret is lost."""
 
     async def story(scene: Scene) -> None:
-        registration = Registration(scene.line, TARGET)
+        registration = WebhookRegistration(scene.line, TARGET)
         assert await registration.published() == b""
 
         scene.create(*webhook_configurations(TARGET))

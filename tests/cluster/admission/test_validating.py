@@ -6,13 +6,13 @@ import copy
 from typing import Any
 
 import pytest
-from tests.apis.judging import judge
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.cluster.admission.asking import foreign_pool, validated
+from tests.apis.manifests import judge
+from tests.cluster.admission.review_requests import foreign_pool, validated
 
-from springtide.apis.extensions import ANNOTATION
 from springtide.apis.problems import format_path
-from springtide.cluster.admission.answers import MOST_LISTED
+from springtide.apis.validation import ANNOTATION
+from springtide.cluster.admission.reviews import MOST_LISTED
 
 BAD = {"budgets": [{"nodes": "many"}, {"nodes": "5", "schedule": "@daily"}]}
 

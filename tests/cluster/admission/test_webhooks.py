@@ -13,19 +13,19 @@ from typing import Any
 import aiohttp
 import pytest
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.cluster.admission.asking import conversion_review, review
-from tests.cluster.small_world import SECRETS, USER
+from tests.cluster.admission.review_requests import conversion_review, review
+from tests.cluster.memory_cluster import SECRETS, USER
 
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.admission import ServiceTarget, Webhooks, webhooks
 from springtide.cluster.admission.configurations import VALIDATING
 from springtide.cluster.admission.registration import PERMISSIONS
-from springtide.cluster.certificates.keeper import SECRET_NAME
+from springtide.cluster.certificates.manager import SECRET_NAME
 from springtide.cluster.errors import NotFound
 from springtide.cluster.manager import NAMESPACE
 from springtide.cluster.resources import Key, Resource
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.newcomers import install
+from springtide.simulator.bootstrap import install
 
 KEY = Key(NAMESPACE, SECRET_NAME)
 CONFIGURATIONS: Resource = next(each.resource for each in PERMISSIONS if VALIDATING in each.names)

@@ -1,4 +1,7 @@
-"""When certificates are renewed, and how an authority hands over to the next."""
+"""Certificates that are made here: what they show of themselves.
+
+When certificates are renewed, and how an authority hands over to the next.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +17,53 @@ from cryptography.exceptions import InvalidSignature
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.cluster.certificates.making import make_authority
-from springtide.cluster.certificates.rotation import Step, Terms, begin, decide, taken
-from springtide.cluster.certificates.state import State, Unsound, authorities, read_secret, secret_data
+from springtide.cluster.certificates.issuance import make_authority
+from springtide.cluster.certificates.rotation import (
+    CertificateLifetimes,
+    CertificateState,
+    InvalidSecret,
+    RotationStep,
+    after_step,
+    authorities,
+    initial_state,
+    next_step,
+    read_secret,
+    secret_data,
+)
+
+
+def test_a_key_is_shown_to_nobody_who_prints_its_pair() -> None:
+    pair = make_authority("test", now=1_800_000_000, seconds=3600)
+
+    assert b"PRIVATE KEY" in pair.key
+    assert "PRIVATE KEY" not in repr(pair)
+    assert repr(pair.key) not in repr(pair)
+
 
 DAY = 86_400
 START = 1_767_571_200  # 2026-01-05T00:00:00Z
 NAMES = ("springtide.springtide-system.svc",)
-TERMS = Terms()
+TERMS = CertificateLifetimes()
 
 
-def settled(state: State | None, now: int, terms: Terms = TERMS) -> tuple[State, list[Step]]:
+def settled(
+    state: CertificateState | None, now: int, terms: CertificateLifetimes = TERMS
+) -> tuple[CertificateState, list[RotationStep]]:
     """Take all steps that are due at an instant."""
-    steps: list[Step] = []
-    while (step := decide(state, now, NAMES, terms)) is not Step.WAIT:
+    steps: list[RotationStep] = []
+    while (step := next_step(state, now, NAMES, terms)) is not RotationStep.WAIT:
         steps.append(step)
         assert len(steps) < 10, steps
         state = (
-            begin(now, NAMES, terms) if state is None or step is Step.BEGIN else taken(step, state, now, NAMES, terms)
+            initial_state(now, NAMES, terms)
+            if state is None or step is RotationStep.BEGIN
+            else after_step(step, state, now, NAMES, terms)
         )
     assert state is not None
     return state, steps
 
 
-def verified(state: State) -> bool:
+def verified(state: CertificateState) -> bool:
     """Tell whether a bundle vouches for what is shown, by what the certificates themselves say."""
     shown = x509.load_pem_x509_certificate(state.serving.pair.certificate)
     for authority in x509.load_pem_x509_certificates(state.bundle):
@@ -50,10 +76,10 @@ def verified(state: State) -> bool:
     return False
 
 
-def history(days: Iterator[int] | range) -> dict[int, list[Step]]:
+def history(days: Iterator[int] | range) -> dict[int, list[RotationStep]]:
     """Tell on which days something was done."""
-    state: State | None = None
-    done: dict[int, list[Step]] = {}
+    state: CertificateState | None = None
+    done: dict[int, list[RotationStep]] = {}
     for day in days:
         state, steps = settled(state, START + day * DAY)
         assert verified(state)
@@ -66,90 +92,99 @@ def test_a_year_and_a_half() -> None:
     """Serving certificates every 20 days; an authority after 244, over an hour, whose predecessor leaves later."""
     done = history(range(600))
 
-    changes = {day: steps for day, steps in done.items() if steps != [Step.RENEW]}
+    changes = {day: steps for day, steps in done.items() if steps != [RotationStep.RENEW]}
     assert changes == {
-        0: [Step.BEGIN],
-        244: [Step.PREPARE, Step.ANNOUNCE],
-        245: [Step.PROMOTE],
-        270: [Step.FORGET],
-        488: [Step.PREPARE, Step.ANNOUNCE],
-        489: [Step.PROMOTE],
-        515: [Step.FORGET],
+        0: [RotationStep.BEGIN],
+        244: [RotationStep.PREPARE, RotationStep.ANNOUNCE],
+        245: [RotationStep.PROMOTE],
+        270: [RotationStep.FORGET],
+        488: [RotationStep.PREPARE, RotationStep.ANNOUNCE],
+        489: [RotationStep.PROMOTE],
+        515: [RotationStep.FORGET],
     }
-    renewals = [day for day, steps in done.items() if steps == [Step.RENEW]]
+    renewals = [day for day, steps in done.items() if steps == [RotationStep.RENEW]]
     assert renewals[:13] == [*range(20, 241, 20), 265]
 
 
 @pytest.fixture(scope="module")
-def fresh() -> State:
-    return begin(START, NAMES, TERMS)
+def fresh() -> CertificateState:
+    return initial_state(START, NAMES, TERMS)
 
 
 @pytest.fixture(scope="module")
-def prepared(fresh: State) -> State:
-    return taken(Step.PREPARE, fresh, START + 250 * DAY, NAMES, TERMS)
+def prepared(fresh: CertificateState) -> CertificateState:
+    return after_step(RotationStep.PREPARE, fresh, START + 250 * DAY, NAMES, TERMS)
 
 
-def test_nothing_is_done_without_need(fresh: State) -> None:
-    assert decide(fresh, START + DAY, NAMES, TERMS) is Step.WAIT
+def test_nothing_is_done_without_need(fresh: CertificateState) -> None:
+    assert next_step(fresh, START + DAY, NAMES, TERMS) is RotationStep.WAIT
 
 
 def test_a_missing_state_is_begun() -> None:
-    assert decide(None, START, NAMES, TERMS) is Step.BEGIN
+    assert next_step(None, START, NAMES, TERMS) is RotationStep.BEGIN
 
 
-def test_other_names_need_another_certificate(fresh: State) -> None:
+def test_other_names_need_another_certificate(fresh: CertificateState) -> None:
     """And nobody's names are taken away: two versions of us would undo each other's work for ever."""
     mine, theirs = ("a.svc",), NAMES
 
-    assert decide(fresh, START, mine, TERMS) is Step.RENEW
-    made = taken(Step.RENEW, fresh, START, mine, TERMS)
+    assert next_step(fresh, START, mine, TERMS) is RotationStep.RENEW
+    made = after_step(RotationStep.RENEW, fresh, START, mine, TERMS)
 
-    assert decide(made, START, mine, TERMS) is Step.WAIT
-    assert decide(made, START, theirs, TERMS) is Step.WAIT
+    assert next_step(made, START, mine, TERMS) is RotationStep.WAIT
+    assert next_step(made, START, theirs, TERMS) is RotationStep.WAIT
 
 
-def test_a_successor_signs_nothing_before_it_is_known(prepared: State) -> None:
+def test_a_successor_signs_nothing_before_it_is_known(prepared: CertificateState) -> None:
     """Announced late, it waits late, however long ago it was made."""
     late = START + 260 * DAY
 
-    assert decide(prepared, late, NAMES, TERMS) is Step.ANNOUNCE
-    announced = taken(Step.ANNOUNCE, prepared, late, NAMES, TERMS)
+    assert next_step(prepared, late, NAMES, TERMS) is RotationStep.ANNOUNCE
+    announced = after_step(RotationStep.ANNOUNCE, prepared, late, NAMES, TERMS)
 
-    assert decide(announced, late + TERMS.propagation - 1, NAMES, TERMS) is not Step.PROMOTE
-    assert decide(announced, late + TERMS.propagation, NAMES, TERMS) is Step.PROMOTE
-
-
-def test_a_former_authority_is_trusted_until_its_last_certificate_ends(fresh: State) -> None:
-    renewed = taken(Step.RENEW, fresh, START + 240 * DAY, NAMES, TERMS)
-    state = taken(Step.PREPARE, renewed, START + 250 * DAY, NAMES, TERMS)
-    state = taken(Step.PROMOTE, state, START + 251 * DAY, NAMES, TERMS)
-
-    assert decide(state, START + 270 * DAY - 1, NAMES, TERMS) is not Step.FORGET
-    assert decide(state, START + 270 * DAY, NAMES, TERMS) is Step.FORGET
-    assert taken(Step.FORGET, state, START + 270 * DAY, NAMES, TERMS).bundle == state.authority.pair.certificate
+    assert next_step(announced, late + TERMS.propagation - 1, NAMES, TERMS) is not RotationStep.PROMOTE
+    assert next_step(announced, late + TERMS.propagation, NAMES, TERMS) is RotationStep.PROMOTE
 
 
-def test_only_what_is_over_is_forgotten(fresh: State, prepared: State) -> None:
-    anew = begin(START, NAMES, TERMS, prepared.bundle)
+def test_a_former_authority_is_trusted_until_its_last_certificate_ends(fresh: CertificateState) -> None:
+    renewed = after_step(RotationStep.RENEW, fresh, START + 240 * DAY, NAMES, TERMS)
+    state = after_step(RotationStep.PREPARE, renewed, START + 250 * DAY, NAMES, TERMS)
+    state = after_step(RotationStep.PROMOTE, state, START + 251 * DAY, NAMES, TERMS)
+
+    assert next_step(state, START + 270 * DAY - 1, NAMES, TERMS) is not RotationStep.FORGET
+    assert next_step(state, START + 270 * DAY, NAMES, TERMS) is RotationStep.FORGET
+    assert (
+        after_step(RotationStep.FORGET, state, START + 270 * DAY, NAMES, TERMS).bundle
+        == state.authority.pair.certificate
+    )
+
+
+def test_only_what_is_over_is_forgotten(fresh: CertificateState, prepared: CertificateState) -> None:
+    anew = initial_state(START, NAMES, TERMS, prepared.bundle)
     one, other = anew.former
     state = replace(anew, former=(replace(one, until=START + 5), other))
 
-    assert taken(Step.FORGET, state, START + 5, NAMES, TERMS).former == (other,)
+    assert after_step(RotationStep.FORGET, state, START + 5, NAMES, TERMS).former == (other,)
 
 
 @pytest.mark.parametrize(
     ("after", "steps"),
     [
-        pytest.param(29 * DAY, [Step.RENEW], id="most of a month"),
-        pytest.param(40 * DAY, [Step.RENEW], id="longer than a serving certificate"),
-        pytest.param(300 * DAY, [Step.PREPARE, Step.ANNOUNCE, Step.RENEW], id="past the handing over"),
-        pytest.param(364 * DAY, [Step.PREPARE, Step.ANNOUNCE, Step.RENEW], id="the last day of the authority"),
-        pytest.param(400 * DAY, [Step.BEGIN], id="longer than an authority"),
-        pytest.param(-DAY, [Step.BEGIN], id="a clock that was wrong"),
+        pytest.param(29 * DAY, [RotationStep.RENEW], id="most of a month"),
+        pytest.param(40 * DAY, [RotationStep.RENEW], id="longer than a serving certificate"),
+        pytest.param(
+            300 * DAY, [RotationStep.PREPARE, RotationStep.ANNOUNCE, RotationStep.RENEW], id="past the handing over"
+        ),
+        pytest.param(
+            364 * DAY,
+            [RotationStep.PREPARE, RotationStep.ANNOUNCE, RotationStep.RENEW],
+            id="the last day of the authority",
+        ),
+        pytest.param(400 * DAY, [RotationStep.BEGIN], id="longer than an authority"),
+        pytest.param(-DAY, [RotationStep.BEGIN], id="a clock that was wrong"),
     ],
 )
-def test_whoever_was_away_settles_at_once(fresh: State, after: int, steps: list[Step]) -> None:
+def test_whoever_was_away_settles_at_once(fresh: CertificateState, after: int, steps: list[RotationStep]) -> None:
     """In a few steps, after which there is something to show that is good now."""
     state, taken_ = settled(fresh, START + after)
 
@@ -158,38 +193,38 @@ def test_whoever_was_away_settles_at_once(fresh: State, after: int, steps: list[
     assert verified(state)
 
 
-def test_an_authority_that_ended_leaves_to_its_successor(prepared: State) -> None:
+def test_an_authority_that_ended_leaves_to_its_successor(prepared: CertificateState) -> None:
     """Announced or not: nothing else is of any use."""
-    assert decide(prepared, START + 366 * DAY, NAMES, TERMS) is Step.PROMOTE
+    assert next_step(prepared, START + 366 * DAY, NAMES, TERMS) is RotationStep.PROMOTE
 
 
-def test_an_announcement_from_the_future_is_made_again(prepared: State) -> None:
+def test_an_announcement_from_the_future_is_made_again(prepared: CertificateState) -> None:
     """Somebody's clock was wrong; nobody waits for years because of it."""
     wrong = replace(prepared, announced=START + 9000 * DAY)
 
-    assert decide(wrong, START + 251 * DAY, NAMES, TERMS) is Step.ANNOUNCE
+    assert next_step(wrong, START + 251 * DAY, NAMES, TERMS) is RotationStep.ANNOUNCE
 
 
-def test_what_is_published_stays_trusted_when_all_begins_anew(fresh: State) -> None:
+def test_what_is_published_stays_trusted_when_all_begins_anew(fresh: CertificateState) -> None:
     """Other replicas show the old certificate until they have heard of the new one."""
-    anew = begin(START + DAY, NAMES, TERMS, fresh.bundle)
+    anew = initial_state(START + DAY, NAMES, TERMS, fresh.bundle)
 
     assert fresh.authority.pair.certificate in anew.bundle
     assert [old.until for old in anew.former] == [START + DAY + TERMS.serving]
 
 
-def test_what_is_published_and_of_no_use_is_not_taken_over(fresh: State) -> None:
+def test_what_is_published_and_of_no_use_is_not_taken_over(fresh: CertificateState) -> None:
     ended = make_authority("old", now=START - 20 * DAY, seconds=DAY).certificate
 
-    assert begin(START, NAMES, TERMS, ended).former == ()
-    assert begin(START, NAMES, TERMS, b"no certificates").former == ()
+    assert initial_state(START, NAMES, TERMS, ended).former == ()
+    assert initial_state(START, NAMES, TERMS, b"no certificates").former == ()
 
 
 @given(st.lists(st.integers(0, 400 * DAY), min_size=1, max_size=8), st.integers(0, 40 * DAY))
 def test_steps_end_whenever_they_are_taken(pauses: list[int], propagation: int) -> None:
     """At any instants, after any pauses: a few steps, then nothing, and what is shown is good and vouched for."""
     terms = replace(TERMS, propagation=propagation)
-    state: State | None = None
+    state: CertificateState | None = None
     now = START
     for pause in pauses:
         now += pause
@@ -204,8 +239,8 @@ class TestSecret:
     """What stands in the Secret."""
 
     @pytest.mark.parametrize("which", ["fresh", "prepared", "promoted"])
-    def test_everything_is_read_back(self, which: str, fresh: State, prepared: State) -> None:
-        promoted = taken(Step.PROMOTE, prepared, START + 251 * DAY, NAMES, TERMS)
+    def test_everything_is_read_back(self, which: str, fresh: CertificateState, prepared: CertificateState) -> None:
+        promoted = after_step(RotationStep.PROMOTE, prepared, START + 251 * DAY, NAMES, TERMS)
         state = {"fresh": fresh, "prepared": replace(prepared, announced=5), "promoted": promoted}[which]
 
         assert state == read_secret({"data": secret_data(state)})
@@ -226,16 +261,16 @@ class TestSecret:
             pytest.param(lambda data: data.update({"former.crt": data["ca.crt"]}), id="one without a note"),
         ],
     )  # fmt: skip
-    def test_what_was_edited_is_told_apart(self, edit: Any, prepared: State) -> None:
+    def test_what_was_edited_is_told_apart(self, edit: Any, prepared: CertificateState) -> None:
         data: dict[str, Any] = secret_data(prepared)
         edit(data)
 
-        with pytest.raises(Unsound):
+        with pytest.raises(InvalidSecret):
             read_secret({"data": data})
 
     @pytest.mark.parametrize("secret", [{}, {"data": None}, {"data": []}], ids=["none", "null", "list"])
     def test_no_data_at_all(self, secret: Any) -> None:
-        with pytest.raises(Unsound, match="it has no data"):
+        with pytest.raises(InvalidSecret, match="it has no data"):
             read_secret(secret)
 
     @given(
@@ -244,23 +279,23 @@ class TestSecret:
     )
     def test_no_edit_is_too_strange(self, name: str, edits: list[tuple[int, int]]) -> None:
         """A byte here and there: it is read, or it is told that it cannot be."""
-        parts: dict[str, Any] = secret_data(begin(START, NAMES, TERMS))
+        parts: dict[str, Any] = secret_data(initial_state(START, NAMES, TERMS))
         text = bytearray(base64.b64decode(parts[name]))
         for place, byte in edits:
             text[place % len(text)] = byte
         parts[name] = base64.b64encode(text).decode()
         try:
             found = read_secret({"data": parts})
-        except Unsound:
+        except InvalidSecret:
             return
         assert verified(found)
 
-    def test_nobody_is_told_a_key(self, prepared: State) -> None:
+    def test_nobody_is_told_a_key(self, prepared: CertificateState) -> None:
         """What is said about a broken Secret goes to the log."""
         data: dict[str, Any] = secret_data(prepared)
         data["tls.key"] = data["ca.key"]
 
-        with pytest.raises(Unsound) as raised:
+        with pytest.raises(InvalidSecret) as raised:
             read_secret({"data": data})
 
         assert json.dumps(str(raised.value)) == '"tls.key is not the key of tls.crt"'

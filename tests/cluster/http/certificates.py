@@ -11,16 +11,11 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from springtide.cluster.certificates import Pair, make_authority, make_serving
-from springtide.cluster.http import Given
+from springtide.cluster.certificates import CertificatePair, make_authority, make_serving
+from springtide.cluster.http import InlineContent
 
 
 class Authority:
@@ -30,9 +25,9 @@ class Authority:
         self.pair = make_authority("test", now=int(time.time()), seconds=3600)
 
     @property
-    def content(self) -> Given:
+    def content(self) -> InlineContent:
         """The certificate, for a client that is to trust it."""
-        return Given(self.pair.certificate)
+        return InlineContent(self.pair.certificate)
 
     def serving(self, *names: str, clients: bool = False) -> ssl.SSLContext:
         """Give the context of a server with these names; `clients` must show a certificate of ours."""
@@ -47,7 +42,7 @@ class Authority:
             context.load_verify_locations(cadata=self.pair.certificate.decode())
         return context
 
-    def client(self, name: str) -> Pair:
+    def client(self, name: str) -> CertificatePair:
         """Make a certificate for a client."""
         signer = load_pem_private_key(self.pair.key, None)
         assert isinstance(signer, ec.EllipticCurvePrivateKey)
@@ -65,4 +60,4 @@ class Authority:
             .sign(signer, hashes.SHA256())
         )
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return Pair(certificate.public_bytes(Encoding.PEM), private)
+        return CertificatePair(certificate.public_bytes(Encoding.PEM), private)

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import aiohttp
 import pytest
 from tests.cluster.http.certificates import Authority
-from tests.cluster.http.playing import raw
+from tests.cluster.http.scripted_server import raw
 
-from springtide.cluster.http.connections import Connections
+from springtide.cluster.http.connections import TrackedConnector
 
 AUTHORITY = Authority()
 BEGUN = raw(200, b"a" * 20)[:-10]
@@ -63,7 +63,7 @@ def deaf_server(said: bytes, *, tls: bool) -> Iterator[str]:
 @asynccontextmanager
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     trust = ssl.create_default_context(cadata=AUTHORITY.pair.certificate.decode())
-    async with aiohttp.ClientSession(connector=Connections(ssl=trust)) as made:
+    async with aiohttp.ClientSession(connector=TrackedConnector(ssl=trust)) as made:
         yield made
 
 

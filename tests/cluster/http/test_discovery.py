@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from tests.cluster.http.playing import Asked, Step, connected, playing, raw, status
+from tests.cluster.http.scripted_server import Asked, Step, connected, playing, raw, status
 
 from springtide.cluster.errors import ServerError
-from springtide.cluster.http.discovery import AGGREGATED, Discovery, discover
+from springtide.cluster.http.discovery import AGGREGATED, ServerDiscovery, discover
 from springtide.cluster.resources import Resource
 
 POD = Resource("", "v1", "pods", "Pod")
@@ -90,7 +90,7 @@ def serves(answers: dict[str, Any]) -> Step:
     return step
 
 
-async def discovered(answers: dict[str, Any]) -> tuple[Discovery, list[Asked]]:
+async def discovered(answers: dict[str, Any]) -> tuple[ServerDiscovery, list[Asked]]:
     async with playing(serves(answers)) as server, connected(server) as transport:
         return await discover(transport), server.asked
 

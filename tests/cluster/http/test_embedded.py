@@ -12,20 +12,27 @@ from typing import Any
 
 import pytest
 
-from springtide.apis.core.cluster import Node
+from springtide.apis.core.nodes import Node
+from springtide.apiserver.admission import ADMIN
+from springtide.apiserver.http import ApiApp, kubeconfig
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.clock import WallClock
 from springtide.cluster.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthorized
-from springtide.cluster.http import Access, Given, HttpTransport, Known, Trust, load_kubeconfig
+from springtide.cluster.http import (
+    ClusterAccess,
+    HttpTransport,
+    InlineContent,
+    ServerTrust,
+    StaticCredentials,
+    load_kubeconfig,
+)
 from springtide.cluster.http.discovery import discover
-from springtide.cluster.port import Patch, Precondition, Write
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.resources import Key, Resource, Selection, key_of
 from springtide.cluster.serving import TlsIdentity, serving
 from springtide.cluster.store import Store
-from springtide.simulator.api.performing import ADMIN
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.http import ApiApp, kubeconfig
+from springtide.cluster.transport import Patch, Precondition, Write
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 WRITE = Write("me")
@@ -150,7 +157,11 @@ def test_discovery_finds_the_kinds(tmp_path: Path) -> None:
 
 def test_a_wrong_token_is_rejected(tmp_path: Path) -> None:
     async def story(server: ApiServer, transport: HttpTransport) -> None:
-        wrong = Access(transport.access.server, trust=Trust(insecure=True), credentials=Known(token=Given(b"wrong")))
+        wrong = ClusterAccess(
+            transport.access.server,
+            trust=ServerTrust(insecure=True),
+            credentials=StaticCredentials(token=InlineContent(b"wrong")),
+        )
         async with HttpTransport(wrong, random=Random(1)) as other:
             with pytest.raises(Unauthorized):
                 await other.get(NODES, Key("", "a"))

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.http.playing import PODS, answers, connected, playing, refuses
+from tests.cluster.http.scripted_server import PODS, answers, connected, playing, refuses
 
-from springtide.cluster.http import AccessError, Proof, load_kubeconfig
-from springtide.cluster.http.credentials import Certificate
+from springtide.cluster.http import AccessError, Authentication, load_kubeconfig
+from springtide.cluster.http.credentials import ClientCertificate
 from springtide.cluster.http.exec_plugin import ExecCredentials, ExecPlugin
 from springtide.cluster.resources import Key
 
@@ -54,7 +54,7 @@ class Plugin:
         return [json.loads(path.read_text()) for path in sorted(self.folder.glob("run-*"))]
 
 
-async def proofs(plugin: ExecPlugin, count: int) -> list[Proof]:
+async def proofs(plugin: ExecPlugin, count: int) -> list[Authentication]:
     credentials = ExecCredentials(plugin)
     return [await credentials.proof() for _ in range(count)]
 
@@ -66,7 +66,7 @@ def at(seconds: float) -> str:
 def test_a_token_without_an_end_is_used_for_ever(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printed(token="one"), printed(token="two"))
 
-    assert asyncio.run(proofs(plugin.described, 3)) == [Proof("Bearer one")] * 3
+    assert asyncio.run(proofs(plugin.described, 3)) == [Authentication("Bearer one")] * 3
     assert len(plugin.runs) == 1
 
 
@@ -78,36 +78,39 @@ def test_a_token_that_ends_is_replaced(tmp_path: Path, left: float) -> None:
         printed(token="two", expirationTimestamp=at(3600)),
     )
 
-    assert asyncio.run(proofs(plugin.described, 3)) == [Proof("Bearer one"), *[Proof("Bearer two")] * 2]
+    assert asyncio.run(proofs(plugin.described, 3)) == [
+        Authentication("Bearer one"),
+        *[Authentication("Bearer two")] * 2,
+    ]
 
 
 def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printed(clientCertificateData="CERT", clientKeyData="KEY"))
 
-    assert asyncio.run(proofs(plugin.described, 1)) == [Proof(certificate=Certificate(b"CERT", b"KEY"))]
+    assert asyncio.run(proofs(plugin.described, 1)) == [Authentication(certificate=ClientCertificate(b"CERT", b"KEY"))]
 
 
 def test_many_who_ask_at_once_wait_for_one_run(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printed(token="one"))
 
-    async def play() -> list[Proof]:
+    async def play() -> list[Authentication]:
         credentials = ExecCredentials(plugin.described)
         return await asyncio.gather(*(credentials.proof() for _ in range(10)))
 
-    assert asyncio.run(play()) == [Proof("Bearer one")] * 10
+    assert asyncio.run(play()) == [Authentication("Bearer one")] * 10
     assert len(plugin.runs) == 1
 
 
 def test_a_rejected_token_is_replaced_once_for_all(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printed(token="one"), printed(token="two"))
 
-    async def play() -> tuple[list[bool], Proof]:
+    async def play() -> tuple[list[bool], Authentication]:
         credentials = ExecCredentials(plugin.described)
         rejected = await credentials.proof()
         renewed = await asyncio.gather(*(credentials.renew(rejected) for _ in range(5)))
         return renewed, await credentials.proof()
 
-    assert asyncio.run(play()) == ([True] * 5, Proof("Bearer two"))
+    assert asyncio.run(play()) == ([True] * 5, Authentication("Bearer two"))
     assert len(plugin.runs) == 2
 
 
@@ -147,7 +150,7 @@ def test_the_plugin_is_told_what_the_kubeconfig_says(tmp_path: Path, api_version
 
     found = load_kubeconfig(tmp_path / "config", environment={})
 
-    assert asyncio.run(found.credentials.proof()) == Proof("Bearer t")
+    assert asyncio.run(found.credentials.proof()) == Authentication("Bearer t")
     told = {"server": "https://x", "certificate-authority-data": "Q0E=", "config": {"audience": "x"}}
     assert plugin.runs == [
         {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.http.playing import (
+from tests.cluster.http.scripted_server import (
     HASTY,
     PODS,
     Asked,
@@ -30,7 +30,7 @@ from tests.cluster.http.playing import (
     refuses,
 )
 
-from springtide.cluster.backoff import Backoff
+from springtide.cluster.clock import Backoff
 from springtide.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -46,11 +46,10 @@ from springtide.cluster.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from springtide.cluster.http import Given, HttpSettings, HttpTransport, Known
-from springtide.cluster.http.credentials import Proof
-from springtide.cluster.http.files import ChangingFile
-from springtide.cluster.port import Page, Patch, Precondition, Write
+from springtide.cluster.http import HttpSettings, HttpTransport, InlineContent, StaticCredentials
+from springtide.cluster.http.credentials import Authentication, ChangingFile
 from springtide.cluster.resources import Key, Selection
+from springtide.cluster.transport import ListPage, Patch, Precondition, Write
 
 WEB = Key("default", "web")
 WRITE = Write("me")
@@ -196,7 +195,7 @@ def test_a_list_has_more_time_than_other_requests() -> None:
 
     assert [type(asyncio.run(outcome(call, answers_late, settings=settings))[0]) for call in (get, listing)] == [
         RequestTimeout,
-        Page,
+        ListPage,
     ]
 
 
@@ -383,7 +382,7 @@ def test_a_token_that_was_replaced_is_read_again(call: Call, tmp_path: Path) -> 
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         writer.write(raw(401, b"{}"))
 
-    found, server = asyncio.run(outcome(call, rejects, answers({}), credentials=Known(token=token)))
+    found, server = asyncio.run(outcome(call, rejects, answers({}), credentials=StaticCredentials(token=token)))
 
     assert not isinstance(found, ClusterError)
     assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
@@ -394,7 +393,7 @@ def test_a_token_file_is_followed_without_a_401(tmp_path: Path) -> None:
     path.write_text("old")
 
     async def play() -> list[str]:
-        credentials = Known(token=ChangingFile(path))
+        credentials = StaticCredentials(token=ChangingFile(path))
         async with playing(answers({})) as server, connected(server, credentials=credentials) as transport:
             await get(transport)
             path.write_text("newer")
@@ -423,7 +422,9 @@ def test_a_token_file_that_is_swapped_is_followed(tmp_path: Path) -> None:
 
 def test_a_token_that_is_rejected_and_not_replaced_is_not_shown_again() -> None:
     found, server = asyncio.run(
-        outcome(get, refuses(401, "Unauthorized", "Unauthorized"), credentials=Known(token=Given(b"x")))
+        outcome(
+            get, refuses(401, "Unauthorized", "Unauthorized"), credentials=StaticCredentials(token=InlineContent(b"x"))
+        )
     )
 
     assert (type(found), len(server.asked)) == (Unauthorized, 1)
@@ -435,10 +436,10 @@ def test_a_server_that_rejects_every_token_is_shown_two() -> None:
     class Inexhaustible:
         given = 0
 
-        async def proof(self) -> Proof:
-            return Proof(f"Bearer {self.given}")
+        async def proof(self) -> Authentication:
+            return Authentication(f"Bearer {self.given}")
 
-        async def renew(self, rejected: Proof) -> bool:
+        async def renew(self, rejected: Authentication) -> bool:
             self.given += 1
             return True
 
@@ -493,7 +494,7 @@ def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
         await get(transport)
         await get(transport)
 
-    with caplog.at_level(logging.WARNING, "springtide.cluster.http.warnings"):
+    with caplog.at_level(logging.WARNING, "springtide.cluster.http.rest_client"):
         asyncio.run(outcome(twice, warns))
 
     assert caplog.messages == ['the server warns: v1 Old is "deprecated"', "the server warns: other"]

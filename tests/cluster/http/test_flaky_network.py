@@ -9,20 +9,19 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.cluster.http.playing import HASTY
+from tests.cluster.http.scripted_server import HASTY
 
-from springtide.cluster.backoff import Backoff
-from springtide.cluster.clock import WallClock
+from springtide.apiserver.admission import ADMIN
+from springtide.apiserver.http import ApiApp
+from springtide.apiserver.server import ApiServer
+from springtide.cluster.clock import Backoff, WallClock
 from springtide.cluster.errors import TransportError
-from springtide.cluster.http import Access, Given, HttpTransport, Known
-from springtide.cluster.port import Write
+from springtide.cluster.http import ClusterAccess, HttpTransport, InlineContent, StaticCredentials
 from springtide.cluster.reflector import Reflector, ReflectorSettings
 from springtide.cluster.resources import Key, Object, Resource, Selection, key_of, version_of
 from springtide.cluster.serving import serving
 from springtide.cluster.store import Store
-from springtide.simulator.api.performing import ADMIN
-from springtide.simulator.api.server import ApiServer
-from springtide.simulator.http import ApiApp
+from springtide.cluster.transport import Write
 
 MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SETTINGS = ReflectorSettings(shortest_watch=1, longest_watch=1, retries=Backoff(0.001, 0.01), hasty=0.0)
@@ -85,7 +84,7 @@ def test_nothing_is_lost_and_nothing_is_invented(seed: int) -> None:
     async def play() -> None:
         app = ApiApp(server, authenticate=lambda token: ADMIN)
         async with serving(app, dated=False) as served, cutting(served.port, random) as (url, breaking):
-            access = Access(url, credentials=Known(token=Given(b"secret")))
+            access = ClusterAccess(url, credentials=StaticCredentials(token=InlineContent(b"secret")))
             settings = replace(HASTY, retries=replace(HASTY.retries, attempts=3))
             async with HttpTransport(access, settings=settings, random=Random(seed)) as transport:
                 store: Store[int] = Store(record=version_of)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from tests.cluster.http.certificates import Authority
-from tests.cluster.http.playing import PODS, Server, answers, connected, cuts, playing, pod, refuses
+from tests.cluster.http.scripted_server import PODS, Server, answers, connected, cuts, playing, pod, refuses
 
 from springtide.cluster.errors import ConnectionLost, NotLeader, NotSent
-from springtide.cluster.http import HttpTransport, Trust
-from springtide.cluster.port import Patch, Write
+from springtide.cluster.http import HttpTransport, ServerTrust
 from springtide.cluster.resources import Key
+from springtide.cluster.transport import Patch, Write
 
 WEB = Key("default", "web")
 Call = Callable[[HttpTransport, Write], Awaitable[Any]]
@@ -86,7 +86,7 @@ def test_permission_is_asked_for_after_a_slow_handshake(call: Call) -> None:
         async with playing(answers({}), tls=authority.serving("127.0.0.1")) as server:
             async with await asyncio.start_server(relay, "127.0.0.1", 0) as slow:
                 reached = Server(port=slow.sockets[0].getsockname()[1], secure=True)
-                async with connected(reached, trust=Trust(authority.content)) as transport:
+                async with connected(reached, trust=ServerTrust(authority.content)) as transport:
                     with pytest.raises(NotSent, match="too late"):
                         await call(transport, Write("me", permit=permit))
                 await asyncio.sleep(0.02)

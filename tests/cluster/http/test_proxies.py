@@ -11,13 +11,13 @@ from random import Random
 
 import pytest
 from tests.cluster.http.certificates import Authority
-from tests.cluster.http.playing import PODS, Asked, Server, answers, connected, playing, raw, read_request
+from tests.cluster.http.scripted_server import PODS, Asked, Server, answers, connected, playing, raw, read_request
 
 from springtide.cluster.errors import ConnectionLost
-from springtide.cluster.http import Access, AccessError, HttpTransport, Trust
-from springtide.cluster.http.proxies import proxy_for
-from springtide.cluster.port import Write
+from springtide.cluster.http import AccessError, ClusterAccess, HttpTransport, ServerTrust
+from springtide.cluster.http.access import proxy_for
 from springtide.cluster.resources import Key, Object
+from springtide.cluster.transport import Write
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_server_is_reached_through_a_tunnel(scheme: str) -> None:
         through = proxying(tls=tls if scheme == "https" else None)
         async with playing(answers({}), tls=tls) as server, through as (port, asked):
             proxy = f"{scheme}://jane:pass%20word@127.0.0.1:{port}"
-            async with connected(server, trust=Trust(authority.content), proxy=proxy) as transport:
+            async with connected(server, trust=ServerTrust(authority.content), proxy=proxy) as transport:
                 await transport.delete(PODS, Key("default", "web"), Write("me"))
                 await transport.get(PODS, Key("default", "web"))
             return server, asked
@@ -140,7 +140,7 @@ def test_a_proxy_that_does_not_let_us_through_is_told(refusal: int, message: str
         async with proxying(refusal=refusal) as (port, _):
             proxy = f"http://127.0.0.1:{port if refusal else 1}"
             server = Server(port=1, secure=True)
-            async with connected(server, trust=Trust(insecure=True), proxy=proxy) as transport:
+            async with connected(server, trust=ServerTrust(insecure=True), proxy=proxy) as transport:
                 await transport.get(PODS, Key("default", "web"))
 
     with pytest.raises(ConnectionLost, match=message):
@@ -153,7 +153,7 @@ def test_a_server_without_tls_is_asked_for_by_its_whole_address() -> None:
 
     async def play() -> tuple[Asked, Object]:
         async with playing(packed) as proxy:
-            access = Access("http://api.example.com", proxy=f"http://jane:x@127.0.0.1:{proxy.port}")
+            access = ClusterAccess("http://api.example.com", proxy=f"http://jane:x@127.0.0.1:{proxy.port}")
             async with HttpTransport(access, random=Random(1)) as transport:
                 found = await transport.get(PODS, Key("default", "web"))
         return proxy.asked[0], found

@@ -10,12 +10,23 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.cluster.http.playing import DEPLOYMENTS, HASTY, NODES, PODS, Asked, answers, connected, playing, pod, streams
+from tests.cluster.http.scripted_server import (
+    DEPLOYMENTS,
+    HASTY,
+    NODES,
+    PODS,
+    Asked,
+    answers,
+    connected,
+    playing,
+    pod,
+    streams,
+)
 
 from springtide import __version__
-from springtide.cluster.http import Access, Given, HttpTransport, Known
-from springtide.cluster.port import Patch, PatchType, Precondition, Propagation, Write
+from springtide.cluster.http import ClusterAccess, HttpTransport, InlineContent, StaticCredentials
 from springtide.cluster.resources import Key, Selection
+from springtide.cluster.transport import Patch, PatchType, Precondition, Propagation, Write
 
 WRITE = Write("me", "because")
 DRY = Write("me", dry_run=True)
@@ -208,7 +219,11 @@ def test_every_request_says_who_sends_it_and_on_whose_behalf() -> None:
     headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
 
     found = asyncio.run(
-        asked(lambda t: t.get(PODS, WEB), headers=headers, credentials=Known(token=Given(b" secret\n")))
+        asked(
+            lambda t: t.get(PODS, WEB),
+            headers=headers,
+            credentials=StaticCredentials(token=InlineContent(b" secret\n")),
+        )
     )
 
     assert found.headers["user-agent"] == f"springtide/{__version__} (springtide)"
@@ -219,7 +234,7 @@ def test_every_request_says_who_sends_it_and_on_whose_behalf() -> None:
 
 def test_answers_come_compressed_from_afar_and_watches_never(monkeypatch: pytest.MonkeyPatch) -> None:
     """The events of a watch would wait until there are enough of them to fill a block."""
-    monkeypatch.setattr("springtide.cluster.http.wire.on_loopback", lambda host: False)
+    monkeypatch.setattr("springtide.cluster.http.rest_client.on_loopback", lambda host: False)
 
     async def play() -> list[str]:
         async with playing(answers({}), streams()) as server, connected(server) as transport:
@@ -231,7 +246,9 @@ def test_answers_come_compressed_from_afar_and_watches_never(monkeypatch: pytest
 
 
 def test_a_password_is_sent_as_one() -> None:
-    found = asyncio.run(asked(lambda t: t.get(PODS, WEB), credentials=Known(password=("jane", "pass:word"))))
+    found = asyncio.run(
+        asked(lambda t: t.get(PODS, WEB), credentials=StaticCredentials(password=("jane", "pass:word")))
+    )
 
     assert found.headers["authorization"] == "Basic amFuZTpwYXNzOndvcmQ="
 
@@ -284,7 +301,7 @@ def test_cookies_are_not_kept() -> None:
 
     async def play() -> list[str | None]:
         async with playing(answers({}, Set_Cookie="route=1; Path=/")) as server:
-            access = Access(f"http://localhost:{server.port}")
+            access = ClusterAccess(f"http://localhost:{server.port}")
             async with HttpTransport(access, settings=HASTY, random=Random(7)) as transport:
                 await transport.get(PODS, WEB)
                 await transport.get(PODS, WEB)

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from tests.cluster.http.certificates import Authority
-from tests.cluster.http.playing import PODS, Asked, Server, answers, connected, playing, raw
+from tests.cluster.http.scripted_server import PODS, Asked, Server, answers, connected, playing, raw
 
 from springtide.cluster.errors import ConnectionLost
-from springtide.cluster.http import AccessError, Given, HttpTransport, Known, Trust
-from springtide.cluster.http.credentials import Certificate
-from springtide.cluster.http.files import ChangingFile
-from springtide.cluster.http.tls import TlsContexts
+from springtide.cluster.http import AccessError, HttpTransport, InlineContent, ServerTrust, StaticCredentials
+from springtide.cluster.http.connections import TlsContexts
+from springtide.cluster.http.credentials import ChangingFile, ClientCertificate
 from springtide.cluster.resources import Key
 
 WEB = Key("default", "web")
@@ -30,32 +29,34 @@ async def reach(tls: ssl.SSLContext, **access: Any) -> None:
 @pytest.mark.parametrize(
     "trust",
     [
-        pytest.param(Trust(OURS.content), id="the authority"),
-        pytest.param(Trust(Given(OTHER.pair.certificate + OURS.pair.certificate)), id="a bundle"),
-        pytest.param(Trust(insecure=True), id="insecure"),
-        pytest.param(Trust(OTHER.content, insecure=True), id="insecure, with another authority"),
+        pytest.param(ServerTrust(OURS.content), id="the authority"),
+        pytest.param(ServerTrust(InlineContent(OTHER.pair.certificate + OURS.pair.certificate)), id="a bundle"),
+        pytest.param(ServerTrust(insecure=True), id="insecure"),
+        pytest.param(ServerTrust(OTHER.content, insecure=True), id="insecure, with another authority"),
     ],
 )
-def test_a_server_is_trusted(trust: Trust) -> None:
+def test_a_server_is_trusted(trust: ServerTrust) -> None:
     asyncio.run(reach(OURS.serving("127.0.0.1"), trust=trust))
 
 
 @pytest.mark.parametrize(
     ("trust", "names"),
     [
-        pytest.param(Trust(OTHER.content), ["127.0.0.1"], id="another authority"),
-        pytest.param(Trust(), ["127.0.0.1"], id="authorities of the machine"),
-        pytest.param(Trust(OURS.content), ["elsewhere.example.com"], id="another name"),
-        pytest.param(Trust(OURS.content, server_name="api.example.com"), ["127.0.0.1"], id="not the name asked for"),
+        pytest.param(ServerTrust(OTHER.content), ["127.0.0.1"], id="another authority"),
+        pytest.param(ServerTrust(), ["127.0.0.1"], id="authorities of the machine"),
+        pytest.param(ServerTrust(OURS.content), ["elsewhere.example.com"], id="another name"),
+        pytest.param(
+            ServerTrust(OURS.content, server_name="api.example.com"), ["127.0.0.1"], id="not the name asked for"
+        ),
     ],
 )
-def test_a_server_is_not_trusted(trust: Trust, names: list[str]) -> None:
+def test_a_server_is_not_trusted(trust: ServerTrust, names: list[str]) -> None:
     with pytest.raises(ConnectionLost, match=r"certificate is not trusted: .*; the test says which authority is"):
         asyncio.run(reach(OURS.serving(*names), trust=trust, origin="the test"))
 
 
 def test_the_name_of_a_server_may_differ_from_its_address() -> None:
-    trust = Trust(OURS.content, server_name="api.example.com")
+    trust = ServerTrust(OURS.content, server_name="api.example.com")
 
     asyncio.run(reach(OURS.serving("api.example.com"), trust=trust))
 
@@ -69,7 +70,7 @@ def test_a_server_that_speaks_no_tls_is_a_lost_connection() -> None:
     async def play() -> None:
         async with await asyncio.start_server(speaks_plainly, "127.0.0.1", 0) as listener:
             server = Server(port=listener.sockets[0].getsockname()[1], secure=True)
-            async with connected(server, trust=Trust(insecure=True)) as transport:
+            async with connected(server, trust=ServerTrust(insecure=True)) as transport:
                 with pytest.raises(ConnectionLost):
                     await transport.get(PODS, WEB)
 
@@ -95,10 +96,10 @@ def test_a_client_certificate_is_shown_and_its_successor_as_soon_as_it_is_there(
         await transport.get(PODS, WEB)
 
     async def play() -> int:
-        credentials = Known(certificate=(ChangingFile(chain), ChangingFile(key)))
+        credentials = StaticCredentials(certificate=(ChangingFile(chain), ChangingFile(key)))
         write("first")
         async with playing(tells, tls=OURS.serving("127.0.0.1", clients=True)) as server:
-            async with connected(server, trust=Trust(OURS.content), credentials=credentials) as transport:
+            async with connected(server, trust=ServerTrust(OURS.content), credentials=credentials) as transport:
                 await twice(transport)
                 write("second")
                 await twice(transport)
@@ -113,7 +114,7 @@ def test_an_authority_that_is_replaced_is_trusted_from_then_on(tmp_path: Path) -
     path.write_bytes(OTHER.pair.certificate)
 
     async def play() -> None:
-        trust = Trust(ChangingFile(path))
+        trust = ServerTrust(ChangingFile(path))
         tls = OURS.serving("127.0.0.1")
         async with playing(answers({}), tls=tls) as server, connected(server, trust=trust) as transport:
             with pytest.raises(ConnectionLost):
@@ -126,27 +127,36 @@ def test_an_authority_that_is_replaced_is_trusted_from_then_on(tmp_path: Path) -
 
 def test_a_context_is_made_once_for_the_same_certificates() -> None:
     pair = OURS.client("me")
-    contexts = TlsContexts(Trust(OURS.content))
-    first = contexts.context(Certificate(pair.certificate, pair.key))
+    contexts = TlsContexts(ServerTrust(OURS.content))
+    first = contexts.context(ClientCertificate(pair.certificate, pair.key))
 
-    assert contexts.context(Certificate(pair.certificate, pair.key)) is first
+    assert contexts.context(ClientCertificate(pair.certificate, pair.key)) is first
     assert contexts.context(None) is not first
 
 
 @pytest.mark.parametrize(
     ("trust", "certificate", "message"),
     [
-        pytest.param(Trust(Given(b"nonsense")), None, "the certificate authority is not in PEM", id="authority"),
-        pytest.param(Trust(Given(b"\xff")), None, "the certificate authority is not in PEM", id="authority, no text"),
-        pytest.param(Trust(), Certificate(b"x", b"y"), "do not make a pair in PEM", id="certificate"),
         pytest.param(
-            Trust(),
-            Certificate(OURS.client("a").certificate, OURS.client("b").key),
+            ServerTrust(InlineContent(b"nonsense")), None, "the certificate authority is not in PEM", id="authority"
+        ),
+        pytest.param(
+            ServerTrust(InlineContent(b"\xff")),
+            None,
+            "the certificate authority is not in PEM",
+            id="authority, no text",
+        ),
+        pytest.param(ServerTrust(), ClientCertificate(b"x", b"y"), "do not make a pair in PEM", id="certificate"),
+        pytest.param(
+            ServerTrust(),
+            ClientCertificate(OURS.client("a").certificate, OURS.client("b").key),
             "do not make a pair in PEM",
             id="the key of another",
         ),
     ],
 )
-def test_what_is_no_certificate_is_told(trust: Trust, certificate: Certificate | None, message: str) -> None:
+def test_what_is_no_certificate_is_told(
+    trust: ServerTrust, certificate: ClientCertificate | None, message: str
+) -> None:
     with pytest.raises(AccessError, match=message):
         TlsContexts(trust).context(certificate)

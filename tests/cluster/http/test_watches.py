@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cluster.http.playing import (
+from tests.cluster.http.scripted_server import (
     HASTY,
     PODS,
     Asked,
@@ -30,22 +30,13 @@ from tests.cluster.http.playing import (
     streams,
 )
 
-from springtide.cluster.errors import (
-    BadRequest,
-    ClusterError,
-    ConnectionLost,
-    Gone,
-    Invalid,
-    ServerError,
-    Unauthorized,
-)
-from springtide.cluster.http import Access, HttpSettings, Known
-from springtide.cluster.http.credentials import Proof
-from springtide.cluster.http.files import ChangingFile
-from springtide.cluster.http.watching import Deadline, LineCutter
-from springtide.cluster.http.wire import Request, Wire
-from springtide.cluster.port import Change, Event
+from springtide.cluster.errors import BadRequest, ClusterError, ConnectionLost, Gone, Invalid, ServerError, Unauthorized
+from springtide.cluster.http import ClusterAccess, HttpSettings, StaticCredentials
+from springtide.cluster.http.credentials import Authentication, ChangingFile
+from springtide.cluster.http.rest_client import HttpRequest, RestClient
+from springtide.cluster.http.transport import LineSplitter, WatchDeadline
 from springtide.cluster.resources import Selection
+from springtide.cluster.transport import WatchEvent, WatchEventType
 
 
 class Metadata(msgspec.Struct, rename="camel"):
@@ -69,10 +60,10 @@ EVERYTHING = [
 
 async def watched(
     *steps: Step, view: type[Any] = dict, settings: HttpSettings = HASTY, **options: Any
-) -> tuple[list[Event], Exception | None]:
+) -> tuple[list[WatchEvent], Exception | None]:
     """Watch to the end, and give the events and what it ended with."""
     access = {name: options.pop(name) for name in ("credentials",) if name in options}
-    events: list[Event] = []
+    events: list[WatchEvent] = []
     async with playing(*steps) as server, connected(server, settings=settings, **access) as transport:
         try:
             async for event in transport.watch(Selection(PODS, view=view), version="1", **options):
@@ -82,7 +73,7 @@ async def watched(
     return events, None
 
 
-def told(events: list[Event]) -> list[tuple[Change, str]]:
+def told(events: list[WatchEvent]) -> list[tuple[WatchEventType, str]]:
     return [
         (event.change, event.object["metadata"]["resourceVersion"])
         if isinstance(event.object, dict)
@@ -101,17 +92,17 @@ def test_all_events_come_in_order_however_they_are_cut(view: type[Any], size: in
 
     assert error is None
     assert told(events) == [
-        (Change.ADDED, "1"),
-        (Change.MODIFIED, "2"),
-        (Change.DELETED, "3"),
-        (Change.BOOKMARK, "4"),
+        (WatchEventType.ADDED, "1"),
+        (WatchEventType.MODIFIED, "2"),
+        (WatchEventType.DELETED, "3"),
+        (WatchEventType.BOOKMARK, "4"),
     ]
     assert [type(event.object) for event in events] == [view, view, view, dict]
 
 
 @given(st.lists(st.binary(max_size=6).map(lambda piece: piece.replace(b"\r", b"\n")), max_size=12))
 def test_runs_of_lines_are_the_stream_up_to_its_last_line(chunks: list[bytes]) -> None:
-    cutter = LineCutter(1000)
+    cutter = LineSplitter(1000)
     whole, given_so_far = b"", b""
     for chunk in chunks:
         whole += chunk
@@ -121,7 +112,7 @@ def test_runs_of_lines_are_the_stream_up_to_its_last_line(chunks: list[bytes]) -
 
 
 def test_a_line_that_grows_too_long_is_refused_before_its_end_comes() -> None:
-    cutter = LineCutter(10)
+    cutter = LineSplitter(10)
     cutter.feed(b"x" * 10)
 
     with pytest.raises(ServerError, match="larger than 10 bytes"):
@@ -129,7 +120,7 @@ def test_a_line_that_grows_too_long_is_refused_before_its_end_comes() -> None:
 
 
 def test_the_size_of_a_line_is_counted_from_its_beginning() -> None:
-    cutter = LineCutter(10)
+    cutter = LineSplitter(10)
 
     for _ in range(9):
         assert cutter.feed(b"c\nab").endswith(b"c\n")
@@ -154,14 +145,14 @@ def test_the_size_of_a_line_is_counted_from_its_beginning() -> None:
 def test_a_stream_that_goes_wrong_tells_what_came_before(ending: Step, error: type[ClusterError]) -> None:
     events, raised = asyncio.run(watched(ending))
 
-    assert told(events) == [(Change.ADDED, "1")]
+    assert told(events) == [(WatchEventType.ADDED, "1")]
     assert type(raised) is error
 
 
 def test_empty_lines_mean_nothing() -> None:
     events, raised = asyncio.run(watched(streams(b"\n", b"\r\n \n" + EVERYTHING[0], b"\n\n")))
 
-    assert (told(events), raised) == ([(Change.ADDED, "1")], None)
+    assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
 def test_an_object_that_does_not_fit_the_view_is_told_after_those_before_it() -> None:
@@ -169,7 +160,7 @@ def test_an_object_that_does_not_fit_the_view_is_told_after_those_before_it() ->
 
     events, raised = asyncio.run(watched(streams(chunk), view=View))
 
-    assert told(events) == [(Change.ADDED, "1")]
+    assert told(events) == [(WatchEventType.ADDED, "1")]
     assert isinstance(raised, msgspec.ValidationError)
 
 
@@ -196,7 +187,7 @@ def test_a_stream_that_falls_silent_is_over() -> None:
 
     events, raised = asyncio.run(watched(streams(EVERYTHING[0], then=hangs), settings=settings))
 
-    assert (told(events), raised) == ([(Change.ADDED, "1")], None)
+    assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
 def test_a_watch_that_is_not_answered_is_lost() -> None:
@@ -210,14 +201,14 @@ def test_a_watch_that_is_not_answered_is_lost() -> None:
 def test_a_watch_that_the_server_does_not_end_is_ended() -> None:
     """It is no failure: the watch was asked for this long, and for no longer."""
 
-    async def play() -> tuple[list[Event], Exception | None]:
+    async def play() -> tuple[list[WatchEvent], Exception | None]:
         async with asyncio.timeout(20):
             settings = replace(HASTY, silence=50)
             return await watched(streams(EVERYTHING[0], then=hangs), settings=settings, timeout=0.01)
 
     events, raised = asyncio.run(play())
 
-    assert (told(events), raised) == ([(Change.ADDED, "1")], None)
+    assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
 def test_the_deadline_of_a_watch_that_has_ended_is_forgotten() -> None:
@@ -225,7 +216,10 @@ def test_the_deadline_of_a_watch_that_has_ended_is_forgotten() -> None:
 
     async def play() -> list[str]:
         ended: list[str] = []
-        kept, forgotten = (Deadline(0.001, lambda: ended.append("kept")), Deadline(0.0, lambda: ended.append("gone")))
+        kept, forgotten = (
+            WatchDeadline(0.001, lambda: ended.append("kept")),
+            WatchDeadline(0.0, lambda: ended.append("gone")),
+        )
         forgotten.cancel()
         while not kept.passed:
             await asyncio.sleep(0.001)
@@ -236,7 +230,7 @@ def test_the_deadline_of_a_watch_that_has_ended_is_forgotten() -> None:
 
 def test_a_watch_that_ends_takes_its_deadline_along(monkeypatch: pytest.MonkeyPatch) -> None:
     cancelled: list[bool] = []
-    monkeypatch.setattr(Deadline, "cancel", lambda end: cancelled.append(end.passed))
+    monkeypatch.setattr(WatchDeadline, "cancel", lambda end: cancelled.append(end.passed))
 
     asyncio.run(watched(streams(*EVERYTHING), timeout=0.01))
 
@@ -257,7 +251,7 @@ def test_a_token_that_was_replaced_is_read_again(tmp_path: Path) -> None:
         seen.append(asked.headers["authorization"])
         await streams(*EVERYTHING)(asked, writer)
 
-    events, raised = asyncio.run(watched(rejects, accepts, credentials=Known(token=ChangingFile(path))))
+    events, raised = asyncio.run(watched(rejects, accepts, credentials=StaticCredentials(token=ChangingFile(path))))
 
     assert (len(events), raised, seen) == (4, None, ["Bearer old", "Bearer newer"])
 
@@ -319,8 +313,8 @@ def test_the_network_itself_is_asked_whether_the_server_is_still_there() -> None
 
     async def play() -> int:
         async with playing(streams(EVERYTHING[0], then=hangs)) as server:
-            wire = Wire(Access(server.url), HASTY)
-            async with wire.stream(Request("GET", "/", {}), Proof()) as answer:
+            wire = RestClient(ClusterAccess(server.url), HASTY)
+            async with wire.stream(HttpRequest("GET", "/", {}), Authentication()) as answer:
                 assert answer.connection is not None
                 assert answer.connection.transport is not None
                 connection = answer.connection.transport.get_extra_info("socket")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import config_map, container, deployment, pod_spec, service
-from tests.conformance.play import APPLY, MERGE, Object, Play
+from tests.conformance.samples import config_map, container, deployment, pod_spec, service
+from tests.conformance.session import APPLY, MERGE, Object, Session
 
 _PATH = "v1/configmaps/settings"
 _WEB = "apps/v1/deployments/web"
@@ -18,51 +18,51 @@ def _config(data: dict[str, Any] | None = None, **metadata: Any) -> Object:
 
 
 @case
-def creates_what_is_not_there(play: Play) -> None:
+def creates_what_is_not_there(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.get(_PATH)
 
 
 @case
-def the_same_again_changes_nothing(play: Play) -> None:
+def the_same_again_changes_nothing(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.apply(_PATH, _config({"a": "1"}), "one")
 
 
 @case
-def what_an_owner_leaves_out_goes(play: Play) -> None:
+def what_an_owner_leaves_out_goes(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1", "b": "2"}), "one")
     play.apply(_PATH, _config({"a": "1"}), "one")
 
 
 @case
-def another_manager_adds_its_own(play: Play) -> None:
+def another_manager_adds_its_own(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.apply(_PATH, _config({"b": "2"}), "two")
 
 
 @case
-def what_another_owns_is_a_conflict(play: Play) -> None:
+def what_another_owns_is_a_conflict(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.apply(_PATH, _config({"a": "2"}), "two")
 
 
 @case
-def conflicts_of_several_fields_and_managers_are_all_told(play: Play) -> None:
+def conflicts_of_several_fields_and_managers_are_all_told(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1", "b": "1"}), "one")
     play.apply(_PATH, _config({"c": "1"}, labels={"tier": "back"}), "two")
     play.apply(_PATH, _config({"a": "9", "b": "9", "c": "9"}, labels={"tier": "front"}), "three")
 
 
 @case
-def force_takes_the_field(play: Play) -> None:
+def force_takes_the_field(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.apply(_PATH, _config({"a": "2"}), "two", force=True)
     play.apply(_PATH, _config({"a": "1"}), "one")
 
 
 @case
-def the_same_value_is_owned_together(play: Play) -> None:
+def the_same_value_is_owned_together(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.apply(_PATH, _config({"a": "1"}), "two")
     play.apply(_PATH, _config(), "one")
@@ -70,7 +70,7 @@ def the_same_value_is_owned_together(play: Play) -> None:
 
 
 @case
-def an_update_takes_what_it_changes(play: Play) -> None:
+def an_update_takes_what_it_changes(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1", "b": "1"}), "one")
     play.patch(_PATH, {"data": {"a": "2"}}, MERGE, fieldManager="editor")
     play.apply(_PATH, _config({"a": "1", "b": "1"}), "one")
@@ -78,14 +78,14 @@ def an_update_takes_what_it_changes(play: Play) -> None:
 
 
 @case
-def a_key_that_an_owner_and_an_editor_hold_stays_with_the_editor(play: Play) -> None:
+def a_key_that_an_owner_and_an_editor_hold_stays_with_the_editor(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.patch(_PATH, {"data": {"b": "2"}}, MERGE, fieldManager="editor")
     play.apply(_PATH, _config(), "one")
 
 
 @case
-def an_object_that_was_created_first_has_two_managers(play: Play) -> None:
+def an_object_that_was_created_first_has_two_managers(play: Session) -> None:
     play.create("v1/configmaps", config_map(data={"a": "1", "b": "2"}))
     play.apply(_PATH, _config({"a": "1"}), "one")
 
@@ -107,30 +107,30 @@ def an_object_that_was_created_first_has_two_managers(play: Play) -> None:
         "broken yaml": ({"fieldManager": "one"}, b"a: [b"),
     }
 )
-def is_refused(play: Play, what: tuple[dict[str, str], Any]) -> None:
+def is_refused(play: Session, what: tuple[dict[str, str], Any]) -> None:
     query, body = what
     play.patch(_PATH, body, APPLY, **query)
 
 
 @case
-def a_version_does_not_keep_it_from_creating(play: Play) -> None:
+def a_version_does_not_keep_it_from_creating(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}, resourceVersion="1"), "one")
 
 
 @case
-def a_version_that_is_old_is_a_conflict(play: Play) -> None:
+def a_version_that_is_old_is_a_conflict(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.apply(_PATH, _config({"a": "2"}, resourceVersion="1"), "one")
 
 
 @case
-def force_is_for_apply_only(play: Play) -> None:
+def force_is_for_apply_only(play: Session) -> None:
     play.prepare("v1/configmaps", config_map())
     play.patch(_PATH, {"data": {"a": "2"}}, MERGE, force=True)
 
 
 @case
-def yaml_is_understood(play: Play) -> None:
+def yaml_is_understood(play: Session) -> None:
     body = (
         b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  a: 'yes'\n  b: |\n    two\n    lines\n"
     )
@@ -138,7 +138,7 @@ def yaml_is_understood(play: Play) -> None:
 
 
 @case
-def numbers_of_yaml_are_not_strings(play: Play) -> None:
+def numbers_of_yaml_are_not_strings(play: Session) -> None:
     play.apply(_PATH, b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: 1}\n", "one")
 
 
@@ -147,7 +147,7 @@ def _web(**spec: Any) -> Object:
 
 
 @case
-def containers_are_owned_one_by_one(play: Play) -> None:
+def containers_are_owned_one_by_one(play: Session) -> None:
     play.apply(_WEB, deployment(), "owner")
     play.apply(_WEB, _web(template={"spec": {"containers": [container("mesh")]}}), "mesh")
     play.apply(_WEB, deployment(), "owner")
@@ -155,7 +155,7 @@ def containers_are_owned_one_by_one(play: Play) -> None:
 
 
 @case
-def replicas_pass_to_who_scales(play: Play) -> None:
+def replicas_pass_to_who_scales(play: Session) -> None:
     play.apply(_WEB, deployment(replicas=2), "owner")
     play.patch(f"{_WEB}/scale", {"spec": {"replicas": 5}}, MERGE, fieldManager="scaler")
     play.apply(_WEB, deployment(replicas=2), "owner")
@@ -164,7 +164,7 @@ def replicas_pass_to_who_scales(play: Play) -> None:
 
 
 @case
-def status_is_applied_apart(play: Play) -> None:
+def status_is_applied_apart(play: Session) -> None:
     play.prepare("apps/v1/deployments", deployment())
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "status": {"replicas": 3}}
     play.apply(f"{_WEB}/status", body, "controller")
@@ -172,53 +172,53 @@ def status_is_applied_apart(play: Play) -> None:
 
 
 @case
-def status_of_what_is_not_there_is_not_created(play: Play) -> None:
+def status_of_what_is_not_there_is_not_created(play: Session) -> None:
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "status": {"replicas": 3}}
     play.apply(f"{_WEB}/status", body, "controller")
 
 
 @case
-def two_containers_of_one_name_are_refused(play: Play) -> None:
+def two_containers_of_one_name_are_refused(play: Session) -> None:
     body = deployment()
     body["spec"]["template"]["spec"] = pod_spec(containers=[container(), container()])
     play.apply(_WEB, body, "owner")
 
 
 @case
-def a_container_without_a_name_is_refused(play: Play) -> None:
+def a_container_without_a_name_is_refused(play: Session) -> None:
     body = deployment()
     body["spec"]["template"]["spec"] = pod_spec(containers=[{"image": "example.com/app:1"}])
     play.apply(_WEB, body, "owner")
 
 
 @case
-def a_port_is_known_by_number_and_protocol(play: Play) -> None:
+def a_port_is_known_by_number_and_protocol(play: Session) -> None:
     both = [{"port": 53, "name": "tcp", "protocol": "TCP"}, {"port": 53, "name": "udp", "protocol": "UDP"}]
     play.apply("v1/services/web", service(ports=both), "one")
     play.apply("v1/services/web", service(ports=both[1:]), "one")
 
 
 @case
-def finalizers_are_a_set(play: Play) -> None:
+def finalizers_are_a_set(play: Session) -> None:
     play.apply(_PATH, _config(finalizers=["example.com/a"]), "one")
     play.apply(_PATH, _config(finalizers=["example.com/b"]), "two")
     play.apply(_PATH, _config(), "one")
 
 
 @case
-def the_defaults_belong_to_nobody_else(play: Play) -> None:
+def the_defaults_belong_to_nobody_else(play: Session) -> None:
     play.apply("v1/services/web", service(), "one")
 
 
 @case
-def an_object_that_goes_and_comes_back_is_a_new_one(play: Play) -> None:
+def an_object_that_goes_and_comes_back_is_a_new_one(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.delete(_PATH)
     play.apply(_PATH, _config({"a": "1"}), "one")
 
 
 @case
-def managers_are_known_by_operation(play: Play) -> None:
+def managers_are_known_by_operation(play: Session) -> None:
     play.apply(_PATH, _config({"a": "1"}), "one")
     play.patch(_PATH, {"data": {"a": "2"}}, MERGE, fieldManager="one")
     play.apply(_PATH, _config({"a": "3"}), "one")

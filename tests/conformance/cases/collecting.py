@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, controlled
-from tests.conformance.objects import config_map
-from tests.conformance.play import Object, Play
+from tests.conformance.samples import config_map
+from tests.conformance.session import Object, Session
 
 _MAPS = "v1/configmaps"
 
@@ -16,7 +16,7 @@ def _owned(owner: Object, child: str = "child", **more: Any) -> Object:
     return config_map(child, ownerReferences=[reference])
 
 
-def _status(play: Play, path: str) -> None:
+def _status(play: Session, path: str) -> None:
     """Tell only whether something is there."""
     play.get(path)
     play.steps[-1].pop("body")
@@ -24,7 +24,7 @@ def _status(play: Play, path: str) -> None:
 
 @controlled
 @case
-def a_child_goes_with_its_owner(play: Play) -> None:
+def a_child_goes_with_its_owner(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     play.prepare(_MAPS, _owned(owner))
     play.delete(f"{_MAPS}/owner")
@@ -33,7 +33,7 @@ def a_child_goes_with_its_owner(play: Play) -> None:
 
 @controlled
 @case
-def a_grandchild_goes_too(play: Play) -> None:
+def a_grandchild_goes_too(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     child = play.prepare(_MAPS, _owned(owner))
     play.prepare(_MAPS, _owned(child, "grandchild", name="child"))
@@ -44,7 +44,7 @@ def a_grandchild_goes_too(play: Play) -> None:
 
 @controlled
 @case
-def an_orphan_stays_without_its_owner(play: Play) -> None:
+def an_orphan_stays_without_its_owner(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     play.prepare(_MAPS, _owned(owner))
     play.delete(f"{_MAPS}/owner", {"propagationPolicy": "Orphan"})
@@ -54,7 +54,7 @@ def an_orphan_stays_without_its_owner(play: Play) -> None:
 
 @controlled
 @case
-def an_owner_in_the_foreground_waits_for_its_child(play: Play) -> None:
+def an_owner_in_the_foreground_waits_for_its_child(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     body = _owned(owner, blockOwnerDeletion=True)
     body["metadata"]["finalizers"] = ["example.com/hold"]
@@ -68,7 +68,7 @@ def an_owner_in_the_foreground_waits_for_its_child(play: Play) -> None:
 
 @controlled
 @case
-def an_owner_in_the_foreground_does_not_wait_for_who_does_not_block(play: Play) -> None:
+def an_owner_in_the_foreground_does_not_wait_for_who_does_not_block(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     body = _owned(owner)
     body["metadata"]["finalizers"] = ["example.com/hold"]
@@ -80,7 +80,7 @@ def an_owner_in_the_foreground_does_not_wait_for_who_does_not_block(play: Play) 
 
 @controlled
 @case
-def a_child_of_two_stays_with_the_other(play: Play) -> None:
+def a_child_of_two_stays_with_the_other(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     other = play.prepare(_MAPS, config_map("other"))
     body = _owned(owner)
@@ -94,7 +94,7 @@ def a_child_of_two_stays_with_the_other(play: Play) -> None:
 
 @controlled
 @case
-def a_child_of_nobody_goes(play: Play) -> None:
+def a_child_of_nobody_goes(play: Session) -> None:
     owner = play.prepare(_MAPS, config_map("owner"))
     play.delete(f"{_MAPS}/owner")
     play.create(_MAPS, _owned(owner))
@@ -103,14 +103,14 @@ def a_child_of_nobody_goes(play: Play) -> None:
 
 @controlled
 @case
-def an_owner_of_the_same_name_is_another(play: Play) -> None:
+def an_owner_of_the_same_name_is_another(play: Session) -> None:
     play.prepare(_MAPS, config_map("owner"))
     stranger = {"metadata": {"uid": "00000000-0000-0000-0000-000000000001"}}
     play.create(_MAPS, _owned(stranger))
     play.gone(f"{_MAPS}/child")
 
 
-def _namespace(play: Play) -> tuple[str, str]:
+def _namespace(play: Session) -> tuple[str, str]:
     name = play.unique("n")
     play.prepare("/api/v1/namespaces", {"metadata": {"name": name}})
     return f"/api/v1/namespaces/{name}", f"/api/v1/namespaces/{name}/configmaps"
@@ -118,7 +118,7 @@ def _namespace(play: Play) -> tuple[str, str]:
 
 @controlled
 @case
-def a_namespace_goes_with_what_is_in_it(play: Play) -> None:
+def a_namespace_goes_with_what_is_in_it(play: Session) -> None:
     namespace, maps = _namespace(play)
     play.prepare(maps, config_map())
     play.delete(namespace)
@@ -128,7 +128,7 @@ def a_namespace_goes_with_what_is_in_it(play: Play) -> None:
 
 @controlled
 @case
-def a_namespace_that_goes_takes_nothing_new(play: Play) -> None:
+def a_namespace_that_goes_takes_nothing_new(play: Session) -> None:
     namespace, maps = _namespace(play)
     play.prepare(maps, config_map(finalizers=["example.com/hold"]))
     play.delete(namespace)
@@ -140,7 +140,7 @@ def a_namespace_that_goes_takes_nothing_new(play: Play) -> None:
 
 @controlled
 @case
-def a_namespace_tells_what_holds_it(play: Play) -> None:
+def a_namespace_tells_what_holds_it(play: Session) -> None:
     namespace, maps = _namespace(play)
     play.prepare(maps, config_map(finalizers=["example.com/hold"]))
     play.quietly("DELETE", namespace)
@@ -163,6 +163,6 @@ def a_namespace_tells_what_holds_it(play: Play) -> None:
 
 @controlled
 @case
-def a_namespace_of_the_system_stays(play: Play) -> None:
+def a_namespace_of_the_system_stays(play: Session) -> None:
     for name in ("default", "kube-system", "kube-public"):
         play.delete(f"/api/v1/namespaces/{name}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import define, redefine, serve
-from tests.conformance.objects import INTEGER, STRING, definition, properties, version, widget
-from tests.conformance.play import APPLY, JSON_PATCH, STRATEGIC, Object, Play
+from tests.conformance.samples import INTEGER, STRING, define, definition, properties, redefine, serve, version, widget
+from tests.conformance.session import APPLY, JSON_PATCH, STRATEGIC, Object, Session
 
 _LIST: Object = {"type": "array", "items": STRING}
 _KEYED: Object = {
@@ -47,7 +46,7 @@ _SCHEMA: Object = properties(spec=_SPEC, status=properties(phase=STRING | {"enum
 }
 
 
-def _widgets(play: Play) -> str:
+def _widgets(play: Session) -> str:
     return define(play, _SCHEMA, subresources={"status": {}})
 
 
@@ -70,7 +69,7 @@ _GOOD: dict[str, Object] = {
 
 
 @each(_GOOD)
-def is_accepted(play: Play, spec: Object) -> None:
+def is_accepted(play: Session, spec: Object) -> None:
     play.create(_widgets(play), widget(play, spec={"size": 1} | spec))
 
 
@@ -110,20 +109,20 @@ _WRONG: dict[str, Any] = {
 
 
 @each(_WRONG)
-def is_refused(play: Play, spec: Any) -> None:
+def is_refused(play: Session, spec: Any) -> None:
     whole = {key: value for key, value in ({"size": 1} | spec).items() if value is not None}
     play.create(_widgets(play), widget(play, spec=whole))
 
 
 @case
-def is_refused_without_its_spec(play: Play) -> None:
+def is_refused_without_its_spec(play: Session) -> None:
     path = _widgets(play)
     play.create(path, widget(play))
     play.create(path, widget(play, spec=None))
 
 
 @case
-def is_refused_with_another_type(play: Play) -> None:
+def is_refused_with_another_type(play: Session) -> None:
     path = _widgets(play)
     play.create(path, widget(play, spec={"size": 1}) | {"kind": "Gadget"})
     play.create(path, widget(play, spec={"size": 1}) | {"apiVersion": f"{play.group}/v2"})
@@ -131,7 +130,7 @@ def is_refused_with_another_type(play: Play) -> None:
 
 
 @case
-def is_refused_with_bad_metadata(play: Play) -> None:
+def is_refused_with_bad_metadata(play: Session) -> None:
     path = _widgets(play)
     play.create(path, widget(play, "Bad_Name", spec={"size": 1}))
     body = widget(play, spec={"size": 1})
@@ -142,7 +141,7 @@ def is_refused_with_bad_metadata(play: Play) -> None:
 
 
 @case
-def status_is_apart(play: Play) -> None:
+def status_is_apart(play: Session) -> None:
     path = _widgets(play)
     play.create(path, widget(play, spec={"size": 1}, status={"phase": "A"}))
     play.patch(f"{path}/one", {"status": {"phase": "A"}})
@@ -153,7 +152,7 @@ def status_is_apart(play: Play) -> None:
 
 
 @case
-def status_is_a_field_where_it_is_not_apart(play: Play) -> None:
+def status_is_a_field_where_it_is_not_apart(play: Session) -> None:
     path = define(play, _SCHEMA)
     play.create(path, widget(play, spec={"size": 1}, status={"phase": "A"}))
     play.patch(f"{path}/one", {"status": {"phase": "B"}})
@@ -161,7 +160,7 @@ def status_is_a_field_where_it_is_not_apart(play: Play) -> None:
 
 
 @case
-def generation_counts_all_but_metadata_and_status(play: Play) -> None:
+def generation_counts_all_but_metadata_and_status(play: Session) -> None:
     path = _widgets(play)
     play.prepare(path, widget(play, spec={"size": 1}))
     play.patch(f"{path}/one", {"metadata": {"labels": {"a": "b"}}})
@@ -171,14 +170,14 @@ def generation_counts_all_but_metadata_and_status(play: Play) -> None:
 
 
 @case
-def takes_no_strategic_patch(play: Play) -> None:
+def takes_no_strategic_patch(play: Session) -> None:
     path = _widgets(play)
     play.prepare(path, widget(play, spec={"size": 1}))
     play.patch(f"{path}/one", {"spec": {"size": 2}}, STRATEGIC)
 
 
 @case
-def takes_merge_and_json_patches(play: Play) -> None:
+def takes_merge_and_json_patches(play: Session) -> None:
     path = _widgets(play)
     play.prepare(path, widget(play, spec={"size": 1, "keyed": [{"k": "a"}]}))
     play.patch(f"{path}/one", {"spec": {"keyed": [{"k": "b"}]}})
@@ -188,7 +187,7 @@ def takes_merge_and_json_patches(play: Play) -> None:
 
 
 @case
-def is_updated_with_its_version_only(play: Play) -> None:
+def is_updated_with_its_version_only(play: Session) -> None:
     path = _widgets(play)
     made = play.create(path, widget(play, spec={"size": 1}))
     play.update(f"{path}/one", widget(play, spec={"size": 2}))
@@ -196,12 +195,12 @@ def is_updated_with_its_version_only(play: Play) -> None:
     play.update(f"{path}/one", made | {"spec": {"size": 4}})
 
 
-def _applied(play: Play, **spec: Any) -> Object:
+def _applied(play: Session, **spec: Any) -> Object:
     return widget(play, spec=spec)
 
 
 @case
-def is_applied_by_several(play: Play) -> None:
+def is_applied_by_several(play: Session) -> None:
     path = _widgets(play)
     one = f"{path}/one"
     play.apply(one, _applied(play, size=2, keyed=[{"k": "a"}], set=["x"], map={"p": 1}), "first")
@@ -212,7 +211,7 @@ def is_applied_by_several(play: Play) -> None:
 
 
 @case
-def is_applied_with_parts_that_are_whole(play: Play) -> None:
+def is_applied_with_parts_that_are_whole(play: Session) -> None:
     path = _widgets(play)
     play.apply(f"{path}/one", _applied(play, size=1, whole={"a": "1"}, list=["x"]), "first")
     play.apply(f"{path}/one", _applied(play, whole={"b": "2"}), "second")
@@ -227,13 +226,13 @@ def is_applied_with_parts_that_are_whole(play: Play) -> None:
         "key twice": {"keyed": [{"k": "a"}, {"k": "a"}]},
     }
 )
-def is_not_applied_with(play: Play, spec: Object) -> None:
+def is_not_applied_with(play: Session, spec: Object) -> None:
     path = _widgets(play)
     play.patch(f"{path}/one", _applied(play, **({"size": 1} | spec)), APPLY, fieldManager="first")
 
 
 @each({each: each for each in ("spec.choice=a", "spec.choice!=a", "spec.size=1", "metadata.name=one", "spec.word=abc")})
-def is_found_by_fields(play: Play, selector: str) -> None:
+def is_found_by_fields(play: Session, selector: str) -> None:
     path = define(play, _SCHEMA, selectableFields=[{"jsonPath": ".spec.choice"}, {"jsonPath": ".spec.size"}])
     play.prepare(path, widget(play, spec={"size": 1, "choice": "a", "word": "abc"}))
     play.prepare(path, widget(play, "two", spec={"size": 2}))
@@ -243,7 +242,7 @@ def is_found_by_fields(play: Play, selector: str) -> None:
 
 
 @case
-def of_a_kind_without_namespaces(play: Play) -> None:
+def of_a_kind_without_namespaces(play: Session) -> None:
     path = define(play, properties(spec=properties(a=STRING)), scope="Cluster")
     play.create(path, widget(play, play.unique("one"), spec={"a": "1"}))
     body = widget(play, play.unique("two"), spec={"a": "1"})
@@ -251,7 +250,7 @@ def of_a_kind_without_namespaces(play: Play) -> None:
     play.create(path, body)
 
 
-def _versions(play: Play) -> Object:
+def _versions(play: Session) -> Object:
     body = definition(play, {})
     body["spec"]["versions"] = [
         version("v1", properties(spec=properties(a=STRING))),
@@ -262,7 +261,7 @@ def _versions(play: Play) -> Object:
 
 
 @case
-def in_two_versions_keeps_what_the_stored_one_knows(play: Play) -> None:
+def in_two_versions_keeps_what_the_stored_one_knows(play: Session) -> None:
     path = serve(play, _versions(play))
     newer = path.replace("/v1/", "/v2/")
     play.create(path, widget(play, spec={"a": "1", "b": "2"}))
@@ -273,7 +272,7 @@ def in_two_versions_keeps_what_the_stored_one_knows(play: Play) -> None:
 
 
 @case
-def in_two_versions_is_patched_in_either(play: Play) -> None:
+def in_two_versions_is_patched_in_either(play: Session) -> None:
     path = serve(play, _versions(play))
     newer = path.replace("/v1/", "/v2/")
     play.prepare(path, widget(play, spec={"a": "1"}))
@@ -283,14 +282,14 @@ def in_two_versions_is_patched_in_either(play: Play) -> None:
 
 
 @case
-def in_a_version_that_is_not_served(play: Play) -> None:
+def in_a_version_that_is_not_served(play: Session) -> None:
     path = serve(play, _versions(play)).replace("/v1/", "/v3/")
     play.get(path)
     play.create(path, widget(play, version="v3", spec={"a": "1"}))
 
 
 @case
-def in_two_versions_is_watched_in_either(play: Play) -> None:
+def in_two_versions_is_watched_in_either(play: Session) -> None:
     path = serve(play, _versions(play))
     since = play.quietly("GET", path).body["metadata"]["resourceVersion"]
     play.prepare(path, widget(play, spec={"a": "1"}))
@@ -301,7 +300,7 @@ _FIELD = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 
 
 @case
-def is_pruned_and_filled_anew_when_its_definition_changes(play: Play) -> None:
+def is_pruned_and_filled_anew_when_its_definition_changes(play: Session) -> None:
     path = define(play, properties(spec=properties(a=STRING, b=STRING)), own=True)
     play.prepare(path, widget(play, spec={"a": "1", "b": "2"}))
     change: list[Object] = [
@@ -314,7 +313,7 @@ def is_pruned_and_filled_anew_when_its_definition_changes(play: Play) -> None:
 
 
 @case
-def that_broke_no_rule_when_it_was_written_may_stay(play: Play) -> None:
+def that_broke_no_rule_when_it_was_written_may_stay(play: Session) -> None:
     path = define(play, properties(spec=properties(a=STRING, b=STRING)), own=True)
     play.prepare(path, widget(play, spec={"a": "long", "b": "1"}))
     change = [{"op": "add", "path": f"{_FIELD}/a/maxLength", "value": 2}]

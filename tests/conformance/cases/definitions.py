@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import DEFINITIONS, serve
-from tests.conformance.objects import INTEGER, STRING, definition, properties, version, widget
-from tests.conformance.play import Object, Play
+from tests.conformance.samples import DEFINITIONS, INTEGER, STRING, definition, properties, serve, version, widget
+from tests.conformance.session import Object, Session
 
 _SIMPLE = properties(spec=properties(a=STRING))
 
@@ -21,14 +20,14 @@ def _rule(rule: str, **more: Any) -> Object:
 
 
 @case
-def is_accepted_with_its_defaults(play: Play) -> None:
+def is_accepted_with_its_defaults(play: Session) -> None:
     answer = play.create(DEFINITIONS, definition(play, _SIMPLE))
     # What becomes of it comes a moment later, and sometimes already with the answer.
     answer.pop("status")
 
 
 @case
-def is_established(play: Play) -> None:
+def is_established(play: Session) -> None:
     serve(play, definition(play, _SIMPLE))
     answer = play.get(f"{DEFINITIONS}/widgets.{play.group}")
     play.steps[-1]["body"] = {"status": answer["status"]}
@@ -37,7 +36,7 @@ def is_established(play: Play) -> None:
 
 
 @case
-def is_a_trial(play: Play) -> None:
+def is_a_trial(play: Session) -> None:
     play.create(DEFINITIONS, definition(play, _SIMPLE), dryRun="All").pop("status")
     play.get(f"{DEFINITIONS}/widgets.{play.group}")
 
@@ -93,7 +92,7 @@ _SCHEMAS: dict[str, Object] = {
 
 
 @each(_SCHEMAS)
-def schema(play: Play, schema: Object) -> None:
+def schema(play: Session, schema: Object) -> None:
     answer = play.create(DEFINITIONS, definition(play, schema), dryRun="All")
     if answer["kind"] != "Status":
         play.steps[-1]["body"] = {"schema": answer["spec"]["versions"][0]["schema"]["openAPIV3Schema"]}
@@ -126,21 +125,21 @@ _WRONG: dict[str, Object] = {
 
 
 @each(_WRONG)
-def is_refused_for_its(play: Play, spec: Object) -> None:
+def is_refused_for_its(play: Session, spec: Object) -> None:
     body = definition(play, _SIMPLE)
     body["spec"] = {key: value for key, value in (body["spec"] | spec).items() if value is not None}
     play.create(DEFINITIONS, body, dryRun="All")
 
 
 @case
-def is_refused_for_its_name(play: Play) -> None:
+def is_refused_for_its_name(play: Session) -> None:
     body = definition(play, _SIMPLE)
     body["metadata"]["name"] = f"gadgets.{play.group}"
     play.create(DEFINITIONS, body)
 
 
 @case
-def is_refused_for_a_protected_group(play: Play) -> None:
+def is_refused_for_a_protected_group(play: Session) -> None:
     body = definition(play, _SIMPLE)
     body["metadata"]["name"] = "widgets.x.k8s.io"
     body["spec"]["group"] = "x.k8s.io"
@@ -148,7 +147,7 @@ def is_refused_for_a_protected_group(play: Play) -> None:
 
 
 @each({"scope": {"scope": "Cluster"}, "group": {"group": "other.example.com"}, "kind": {"names": {"kind": "Gadget"}}})
-def may_not_change_its(play: Play, spec: Object) -> None:
+def may_not_change_its(play: Session, spec: Object) -> None:
     serve(play, definition(play, _SIMPLE))
     answer = play.patch(f"{DEFINITIONS}/widgets.{play.group}", {"spec": spec}, dryRun="All")
     if answer["kind"] != "Status":
@@ -156,7 +155,7 @@ def may_not_change_its(play: Play, spec: Object) -> None:
 
 
 @case
-def may_gain_short_names(play: Play) -> None:
+def may_gain_short_names(play: Session) -> None:
     serve(play, definition(play, _SIMPLE))
     answer = play.patch(
         f"{DEFINITIONS}/widgets.{play.group}", {"spec": {"names": {"shortNames": ["wd"], "categories": ["all"]}}}
@@ -165,7 +164,7 @@ def may_gain_short_names(play: Play) -> None:
 
 
 @case
-def goes_with_all_its_objects(play: Play) -> None:
+def goes_with_all_its_objects(play: Session) -> None:
     path = serve(play, definition(play, _SIMPLE))
     play.prepare(path, widget(play))
     play.quietly("DELETE", f"{DEFINITIONS}/widgets.{play.group}")
@@ -177,7 +176,7 @@ def goes_with_all_its_objects(play: Play) -> None:
 
 
 @case
-def is_discovered(play: Play) -> None:
+def is_discovered(play: Session) -> None:
     serve(play, definition(play, _SIMPLE, subresources={"status": {}}))
     path = f"/apis/{play.group}/v1"
     play.until(lambda answer: answer.status == 200, path)

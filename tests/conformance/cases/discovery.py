@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import define
-from tests.conformance.objects import STRING, definition, properties
-from tests.conformance.play import Object, Play
+from tests.conformance.samples import STRING, define, definition, properties
+from tests.conformance.session import Object, Session
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _CORE = (
@@ -30,13 +29,13 @@ def _resources(answer: Any, *names: str) -> Any:
 
 
 @case
-def the_versions_of_the_core(play: Play) -> None:
+def the_versions_of_the_core(play: Session) -> None:
     answer = play.get("/api")
     play.steps[-1]["body"] = {key: answer.get(key) for key in ("kind", "versions")}
 
 
 @each({each: each for each in _CORE})
-def a_resource_of_the_core(play: Play, name: str) -> None:
+def a_resource_of_the_core(play: Session, name: str) -> None:
     answer = play.get("/api/v1")
     play.steps[-1]["body"] = _resources(answer, name)
 
@@ -48,7 +47,7 @@ def a_resource_of_the_core(play: Play, name: str) -> None:
         "nodes": ("v1", ("nodes/status",)),
     }
 )
-def the_subresources_of_the_core(play: Play, what: tuple[str, tuple[str, ...]]) -> None:
+def the_subresources_of_the_core(play: Session, what: tuple[str, tuple[str, ...]]) -> None:
     version, names = what
     answer = play.get(f"/api/{version}")
     play.steps[-1]["body"] = _resources(answer, *names)
@@ -71,24 +70,24 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 
 
 @each({each: each for each in _GROUPS})
-def the_resources_of(play: Play, version: str) -> None:
+def the_resources_of(play: Session, version: str) -> None:
     answer = play.get(f"/apis/{version}")
     play.steps[-1]["body"] = _resources(answer, *_GROUPS[version])
 
 
 @each({each: each for each in ("apps", "batch", "policy", "autoscaling", "coordination.k8s.io")})
-def the_versions_of(play: Play, group: str) -> None:
+def the_versions_of(play: Session, group: str) -> None:
     answer = play.get(f"/apis/{group}")
     play.steps[-1]["body"] = {key: answer.get(key) for key in ("apiVersion", "kind", "name", "preferredVersion")}
 
 
 @each({"group": "/apis/example.com", "version": "/apis/apps/v9", "core": "/api/v2", "place": "/nowhere"})
-def of_what_does_not_exist(play: Play, path: str) -> None:
+def of_what_does_not_exist(play: Session, path: str) -> None:
     play.get(path)
 
 
 @case
-def in_one_document(play: Play) -> None:
+def in_one_document(play: Session) -> None:
     for path in ("/api", "/apis"):
         answer = play.get(path, accept=_AGGREGATED)
         groups = {each["metadata"].get("name", ""): each for each in answer["items"]}
@@ -102,7 +101,7 @@ def in_one_document(play: Play) -> None:
         play.steps[-1]["body"] = {"kind": answer["kind"], "version": first["version"], "resources": kept}
 
 
-def _discovered(play: Play, group: str) -> Object:
+def _discovered(play: Session, group: str) -> Object:
     def there(answer: Any) -> bool:
         return any(each["metadata"].get("name") == group for each in answer.body["items"])
 
@@ -111,7 +110,7 @@ def _discovered(play: Play, group: str) -> Object:
 
 
 @case
-def a_custom_kind_in_one_document(play: Play) -> None:
+def a_custom_kind_in_one_document(play: Session) -> None:
     scale = {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}
     schema = properties(spec=properties(a={"type": "integer"}), status=properties(a={"type": "integer"}))
     define(play, schema, subresources={"status": {}, "scale": scale})
@@ -119,7 +118,7 @@ def a_custom_kind_in_one_document(play: Play) -> None:
 
 
 @case
-def the_newest_stable_version_of_a_custom_kind_is_preferred(play: Play) -> None:
+def the_newest_stable_version_of_a_custom_kind_is_preferred(play: Session) -> None:
     body = definition(play, {})
     schema = {"schema": {"openAPIV3Schema": properties(spec=properties(a=STRING))}, "served": True}
     names = ("v1beta1", "v10", "v2", "v1alpha2", "v1", "foo")
@@ -133,7 +132,7 @@ def the_newest_stable_version_of_a_custom_kind_is_preferred(play: Play) -> None:
 
 
 @case
-def who_asks(play: Play) -> None:
+def who_asks(play: Session) -> None:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     play.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
     user = play.steps[-1]["body"]["status"]["userInfo"]
@@ -142,7 +141,7 @@ def who_asks(play: Play) -> None:
 
 
 @case
-def what_the_admin_may(play: Play) -> None:
+def what_the_admin_may(play: Session) -> None:
     attributes = {"verb": "delete", "resource": "pods", "namespace": play.namespace}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -154,11 +153,11 @@ def what_the_admin_may(play: Play) -> None:
 
 
 @case
-def the_version_of_the_server(play: Play) -> None:
+def the_version_of_the_server(play: Session) -> None:
     answer = play.get("/version")
     play.steps[-1]["body"] = {"major": answer["major"], "minor": answer["minor"]}
 
 
 @each({each: each for each in ("/healthz", "/livez", "/readyz")})
-def health(play: Play, path: str) -> None:
+def health(play: Session, path: str) -> None:
     play.get(path)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import config_map, container, deployment, pod, service
-from tests.conformance.play import MERGE, Object, Play
+from tests.conformance.samples import config_map, container, deployment, pod, service
+from tests.conformance.session import MERGE, Object, Session
 
 
-def _quota(play: Play, hard: dict[str, str], **spec: Any) -> None:
+def _quota(play: Session, hard: dict[str, str], **spec: Any) -> None:
     """Make a quota, and say for its controller that nothing is used yet."""
     play.prepare("v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard, **spec}})
     status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
@@ -23,7 +23,7 @@ def _quota(play: Play, hard: dict[str, str], **spec: Any) -> None:
     )
 
 
-def _limits(play: Play, **limits: Any) -> None:
+def _limits(play: Session, **limits: Any) -> None:
     play.prepare("v1/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", **limits}]}})
     play.until(lambda answer: bool(answer.body["items"]), "v1/limitranges", resourceVersion="0")
 
@@ -33,7 +33,7 @@ def _pod(name: str = "web", **resources: Any) -> Object:
 
 
 @case
-def quota_counts_what_is_made(play: Play) -> None:
+def quota_counts_what_is_made(play: Session) -> None:
     _quota(play, {"count/configmaps": "2"})
     for name in ("a", "b", "c"):
         play.create("v1/configmaps", config_map(name))
@@ -41,14 +41,14 @@ def quota_counts_what_is_made(play: Play) -> None:
 
 
 @case
-def quota_counts_pods(play: Play) -> None:
+def quota_counts_pods(play: Session) -> None:
     _quota(play, {"pods": "1"})
     play.create("v1/pods", _pod("a"))
     play.create("v1/pods", _pod("b"))
 
 
 @case
-def quota_sums_requests(play: Play) -> None:
+def quota_sums_requests(play: Session) -> None:
     _quota(play, {"requests.cpu": "1", "requests.memory": "1Gi"})
     play.create("v1/pods", _pod("a", requests={"cpu": "600m", "memory": "256Mi"}))
     play.create("v1/pods", _pod("b", requests={"cpu": "600m", "memory": "256Mi"}))
@@ -56,13 +56,13 @@ def quota_sums_requests(play: Play) -> None:
 
 
 @case
-def quota_of_requests_wants_them_said(play: Play) -> None:
+def quota_of_requests_wants_them_said(play: Session) -> None:
     _quota(play, {"requests.cpu": "1", "limits.memory": "1Gi"})
     play.create("v1/pods", _pod())
 
 
 @case
-def quota_of_a_scope(play: Play) -> None:
+def quota_of_a_scope(play: Session) -> None:
     _quota(play, {"pods": "1"}, scopes=["BestEffort"])
     play.create("v1/pods", _pod("a"))
     play.create("v1/pods", _pod("b", requests={"cpu": "1"}))
@@ -70,7 +70,7 @@ def quota_of_a_scope(play: Play) -> None:
 
 
 @case
-def quota_does_not_count_trials(play: Play) -> None:
+def quota_does_not_count_trials(play: Session) -> None:
     _quota(play, {"count/configmaps": "1"})
     play.create("v1/configmaps", config_map("a"), dryRun="All")["metadata"].pop("uid")
     play.create("v1/configmaps", config_map("b"))
@@ -84,12 +84,12 @@ def quota_does_not_count_trials(play: Play) -> None:
         "unknown resource": {"speed": "1"},
     }
 )
-def quota_is_refused(play: Play, hard: dict[str, str]) -> None:
+def quota_is_refused(play: Session, hard: dict[str, str]) -> None:
     play.create("v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
 
 
 @case
-def limit_range_fills_in(play: Play) -> None:
+def limit_range_fills_in(play: Session) -> None:
     _limits(play, default={"cpu": "500m"}, defaultRequest={"cpu": "100m", "memory": "64Mi"})
     play.create("v1/pods", _pod("none"))
     play.create("v1/pods", _pod("some", requests={"cpu": "200m"}))
@@ -97,7 +97,7 @@ def limit_range_fills_in(play: Play) -> None:
 
 
 @case
-def limit_range_bounds(play: Play) -> None:
+def limit_range_bounds(play: Session) -> None:
     _limits(play, max={"cpu": "1"}, min={"cpu": "100m"})
     play.create("v1/pods", _pod("large", limits={"cpu": "2"}))
     play.create("v1/pods", _pod("small", requests={"cpu": "50m"}, limits={"cpu": "1"}))
@@ -105,19 +105,19 @@ def limit_range_bounds(play: Play) -> None:
 
 
 @case
-def limit_range_bounds_the_ratio(play: Play) -> None:
+def limit_range_bounds_the_ratio(play: Session) -> None:
     _limits(play, maxLimitRequestRatio={"cpu": "2"})
     play.create("v1/pods", _pod(requests={"cpu": "100m"}, limits={"cpu": "1"}))
 
 
 @case
-def limit_range_leaves_templates_alone(play: Play) -> None:
+def limit_range_leaves_templates_alone(play: Session) -> None:
     _limits(play, max={"cpu": "1"})
     play.create("apps/v1/deployments", deployment())
 
 
 @case
-def priority_comes_from_its_class(play: Play) -> None:
+def priority_comes_from_its_class(play: Session) -> None:
     name = play.unique("high")
     body = {"metadata": {"name": name}, "value": 1000, "preemptionPolicy": "Never"}
     play.prepare("/apis/scheduling.k8s.io/v1/priorityclasses", body)
@@ -126,12 +126,12 @@ def priority_comes_from_its_class(play: Play) -> None:
 
 
 @case
-def priority_of_the_system(play: Play) -> None:
+def priority_of_the_system(play: Session) -> None:
     play.create("v1/pods", pod(priorityClassName="system-cluster-critical"))
 
 
 @case
-def priority_is_not_a_users_to_give(play: Play) -> None:
+def priority_is_not_a_users_to_give(play: Session) -> None:
     play.create("v1/pods", pod(priority=7))
 
 
@@ -142,12 +142,12 @@ def priority_is_not_a_users_to_give(play: Play) -> None:
         "unknown policy": {"value": 1, "preemptionPolicy": "Sometimes"},
     }
 )
-def priority_class_is_refused(play: Play, body: Object) -> None:
+def priority_class_is_refused(play: Session, body: Object) -> None:
     play.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": play.unique("x")}, **body})
 
 
 @case
-def priority_class_keeps_its_value(play: Play) -> None:
+def priority_class_keeps_its_value(play: Session) -> None:
     name = play.unique("x")
     play.prepare("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": 5})
     play.patch(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", {"value": 6})
@@ -155,7 +155,7 @@ def priority_class_keeps_its_value(play: Play) -> None:
 
 
 @case
-def services_count(play: Play) -> None:
+def services_count(play: Session) -> None:
     _quota(play, {"services": "1"})
     play.create("v1/services", service("a", clusterIP="None"))
     play.create("v1/services", service("b", clusterIP="None"))

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import config_map, deployment
-from tests.conformance.play import Play
+from tests.conformance.samples import config_map, deployment
+from tests.conformance.session import Session
 
 _MAPS = "v1/configmaps"
 _NAMES = ("a", "b", "c", "d", "e")
 
 
-def _some(play: Play) -> None:
+def _some(play: Session) -> None:
     for name in _NAMES:
         play.prepare(_MAPS, config_map(name, labels={"odd": str(name in "ace").lower()}))
 
 
 @case
-def of_nothing(play: Play) -> None:
+def of_nothing(play: Session) -> None:
     play.get(_MAPS)
     play.get("apps/v1/deployments")
 
 
 @case
-def of_some(play: Play) -> None:
+def of_some(play: Session) -> None:
     for name in ("b", "a"):
         play.prepare(_MAPS, config_map(name))
     play.get(_MAPS)
 
 
 @case
-def of_another_group(play: Play) -> None:
+def of_another_group(play: Session) -> None:
     play.prepare("apps/v1/deployments", deployment())
     play.get("apps/v1/deployments")
 
 
 @case
-def page_by_page(play: Play) -> None:
+def page_by_page(play: Session) -> None:
     _some(play)
     page = play.get(_MAPS, limit=2)
     while token := page["metadata"].get("continue"):
@@ -43,20 +43,20 @@ def page_by_page(play: Play) -> None:
 
 
 @case
-def page_of_exactly_all(play: Play) -> None:
+def page_of_exactly_all(play: Session) -> None:
     _some(play)
     play.get(_MAPS, limit=5)
     play.get(_MAPS, limit=500)
 
 
 @case
-def pages_of_a_selection_do_not_tell_what_remains(play: Play) -> None:
+def pages_of_a_selection_do_not_tell_what_remains(play: Session) -> None:
     _some(play)
     play.get(_MAPS, limit=2, labelSelector="odd=true")
 
 
 @case
-def a_later_page_shows_the_past(play: Play) -> None:
+def a_later_page_shows_the_past(play: Session) -> None:
     _some(play)
     page = play.get(_MAPS, limit=4)
     play.delete(f"{_MAPS}/e")
@@ -77,18 +77,18 @@ def a_later_page_shows_the_past(play: Play) -> None:
         "wrong timeout": {"timeoutSeconds": "soon"},
     }
 )
-def is_refused_with(play: Play, query: dict[str, str]) -> None:
+def is_refused_with(play: Session, query: dict[str, str]) -> None:
     play.get(_MAPS, **query)
 
 
 @case
-def a_limit_below_zero_is_none(play: Play) -> None:
+def a_limit_below_zero_is_none(play: Session) -> None:
     _some(play)
     play.get(_MAPS, limit=-1)
 
 
 @case
-def at_any_version(play: Play) -> None:
+def at_any_version(play: Session) -> None:
     made = play.prepare(_MAPS, config_map())
     play.until(lambda answer: len(answer.body["items"]) == 1, _MAPS, resourceVersion="0")
     play.get(_MAPS, resourceVersion="0")
@@ -96,7 +96,7 @@ def at_any_version(play: Play) -> None:
 
 
 @case
-def at_an_exact_version(play: Play) -> None:
+def at_an_exact_version(play: Session) -> None:
     made = play.prepare(_MAPS, config_map())
     play.delete(f"{_MAPS}/settings")
     play.get(_MAPS, resourceVersion=made["metadata"]["resourceVersion"], resourceVersionMatch="Exact")
@@ -104,12 +104,12 @@ def at_an_exact_version(play: Play) -> None:
 
 
 @case
-def at_a_version_of_the_future(play: Play) -> None:
+def at_a_version_of_the_future(play: Session) -> None:
     play.get(_MAPS, resourceVersion="99999999999", resourceVersionMatch="Exact", timeoutSeconds=1)
 
 
 @case
-def get_of_one_at_any_version(play: Play) -> None:
+def get_of_one_at_any_version(play: Session) -> None:
     play.prepare(_MAPS, config_map())
     play.until(lambda answer: answer.status == 200, f"{_MAPS}/settings", resourceVersion="0")
     play.get(f"{_MAPS}/settings", resourceVersion="0")
@@ -117,13 +117,13 @@ def get_of_one_at_any_version(play: Play) -> None:
 
 
 @case
-def in_yaml(play: Play) -> None:
+def in_yaml(play: Session) -> None:
     play.prepare(_MAPS, config_map())
     play.get(f"{_MAPS}/nobody", accept="application/yaml")
 
 
 @case
-def of_metadata_only(play: Play) -> None:
+def of_metadata_only(play: Session) -> None:
     play.prepare(_MAPS, config_map(labels={"a": "b"}))
     one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     play.get(f"{_MAPS}/settings", accept=one)
@@ -141,5 +141,5 @@ def of_metadata_only(play: Play) -> None:
         "form of an unknown group": "application/json;as=Table;g=example.com;v=v1",
     }
 )
-def accepting(play: Play, accept: str) -> None:
+def accepting(play: Session, accept: str) -> None:
     play.get(_MAPS, accept=accept)

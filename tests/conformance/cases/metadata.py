@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import config_map, deployment, lease, node, pod, service
-from tests.conformance.play import Object, Play
+from tests.conformance.samples import config_map, deployment, lease, node, pod, service
+from tests.conformance.session import Object, Session
 
 _UID = "00000000-0000-0000-0000-000000000001"
 
@@ -27,43 +27,43 @@ _UID = "00000000-0000-0000-0000-000000000001"
         "not ascii": "größe",
     }
 )
-def name(play: Play, name: str) -> None:
+def name(play: Session, name: str) -> None:
     play.create("v1/configmaps", config_map(name))
 
 
 @each({"dots": "my.web", "digit first": "1web", "too long": "x" * 64})
-def name_of_a_service(play: Play, name: str) -> None:
+def name_of_a_service(play: Session, name: str) -> None:
     play.create("v1/services", service(name))
 
 
 @each({"dots": "x.y", "capitals": "Team"})
-def name_of_a_namespace(play: Play, name: str) -> None:
+def name_of_a_namespace(play: Session, name: str) -> None:
     play.create("/api/v1/namespaces", {"metadata": {"name": name}})
 
 
 @case
-def no_name_at_all(play: Play) -> None:
+def no_name_at_all(play: Session) -> None:
     play.create("v1/configmaps", {"metadata": {}})
     play.create("v1/configmaps", {})
 
 
 @case
-def a_name_is_generated(play: Play) -> None:
+def a_name_is_generated(play: Session) -> None:
     play.create("v1/configmaps", {"metadata": {"generateName": "settings-"}})
 
 
 @case
-def a_long_prefix_of_a_generated_name_is_cut(play: Play) -> None:
+def a_long_prefix_of_a_generated_name_is_cut(play: Session) -> None:
     play.create("v1/configmaps", {"metadata": {"generateName": "x" * 70}})
 
 
 @case
-def a_given_name_is_preferred_to_a_generated_one(play: Play) -> None:
+def a_given_name_is_preferred_to_a_generated_one(play: Session) -> None:
     play.create("v1/configmaps", {"metadata": {"generateName": "other-", "name": "settings"}})
 
 
 @each({"capitals": "Settings-", "underscore": "my_"})
-def a_prefix_that_makes_no_name(play: Play, prefix: str) -> None:
+def a_prefix_that_makes_no_name(play: Session, prefix: str) -> None:
     answer = play.create("v1/configmaps", {"metadata": {"generateName": prefix}})
     drawn = answer["details"]["name"]
     play.steps[-1]["body"] = json.loads(json.dumps(answer).replace(drawn, "<drawn>"))
@@ -86,7 +86,7 @@ def a_prefix_that_makes_no_name(play: Play, prefix: str) -> None:
         "null": {"tier": None},
     }
 )
-def labels(play: Play, labels: dict[str, Any]) -> None:
+def labels(play: Session, labels: dict[str, Any]) -> None:
     play.create("v1/configmaps", config_map(labels=labels))
 
 
@@ -98,7 +98,7 @@ def labels(play: Play, labels: dict[str, Any]) -> None:
         "too much": {"note": "x" * 262144},
     }
 )
-def notes(play: Play, annotations: dict[str, Any]) -> None:
+def notes(play: Session, annotations: dict[str, Any]) -> None:
     play.create("v1/configmaps", config_map(annotations=annotations))
 
 
@@ -111,12 +111,12 @@ def notes(play: Play, annotations: dict[str, Any]) -> None:
         "empty": "",
     }
 )
-def finalizer(play: Play, finalizer: str) -> None:
+def finalizer(play: Session, finalizer: str) -> None:
     play.create("v1/configmaps", config_map(finalizers=[finalizer]))
 
 
 @case
-def finalizers_repeated(play: Play) -> None:
+def finalizers_repeated(play: Session) -> None:
     play.create("v1/configmaps", config_map(finalizers=["example.com/a", "example.com/a"]))
 
 
@@ -137,27 +137,27 @@ def _owner(**members: Any) -> Object:
         "strange version": [_owner(apiVersion="a/b/c")],
     }
 )
-def owners(play: Play, owners: list[Object]) -> None:
+def owners(play: Session, owners: list[Object]) -> None:
     play.create("v1/configmaps", config_map(ownerReferences=owners))
 
 
 @case
-def namespace_in_the_body_must_match_the_path(play: Play) -> None:
+def namespace_in_the_body_must_match_the_path(play: Session) -> None:
     play.create("v1/configmaps", config_map(namespace="elsewhere"))
 
 
 @case
-def namespace_on_what_has_none(play: Play) -> None:
+def namespace_on_what_has_none(play: Session) -> None:
     play.create("/api/v1/nodes", {"metadata": {"name": play.unique("n"), "namespace": "somewhere"}})
 
 
 @case
-def creation_across_namespaces_needs_one(play: Play) -> None:
+def creation_across_namespaces_needs_one(play: Session) -> None:
     play.create("/api/v1/configmaps", config_map(namespace=play.namespace))
 
 
 @case
-def deletion_cannot_be_written(play: Play) -> None:
+def deletion_cannot_be_written(play: Session) -> None:
     play.create("v1/configmaps", config_map(deletionTimestamp="2017-03-01T10:00:00Z", deletionGracePeriodSeconds=5))
     play.patch("v1/configmaps/settings", {"metadata": {"deletionTimestamp": "2017-03-01T10:00:00Z"}})
 
@@ -173,7 +173,7 @@ def deletion_cannot_be_written(play: Play) -> None:
         "creation of words": {"creationTimestamp": "yesterday"},
     }
 )
-def of_a_wrong_type(play: Play, metadata: dict[str, Any]) -> None:
+def of_a_wrong_type(play: Session, metadata: dict[str, Any]) -> None:
     play.create("v1/configmaps", {"metadata": {"name": "settings", **metadata}})
 
 
@@ -185,5 +185,5 @@ def of_a_wrong_type(play: Play, metadata: dict[str, Any]) -> None:
         "node": ("/api/v1/nodes", node("Bad_Name")),
     }
 )
-def bad_name_by_kind(play: Play, what: tuple[str, Object]) -> None:
+def bad_name_by_kind(play: Session, what: tuple[str, Object]) -> None:
     play.create(*what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import (
+from tests.conformance.samples import (
     LONG_AGO,
     autoscaler,
     budget,
@@ -20,7 +20,7 @@ from tests.conformance.objects import (
     service,
     template,
 )
-from tests.conformance.play import Play
+from tests.conformance.session import Session
 
 _WORKLOAD = {"selector": {"matchLabels": {"app": "web"}}, "template": template()}
 
@@ -104,14 +104,14 @@ _OUTSIDE: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @each(_OBJECTS)
-def comes_with_its_defaults_and_stays_as_it_came(play: Play, what: tuple[str, dict[str, Any]]) -> None:
+def comes_with_its_defaults_and_stays_as_it_came(play: Session, what: tuple[str, dict[str, Any]]) -> None:
     path, body = what
     play.create(path, body)
     play.get(f"{path}/{body['metadata']['name']}")
 
 
 @each(_OUTSIDE)
-def comes_outside_of_namespaces(play: Play, what: tuple[str, dict[str, Any]]) -> None:
+def comes_outside_of_namespaces(play: Session, what: tuple[str, dict[str, Any]]) -> None:
     path, body = what
     name = play.unique("x")
     play.create(path, {"metadata": {"name": name}, **body})
@@ -119,14 +119,14 @@ def comes_outside_of_namespaces(play: Play, what: tuple[str, dict[str, Any]]) ->
 
 
 @each({each: _OBJECTS[each][0] for each in ("pod", "deployment", "budget", "lease", "autoscaler")})
-def is_not_found_by_its_plural_name(play: Play, path: str) -> None:
+def is_not_found_by_its_plural_name(play: Session, path: str) -> None:
     play.get(f"{path}/nobody")
     play.delete(f"{path}/nobody")
     play.patch(f"{path}/nobody", {"metadata": {"labels": {"a": "b"}}})
 
 
 @case
-def a_second_one_of_the_same_name_exists_already(play: Play) -> None:
+def a_second_one_of_the_same_name_exists_already(play: Session) -> None:
     play.prepare("v1/configmaps", config_map())
     play.create("v1/configmaps", config_map(data={"b": "2"}))
     play.prepare("apps/v1/deployments", deployment())
@@ -134,19 +134,19 @@ def a_second_one_of_the_same_name_exists_already(play: Play) -> None:
 
 
 @case
-def the_same_name_is_free_in_another_kind(play: Play) -> None:
+def the_same_name_is_free_in_another_kind(play: Session) -> None:
     play.create("v1/configmaps", config_map("same"))
     play.create("v1/secrets", {"metadata": {"name": "same"}})
 
 
 @case
-def an_event_is_kept_as_told(play: Play) -> None:
+def an_event_is_kept_as_told(play: Session) -> None:
     play.create("v1/events", event(play))
     play.get("events.k8s.io/v1/events/happened")
 
 
 @case
-def an_event_of_the_new_api_is_seen_in_the_old_one(play: Play) -> None:
+def an_event_of_the_new_api_is_seen_in_the_old_one(play: Session) -> None:
     body = {
         "metadata": {"name": "noted"},
         "eventTime": "2017-03-01T10:00:00.000000Z",
@@ -163,30 +163,30 @@ def an_event_of_the_new_api_is_seen_in_the_old_one(play: Play) -> None:
 
 
 @case
-def a_namespace_that_does_not_exist_takes_nothing(play: Play) -> None:
+def a_namespace_that_does_not_exist_takes_nothing(play: Session) -> None:
     play.create("/api/v1/namespaces/no-such-namespace/configmaps", config_map())
     play.get("/api/v1/namespaces/no-such-namespace/configmaps")
 
 
 @case
-def what_the_server_says_of_an_object_cannot_be_given(play: Play) -> None:
+def what_the_server_says_of_an_object_cannot_be_given(play: Session) -> None:
     given: dict[str, Any] = {"uid": "mine", "generation": 7, "creationTimestamp": LONG_AGO, "selfLink": "/mine"}
     play.create("v1/configmaps", config_map(**given))
 
 
 @case
-def a_version_cannot_be_given_at_birth(play: Play) -> None:
+def a_version_cannot_be_given_at_birth(play: Session) -> None:
     play.create("v1/configmaps", config_map(resourceVersion="5"))
 
 
 @case
-def status_given_at_birth_is_dropped(play: Play) -> None:
+def status_given_at_birth_is_dropped(play: Session) -> None:
     play.create("apps/v1/deployments", deployment() | {"status": {"replicas": 9}})
     play.create("v1/pods", pod() | {"status": {"phase": "Running"}})
 
 
 @case
-def status_of_a_node_given_at_birth_is_kept(play: Play) -> None:
+def status_of_a_node_given_at_birth_is_kept(play: Session) -> None:
     ready = {"type": "Ready", "status": "True", "reason": "Fine", "message": "all is well"}
     body = node(play.unique("n")) | {"status": {"capacity": {"cpu": "4", "memory": "1024Mi"}, "conditions": [ready]}}
     play.create("/api/v1/nodes", body)
@@ -206,7 +206,7 @@ def status_of_a_node_given_at_birth_is_kept(play: Play) -> None:
         "half an extended one": {"limits": {"example.com/gpu": "500m"}, "requests": {"example.com/gpu": "500m"}},
     }
 )
-def resources_of_a_container(play: Play, resources: dict[str, Any]) -> None:
+def resources_of_a_container(play: Session, resources: dict[str, Any]) -> None:
     play.create("v1/pods", pod(containers=[container(resources=resources)]))
 
 
@@ -226,12 +226,12 @@ def resources_of_a_container(play: Play, resources: dict[str, Any]) -> None:
         },
     }
 )
-def a_pod_is_refused(play: Play, spec: dict[str, Any]) -> None:
+def a_pod_is_refused(play: Session, spec: dict[str, Any]) -> None:
     play.create("v1/pods", pod(**spec))
 
 
 @case
-def a_grace_below_zero_is_one_second(play: Play) -> None:
+def a_grace_below_zero_is_one_second(play: Session) -> None:
     play.create("v1/pods", pod(terminationGracePeriodSeconds=-1))
 
 
@@ -248,7 +248,7 @@ def a_grace_below_zero_is_one_second(play: Play) -> None:
         "unknown strategy": {"strategy": {"type": "Sudden"}},
     }
 )
-def a_deployment_is_refused(play: Play, spec: dict[str, Any]) -> None:
+def a_deployment_is_refused(play: Session, spec: dict[str, Any]) -> None:
     play.create("apps/v1/deployments", deployment(**spec))
 
 
@@ -260,7 +260,7 @@ def a_deployment_is_refused(play: Play, spec: dict[str, Any]) -> None:
         "unknown policy": budget(unhealthyPodEvictionPolicy="Never"),
     }
 )
-def a_budget_is_refused(play: Play, body: dict[str, Any]) -> None:
+def a_budget_is_refused(play: Session, body: dict[str, Any]) -> None:
     play.create("policy/v1/poddisruptionbudgets", body)
 
 
@@ -272,7 +272,7 @@ def a_budget_is_refused(play: Play, body: dict[str, Any]) -> None:
         "metric of no type": autoscaler(metrics=[{"type": "Mood"}]),
     }
 )
-def an_autoscaler_is_refused(play: Play, body: dict[str, Any]) -> None:
+def an_autoscaler_is_refused(play: Session, body: dict[str, Any]) -> None:
     play.create("autoscaling/v2/horizontalpodautoscalers", body)
 
 
@@ -284,7 +284,7 @@ def an_autoscaler_is_refused(play: Play, body: dict[str, Any]) -> None:
         "object": {"a": {"b": "c"}},
     }
 )
-def a_config_map_is_refused(play: Play, data: dict[str, Any]) -> None:
+def a_config_map_is_refused(play: Session, data: dict[str, Any]) -> None:
     play.create("v1/configmaps", config_map(data=data))
 
 
@@ -296,7 +296,7 @@ def a_config_map_is_refused(play: Play, data: dict[str, Any]) -> None:
         "unknown type": {"type": "Magic"},
     }
 )
-def a_service_is_refused(play: Play, spec: dict[str, Any]) -> None:
+def a_service_is_refused(play: Session, spec: dict[str, Any]) -> None:
     play.create("v1/services", service(**spec))
 
 
@@ -307,7 +307,7 @@ def a_service_is_refused(play: Play, spec: dict[str, Any]) -> None:
         "no time": {"renewTime": "yesterday"},
     }
 )
-def a_lease_is_refused(play: Play, spec: dict[str, Any]) -> None:
+def a_lease_is_refused(play: Session, spec: dict[str, Any]) -> None:
     play.create("coordination.k8s.io/v1/leases", lease(**spec))
 
 
@@ -319,7 +319,7 @@ def a_lease_is_refused(play: Play, spec: dict[str, Any]) -> None:
         "network without mask": {"podCIDR": "10.1.2.3"},
     }
 )
-def a_node_is_refused(play: Play, spec: dict[str, Any]) -> None:
+def a_node_is_refused(play: Session, spec: dict[str, Any]) -> None:
     play.create("/api/v1/nodes", node(play.unique("n"), **spec))
 
 
@@ -331,7 +331,7 @@ def a_node_is_refused(play: Play, spec: dict[str, Any]) -> None:
         "unknown policy": {"schedule": "0 3 * * *", "concurrencyPolicy": "Maybe"},
     }
 )
-def a_cron_job_is_refused(play: Play, spec: dict[str, Any]) -> None:
+def a_cron_job_is_refused(play: Session, spec: dict[str, Any]) -> None:
     play.create(
         "batch/v1/cronjobs", {"metadata": {"name": "c"}, "spec": {"jobTemplate": {"spec": job()["spec"]}, **spec}}
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import budget, config_map, container, deployment, lease, node, pod, service
-from tests.conformance.play import JSON_PATCH, MERGE, STRATEGIC, Object, Play
+from tests.conformance.samples import budget, config_map, container, deployment, lease, node, pod, service
+from tests.conformance.session import JSON_PATCH, MERGE, STRATEGIC, Object, Session
 
 _SETTINGS = "v1/configmaps/settings"
 _WEB = "apps/v1/deployments/web"
 
 
-def _settings(play: Play) -> None:
+def _settings(play: Session) -> None:
     play.prepare("v1/configmaps", config_map(data={"a": "1", "b": "2"}, labels={"tier": "back"}))
 
 
@@ -40,7 +40,7 @@ def _settings(play: Play) -> None:
         "is a string": "data",
     }
 )
-def a_merge_patch(play: Play, body: Any) -> None:
+def a_merge_patch(play: Session, body: Any) -> None:
     _settings(play)
     play.patch(_SETTINGS, body)
     play.get(_SETTINGS)
@@ -65,7 +65,7 @@ def a_merge_patch(play: Play, body: Any) -> None:
         "stops at the first failure": [{"op": "remove", "path": "/data/a"}, {"op": "remove", "path": "/data/a"}],
     }
 )
-def a_json_patch(play: Play, body: Any) -> None:
+def a_json_patch(play: Session, body: Any) -> None:
     _settings(play)
     play.patch(_SETTINGS, body, JSON_PATCH)
     play.get(_SETTINGS)
@@ -104,13 +104,13 @@ def _containers(*containers: Object) -> Object:
         "adds finalizers": {"metadata": {"finalizers": ["example.com/a"]}},
     }
 )
-def a_strategic_patch(play: Play, body: Object) -> None:
+def a_strategic_patch(play: Session, body: Object) -> None:
     play.prepare("apps/v1/deployments", deployment())
     play.patch(_WEB, body, STRATEGIC)
 
 
 @case
-def strategic_patches_build_on_each_other(play: Play) -> None:
+def strategic_patches_build_on_each_other(play: Session) -> None:
     play.prepare("apps/v1/deployments", deployment())
     play.patch(
         _WEB, _containers(container("side", env=[{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}])), STRATEGIC
@@ -120,21 +120,21 @@ def strategic_patches_build_on_each_other(play: Play) -> None:
 
 
 @case
-def finalizers_are_taken_from_their_list_by_value(play: Play) -> None:
+def finalizers_are_taken_from_their_list_by_value(play: Session) -> None:
     play.prepare("v1/configmaps", config_map(finalizers=["example.com/a", "example.com/b"]))
     play.patch(_SETTINGS, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}}, STRATEGIC)
     play.patch(_SETTINGS, {"metadata": {"finalizers": None}}, STRATEGIC)
 
 
 @case
-def ports_of_a_service_merge_by_their_number(play: Play) -> None:
+def ports_of_a_service_merge_by_their_number(play: Session) -> None:
     play.prepare("v1/services", service())
     body = {"spec": {"ports": [{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]}}
     play.patch("v1/services/web", body, STRATEGIC)
 
 
 @case
-def conditions_of_a_node_merge_by_their_type(play: Play) -> None:
+def conditions_of_a_node_merge_by_their_type(play: Session) -> None:
     name = play.unique("n")
     path = f"/api/v1/nodes/{name}/status"
     play.prepare("/api/v1/nodes", node(name))
@@ -143,7 +143,7 @@ def conditions_of_a_node_merge_by_their_type(play: Play) -> None:
 
 
 @case
-def taints_of_a_node_are_replaced_as_a_whole(play: Play) -> None:
+def taints_of_a_node_are_replaced_as_a_whole(play: Session) -> None:
     name = play.unique("n")
     play.prepare("/api/v1/nodes", node(name))
     for key in ("first", "second"):
@@ -151,14 +151,14 @@ def taints_of_a_node_are_replaced_as_a_whole(play: Play) -> None:
 
 
 @each({"merge": MERGE, "strategic": STRATEGIC})
-def the_labels_of_a_budget(play: Play, kind: str) -> None:
+def the_labels_of_a_budget(play: Session, kind: str) -> None:
     play.prepare("policy/v1/poddisruptionbudgets", budget())
     body = {"spec": {"selector": {"matchLabels": {"tier": "front"}}}}
     play.patch("policy/v1/poddisruptionbudgets/web", body, kind)
 
 
 @each({"merge": MERGE, "strategic": STRATEGIC})
-def the_holder_of_a_lease(play: Play, kind: str) -> None:
+def the_holder_of_a_lease(play: Session, kind: str) -> None:
     play.prepare("coordination.k8s.io/v1/leases", lease(holderIdentity="me"))
     play.patch("coordination.k8s.io/v1/leases/leader", {"spec": {"holderIdentity": "you", "leaseTransitions": 1}}, kind)
 
@@ -175,20 +175,20 @@ def the_holder_of_a_lease(play: Play, kind: str) -> None:
         "scheduling gate": {"schedulingGates": [{"name": "example.com/wait"}]},
     }
 )
-def of_the_spec_of_a_pod_only_a_little_may_change(play: Play, spec: Object) -> None:
+def of_the_spec_of_a_pod_only_a_little_may_change(play: Session, spec: Object) -> None:
     play.prepare("v1/pods", pod())
     play.patch("v1/pods/web", {"spec": spec}, STRATEGIC)
 
 
 @case
-def the_selector_of_a_deployment_is_fixed(play: Play) -> None:
+def the_selector_of_a_deployment_is_fixed(play: Session) -> None:
     play.prepare("apps/v1/deployments", deployment())
     labels = {"app": "other"}
     play.patch(_WEB, {"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}})
 
 
 @case
-def an_immutable_config_map_stays(play: Play) -> None:
+def an_immutable_config_map_stays(play: Session) -> None:
     play.prepare("v1/configmaps", config_map() | {"immutable": True})
     play.patch(_SETTINGS, {"data": {"a": "2"}})
     play.patch(_SETTINGS, {"immutable": False})
@@ -196,6 +196,6 @@ def an_immutable_config_map_stays(play: Play) -> None:
 
 
 @each({"yaml": "application/yaml", "json": "application/json", "nonsense": "application/patch"})
-def a_patch_of_no_known_kind(play: Play, kind: str) -> None:
+def a_patch_of_no_known_kind(play: Session, kind: str) -> None:
     _settings(play)
     play.patch(_SETTINGS, {"data": {"a": "2"}}, kind)

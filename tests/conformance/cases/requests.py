@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import config_map
-from tests.conformance.play import JSON_PATCH, MERGE, STRATEGIC, Play
+from tests.conformance.samples import config_map
+from tests.conformance.session import JSON_PATCH, MERGE, STRATEGIC, Session
 
 _JSON = {"Content-Type": "application/json"}
 
 
 @each({"get": "GET", "post": "POST", "delete": "DELETE"})
-def with_a_token_that_nobody_was_given(play: Play, method: str) -> None:
+def with_a_token_that_nobody_was_given(play: Session, method: str) -> None:
     play.send(method, "v1/configmaps", headers={"Authorization": "Bearer wrong"})
 
 
@@ -39,7 +39,7 @@ _TEXTS: dict[str, bytes] = {
 
 
 @each(_TEXTS)
-def creation_from(play: Play, text: bytes) -> None:
+def creation_from(play: Session, text: bytes) -> None:
     play.send("POST", "v1/configmaps", text, headers=_JSON)
 
 
@@ -55,23 +55,23 @@ def creation_from(play: Play, text: bytes) -> None:
         "anchors": b"metadata: {name: settings}\ndata: &d {a: '1'}\n",
     }
 )
-def creation_from_yaml(play: Play, text: bytes) -> None:
+def creation_from_yaml(play: Session, text: bytes) -> None:
     play.send("POST", "v1/configmaps", text, headers={"Content-Type": "application/yaml"})
 
 
 @each({"xml": "application/xml", "text": "text/plain", "form": "application/x-www-form-urlencoded", "none": ""})
-def creation_in_the_form_of(play: Play, kind: str) -> None:
+def creation_in_the_form_of(play: Session, kind: str) -> None:
     play.send("POST", "v1/configmaps", b'{"metadata": {"name": "settings"}}', headers={"Content-Type": kind})
 
 
 @case
-def creation_with_a_parameter_of_the_form(play: Play) -> None:
+def creation_with_a_parameter_of_the_form(play: Session) -> None:
     headers = {"Content-Type": "application/json; charset=utf-8"}
     play.send("POST", "v1/configmaps", b'{"metadata": {"name": "settings"}}', headers=headers)
 
 
 @each({"merge": MERGE, "json": JSON_PATCH, "strategic": STRATEGIC})
-def patch_from_what_is_broken(play: Play, kind: str) -> None:
+def patch_from_what_is_broken(play: Session, kind: str) -> None:
     play.prepare("v1/configmaps", config_map())
     for text in (b"{", b"", b"null"):
         play.send("PATCH", "v1/configmaps/settings", text, headers={"Content-Type": kind})
@@ -84,7 +84,7 @@ def patch_from_what_is_broken(play: Play, kind: str) -> None:
         "post of an object": ("POST", "v1/configmaps/settings"),
     }
 )
-def method_that_does_not_fit(play: Play, what: tuple[str, str]) -> None:
+def method_that_does_not_fit(play: Session, what: tuple[str, str]) -> None:
     method, path = what
     play.send(method, path, b"{}", headers={"Content-Type": MERGE if method == "PATCH" else "application/json"})
 
@@ -101,41 +101,41 @@ def method_that_does_not_fit(play: Play, what: tuple[str, str]) -> None:
         "nothing": "/",
     }
 )
-def path_of(play: Play, path: str) -> None:
+def path_of(play: Session, path: str) -> None:
     answer: Any = play.get(path)
     if isinstance(answer, dict) and "paths" in answer:
         play.steps[-1]["body"] = {"paths": "…"}
 
 
 @case
-def an_object_that_is_too_large(play: Play) -> None:
+def an_object_that_is_too_large(play: Session) -> None:
     text = b'{"metadata": {"name": "settings"}, "data": {"a": "' + b"x" * ((1 << 20) + 1) + b'"}}'
     play.send("POST", "v1/configmaps", text, headers=_JSON)
 
 
 @case
-def a_body_that_is_too_large(play: Play) -> None:
+def a_body_that_is_too_large(play: Session) -> None:
     text = b'{"metadata": {"name": "settings"}, "data": {"a": "' + b"x" * (3 << 20) + b'"}}'
     play.send("POST", "v1/configmaps", text, headers=_JSON)
 
 
 @case
-def json_that_is_too_deep(play: Play) -> None:
+def json_that_is_too_deep(play: Session) -> None:
     play.send("POST", "v1/configmaps", b'{"a":' * 10_001 + b"1" + b"}" * 10_001, headers=_JSON)
 
 
 @case
-def a_manager_from_the_user_agent(play: Play) -> None:
+def a_manager_from_the_user_agent(play: Session) -> None:
     play.send("POST", "v1/configmaps", config_map(), headers={"User-Agent": "my-tool/v1.2 (linux)"})
 
 
 @case
-def a_manager_from_the_query(play: Play) -> None:
+def a_manager_from_the_query(play: Session) -> None:
     play.create("v1/configmaps", config_map(), fieldManager="somebody")
     play.create("v1/configmaps", config_map("other"), fieldManager="x" * 129)
 
 
 @case
-def pretty_is_the_same(play: Play) -> None:
+def pretty_is_the_same(play: Session) -> None:
     play.prepare("v1/configmaps", config_map())
     play.get("v1/configmaps/settings", pretty=True)

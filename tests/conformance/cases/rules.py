@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import DEFINITIONS, define, redefine
-from tests.conformance.objects import INTEGER, STRING, definition, properties, widget
-from tests.conformance.play import Object, Play
+from tests.conformance.samples import DEFINITIONS, INTEGER, STRING, define, definition, properties, redefine, widget
+from tests.conformance.session import Object, Session
 
 
 def _rule(rule: str, message: str = "", **more: Any) -> Object:
@@ -77,7 +76,7 @@ _SCHEMA = _ruled(properties(spec=_SPEC), _rule("self.metadata.name.startsWith('o
         "that are several": {"min": 3, "max": 2, "banned": "x", "wait": "2h"},
     }
 )
-def at_birth(play: Play, spec: Object) -> None:
+def at_birth(play: Session, spec: Object) -> None:
     play.create(define(play, _SCHEMA), widget(play, spec=spec))
 
 
@@ -101,7 +100,7 @@ _LIBRARIES: dict[str, tuple[Object, Any]] = {
 
 
 @each(_LIBRARIES)
-def with_a_library_of(play: Play, what: tuple[Object, Any]) -> None:
+def with_a_library_of(play: Session, what: tuple[Object, Any]) -> None:
     schema, value = what
     answer = play.quietly("POST", DEFINITIONS, definition(play, properties(spec=properties(a=schema))))
     assert answer.status in (201, 422), answer.body
@@ -113,7 +112,7 @@ def with_a_library_of(play: Play, what: tuple[Object, Any]) -> None:
 
 
 @case
-def of_the_whole_object(play: Play) -> None:
+def of_the_whole_object(play: Session) -> None:
     play.create(define(play, _SCHEMA), widget(play, "two", spec={}))
 
 
@@ -128,7 +127,7 @@ def of_the_whole_object(play: Play) -> None:
         "second value": {"first": "second"},
     }
 )
-def at_a_change(play: Play, spec: Object) -> None:
+def at_a_change(play: Session, spec: Object) -> None:
     path = define(play, _SCHEMA)
     first: Object = {"fixed": "a", "first": "first", "growing": [{"k": "a", "v": 5}, {"k": "b", "v": 1}]}
     play.prepare(path, widget(play, spec=first))
@@ -136,7 +135,7 @@ def at_a_change(play: Play, spec: Object) -> None:
 
 
 @case
-def that_come_later_spare_what_does_not_change(play: Play) -> None:
+def that_come_later_spare_what_does_not_change(play: Session) -> None:
     path = define(play, properties(spec=properties(a=STRING, b=STRING)), own=True)
     play.prepare(path, widget(play, spec={"a": "bad", "b": "1"}))
     rule = {

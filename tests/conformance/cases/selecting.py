@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.conformance.case import case, each
-from tests.conformance.objects import config_map, event, lease, node, pod
-from tests.conformance.play import Object, Play
+from tests.conformance.samples import config_map, event, lease, node, pod
+from tests.conformance.session import Object, Session
 
 _LABELS: dict[str, dict[str, str]] = {
     "a": {"tier": "front", "size": "3"},
@@ -14,7 +14,7 @@ _LABELS: dict[str, dict[str, str]] = {
 }
 
 
-def _names(play: Play, path: str, **query: str) -> None:
+def _names(play: Session, path: str, **query: str) -> None:
     """List, and keep of every object no more than its name."""
     answer: Object = play.get(path, **query)
     if "items" in answer:
@@ -54,7 +54,7 @@ def _names(play: Play, path: str, **query: str) -> None:
         )
     }
 )
-def by_labels(play: Play, selector: str) -> None:
+def by_labels(play: Session, selector: str) -> None:
     for name, labels in _LABELS.items():
         play.prepare("v1/configmaps", config_map(name, labels=labels))
     _names(play, "v1/configmaps", labelSelector=selector)
@@ -81,7 +81,7 @@ def by_labels(play: Play, selector: str) -> None:
         )
     }
 )
-def by_fields(play: Play, selector: str) -> None:
+def by_fields(play: Session, selector: str) -> None:
     for name in _LABELS:
         play.prepare("v1/configmaps", config_map(name))
     _names(play, "v1/configmaps", fieldSelector=selector)
@@ -105,7 +105,7 @@ def by_fields(play: Play, selector: str) -> None:
         )
     }
 )
-def pods_by_fields(play: Play, selector: str) -> None:
+def pods_by_fields(play: Session, selector: str) -> None:
     play.prepare("v1/pods", pod("a", nodeName="machine"))
     play.prepare("v1/pods", pod("b", restartPolicy="Never"))
     _names(play, "v1/pods", fieldSelector=selector)
@@ -117,14 +117,14 @@ def pods_by_fields(play: Play, selector: str) -> None:
         for each in ("involvedObject.name=web", "reason=Happened", "type=Warning", "source=conformance", "count=1")
     }
 )
-def events_by_fields(play: Play, selector: str) -> None:
+def events_by_fields(play: Session, selector: str) -> None:
     play.prepare("v1/events", event(play))
     play.prepare("v1/events", event(play, "warned", type="Warning", reason="Other"))
     _names(play, "v1/events", fieldSelector=selector)
 
 
 @case
-def nodes_by_their_cordon(play: Play) -> None:
+def nodes_by_their_cordon(play: Session) -> None:
     for name, cordoned in (("x", True), ("y", False)):
         play.prepare("/api/v1/nodes", node(play.unique(name), unschedulable=cordoned))
     for selector in ("spec.unschedulable=true", "spec.unschedulable=false"):
@@ -133,21 +133,21 @@ def nodes_by_their_cordon(play: Play) -> None:
 
 
 @case
-def secrets_by_their_type(play: Play) -> None:
+def secrets_by_their_type(play: Session) -> None:
     play.prepare("v1/secrets", {"metadata": {"name": "plain"}})
     play.prepare("v1/secrets", {"metadata": {"name": "mine"}, "type": "example.com/mine"})
     _names(play, "v1/secrets", fieldSelector="type=example.com/mine")
 
 
 @case
-def leases_only_by_name(play: Play) -> None:
+def leases_only_by_name(play: Session) -> None:
     play.prepare("coordination.k8s.io/v1/leases", lease(holderIdentity="me"))
     _names(play, "coordination.k8s.io/v1/leases", fieldSelector="metadata.name=leader")
     _names(play, "coordination.k8s.io/v1/leases", fieldSelector="spec.holderIdentity=me")
 
 
 @case
-def across_namespaces_in_the_order_of_keys(play: Play) -> None:
+def across_namespaces_in_the_order_of_keys(play: Session) -> None:
     mark = play.unique("mark")
     for name in ("b", "a"):
         play.prepare("v1/configmaps", config_map(name, labels={"mark": mark}))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import serve
-from tests.conformance.objects import node
-from tests.conformance.play import TABLE, Object, Play
+from tests.conformance.samples import node, serve
+from tests.conformance.session import TABLE, Object, Session
 
 from springtide.apis.crds import Flavour, all_crds
 
@@ -58,7 +57,7 @@ _SPECS: dict[str, Object] = {
 }
 
 
-def _served(play: Play, kind: str) -> tuple[str, Object]:
+def _served(play: Session, kind: str) -> tuple[str, Object]:
     """Have a kind of ours defined; gives the path of its objects, and one of them without its spec."""
     spec = _DEFINITIONS[kind]["spec"]
     version = next(each["name"] for each in spec["versions"] if each["storage"])
@@ -70,14 +69,14 @@ def _served(play: Play, kind: str) -> tuple[str, Object]:
 
 
 @each({kind: kind for kind in _SPECS})
-def is_accepted(play: Play, kind: str) -> None:
+def is_accepted(play: Session, kind: str) -> None:
     path, body = _served(play, kind)
     play.create(path, body | {"spec": _SPECS[kind]})
     play.get(f"{path}/{body['metadata']['name']}")
 
 
 @each({kind: kind for kind in _SPECS})
-def is_applied(play: Play, kind: str) -> None:
+def is_applied(play: Session, kind: str) -> None:
     path, body = _served(play, kind)
     one = f"{path}/{body['metadata']['name']}"
     play.apply(one, body | {"spec": _SPECS[kind]}, "gitops")
@@ -86,7 +85,7 @@ def is_applied(play: Play, kind: str) -> None:
 
 
 @each({kind: kind for kind in _SPECS})
-def is_shown_in_a_table(play: Play, kind: str) -> None:
+def is_shown_in_a_table(play: Session, kind: str) -> None:
     path, body = _served(play, kind)
     play.prepare(path, body | {"spec": _SPECS[kind]})
     answer = play.get(f"{path}/{body['metadata']['name']}", accept=TABLE, includeObject="None")
@@ -96,7 +95,7 @@ def is_shown_in_a_table(play: Play, kind: str) -> None:
 
 
 @each({kind: kind for kind in _SPECS})
-def is_refused_without_a_spec(play: Play, kind: str) -> None:
+def is_refused_without_a_spec(play: Session, kind: str) -> None:
     path, body = _served(play, kind)
     play.create(path, body)
     play.create(path, body | {"spec": {}})
@@ -132,7 +131,7 @@ _WRONG: dict[str, tuple[str, Object]] = {
 
 
 @each(_WRONG)
-def is_refused(play: Play, what: tuple[str, Object]) -> None:
+def is_refused(play: Session, what: tuple[str, Object]) -> None:
     kind, spec = what
     path, body = _served(play, kind)
     whole = {key: value for key, value in (_SPECS[kind] | spec).items() if value is not None}
@@ -140,7 +139,7 @@ def is_refused(play: Play, what: tuple[str, Object]) -> None:
 
 
 @each({kind: kind for kind in _SPECS})
-def has_a_status_of_its_own(play: Play, kind: str) -> None:
+def has_a_status_of_its_own(play: Session, kind: str) -> None:
     path, body = _served(play, kind)
     one = f"{path}/{body['metadata']['name']}"
     play.prepare(path, body | {"spec": _SPECS[kind]})
@@ -156,7 +155,7 @@ def has_a_status_of_its_own(play: Play, kind: str) -> None:
 
 
 @case
-def a_group_of_nodes_scales(play: Play) -> None:
+def a_group_of_nodes_scales(play: Session) -> None:
     path, body = _served(play, "ScalableNodeGroup")
     one = f"{path}/{body['metadata']['name']}"
     play.prepare(path, body | {"spec": _SPECS["ScalableNodeGroup"]})
@@ -165,7 +164,7 @@ def a_group_of_nodes_scales(play: Play) -> None:
 
 
 @case
-def a_group_of_nodes_without_replicas_scales(play: Play) -> None:
+def a_group_of_nodes_without_replicas_scales(play: Session) -> None:
     """Whoever leaves the number to an autoscaler does not write one."""
     path, body = _served(play, "ScalableNodeGroup")
     one = f"{path}/{body['metadata']['name']}"
@@ -177,7 +176,7 @@ def a_group_of_nodes_without_replicas_scales(play: Play) -> None:
 
 
 @case
-def nodes_are_found_by_their_pool(play: Play) -> None:
+def nodes_are_found_by_their_pool(play: Session) -> None:
     name = play.unique("n")
     body = node(name)
     body["metadata"]["labels"] = {"karpenter.sh/nodepool": play.unique("pool")}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import define
-from tests.conformance.objects import (
+from tests.conformance.samples import (
     INTEGER,
     STRING,
     budget,
     config_map,
+    define,
     deployment,
     node,
     pod,
@@ -18,38 +18,38 @@ from tests.conformance.objects import (
     template,
     widget,
 )
-from tests.conformance.play import JSON_PATCH, MERGE, STRATEGIC, Object, Play
+from tests.conformance.session import JSON_PATCH, MERGE, STRATEGIC, Object, Session
 
 _SCALE = "apps/v1/deployments/web/scale"
 _WORKLOAD = {"selector": {"matchLabels": {"app": "web"}}, "template": template()}
 
 
-def _deployment(play: Play) -> None:
+def _deployment(play: Session) -> None:
     play.prepare("apps/v1/deployments", deployment(replicas=2))
 
 
 @case
-def scale_is_read(play: Play) -> None:
+def scale_is_read(play: Session) -> None:
     _deployment(play)
     play.get(_SCALE)
     play.get("apps/v1/deployments/nobody/scale")
 
 
 @each({"merge": MERGE, "strategic": STRATEGIC})
-def scale_is_patched(play: Play, kind: str) -> None:
+def scale_is_patched(play: Session, kind: str) -> None:
     _deployment(play)
     play.patch(_SCALE, {"spec": {"replicas": 5}}, kind)
     play.get("apps/v1/deployments/web")
 
 
 @case
-def scale_is_patched_with_a_json_patch(play: Play) -> None:
+def scale_is_patched_with_a_json_patch(play: Session) -> None:
     _deployment(play)
     play.patch(_SCALE, [{"op": "replace", "path": "/spec/replicas", "value": 4}], JSON_PATCH)
 
 
 @case
-def scale_is_replaced(play: Play) -> None:
+def scale_is_replaced(play: Session) -> None:
     _deployment(play)
     scale = play.get(_SCALE)
     play.update(_SCALE, scale | {"spec": {"replicas": 7}})
@@ -66,13 +66,13 @@ def scale_is_replaced(play: Play) -> None:
         "of an unknown field": {"spec": {"colour": "red"}},
     }
 )
-def scale_patch(play: Play, body: Object) -> None:
+def scale_patch(play: Session, body: Object) -> None:
     _deployment(play)
     play.patch(_SCALE, body)
 
 
 @case
-def scale_replaced_with_too_little(play: Play) -> None:
+def scale_replaced_with_too_little(play: Session) -> None:
     _deployment(play)
     play.update(_SCALE, {"metadata": {"name": "web"}})
     play.update(_SCALE, {"metadata": {"name": "web"}, "spec": {"replicas": -3}})
@@ -92,20 +92,20 @@ def scale_replaced_with_too_little(play: Play) -> None:
         ),
     }
 )
-def scale_of(play: Play, what: tuple[str, Object]) -> None:
+def scale_of(play: Session, what: tuple[str, Object]) -> None:
     path, body = what
     play.prepare(path, body)
     play.patch(f"{path}/web/scale", {"spec": {"replicas": 3}})
 
 
 @case
-def what_does_not_scale(play: Play) -> None:
+def what_does_not_scale(play: Session) -> None:
     play.prepare("v1/configmaps", config_map())
     play.get("v1/configmaps/settings/scale")
     play.get("apps/v1/daemonsets/web/scale")
 
 
-def _scaled_widgets(play: Play) -> str:
+def _scaled_widgets(play: Session) -> str:
     schema = properties(
         spec=properties(size=INTEGER | {"maximum": 10}), status=properties(size=INTEGER, selector=STRING)
     )
@@ -120,7 +120,7 @@ def _scaled_widgets(play: Play) -> str:
 
 
 @case
-def scale_of_a_custom_kind(play: Play) -> None:
+def scale_of_a_custom_kind(play: Session) -> None:
     path = _scaled_widgets(play)
     play.get(f"{path}/one/scale")
     play.patch(f"{path}/one/status", {"status": {"size": 1, "selector": "a=b"}})
@@ -132,7 +132,7 @@ def scale_of_a_custom_kind(play: Play) -> None:
 
 
 @case
-def scale_of_a_custom_kind_without_a_number(play: Play) -> None:
+def scale_of_a_custom_kind_without_a_number(play: Session) -> None:
     path = _scaled_widgets(play)
     play.prepare(path, widget(play, "empty"))
     play.get(f"{path}/empty/scale")
@@ -144,14 +144,14 @@ def _eviction(name: str = "web", **options: Any) -> Object:
     return body | ({"deleteOptions": options} if options else {})
 
 
-def _running(play: Play, name: str = "web", phase: str = "Running", ready: str = "True") -> None:
+def _running(play: Session, name: str = "web", phase: str = "Running", ready: str = "True") -> None:
     body = pod(name, {"app": "web"}, nodeName="machine")
     play.prepare("v1/pods", body)
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}
     play.quietly("PATCH", f"v1/pods/{name}/status", {"status": status}, {"Content-Type": MERGE})
 
 
-def _allowing(play: Play, allowed: int, **spec: Any) -> None:
+def _allowing(play: Session, allowed: int, **spec: Any) -> None:
     """Make a budget whose controller has said how many may go."""
     made = play.prepare("policy/v1/poddisruptionbudgets", budget(**spec))
     status = {
@@ -166,14 +166,14 @@ def _allowing(play: Play, allowed: int, **spec: Any) -> None:
 
 
 @case
-def eviction_without_a_budget(play: Play) -> None:
+def eviction_without_a_budget(play: Session) -> None:
     _running(play)
     play.create("v1/pods/web/eviction", _eviction())
     play.get("v1/pods/web")
 
 
 @case
-def eviction_within_the_budget(play: Play) -> None:
+def eviction_within_the_budget(play: Session) -> None:
     _running(play)
     _allowing(play, 1)
     play.create("v1/pods/web/eviction", _eviction())
@@ -181,21 +181,21 @@ def eviction_within_the_budget(play: Play) -> None:
 
 
 @case
-def eviction_beyond_the_budget(play: Play) -> None:
+def eviction_beyond_the_budget(play: Session) -> None:
     _running(play)
     _allowing(play, 0)
     play.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_before_the_budget_is_computed(play: Play) -> None:
+def eviction_before_the_budget_is_computed(play: Session) -> None:
     _running(play)
     play.prepare("policy/v1/poddisruptionbudgets", budget())
     play.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_under_two_budgets(play: Play) -> None:
+def eviction_under_two_budgets(play: Session) -> None:
     _running(play)
     for name in ("one", "two"):
         play.prepare("policy/v1/poddisruptionbudgets", budget(name))
@@ -203,21 +203,21 @@ def eviction_under_two_budgets(play: Play) -> None:
 
 
 @case
-def eviction_of_a_pod_that_is_not_ready(play: Play) -> None:
+def eviction_of_a_pod_that_is_not_ready(play: Session) -> None:
     _running(play, ready="False")
     _allowing(play, 0)
     play.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_a_pod_that_is_not_ready_where_that_is_always_allowed(play: Play) -> None:
+def eviction_of_a_pod_that_is_not_ready_where_that_is_always_allowed(play: Session) -> None:
     _running(play, ready="False")
     _allowing(play, 0, unhealthyPodEvictionPolicy="AlwaysAllow")
     play.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_a_pod_that_has_ended(play: Play) -> None:
+def eviction_of_a_pod_that_has_ended(play: Session) -> None:
     _running(play, phase="Succeeded")
     _allowing(play, 0)
     play.create("v1/pods/web/eviction", _eviction())
@@ -225,19 +225,19 @@ def eviction_of_a_pod_that_has_ended(play: Play) -> None:
 
 
 @case
-def eviction_of_a_pod_that_waits(play: Play) -> None:
+def eviction_of_a_pod_that_waits(play: Session) -> None:
     play.prepare("v1/pods", pod(labels={"app": "web"}))
     _allowing(play, 0)
     play.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_nobody(play: Play) -> None:
+def eviction_of_nobody(play: Session) -> None:
     play.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_for_trial(play: Play) -> None:
+def eviction_for_trial(play: Session) -> None:
     _running(play)
     _allowing(play, 1)
     play.create("v1/pods/web/eviction", _eviction(), dryRun="All")
@@ -253,7 +253,7 @@ def eviction_for_trial(play: Play) -> None:
         "uid that is another's": _eviction(preconditions={"uid": "00000000-0000-0000-0000-000000000001"}),
     }
 )
-def eviction_with(play: Play, body: Object) -> None:
+def eviction_with(play: Session, body: Object) -> None:
     _running(play)
     play.create("v1/pods/web/eviction", body)
 
@@ -263,14 +263,14 @@ def _binding(**members: Any) -> Object:
 
 
 @case
-def binding_places_a_pod(play: Play) -> None:
+def binding_places_a_pod(play: Session) -> None:
     play.prepare("v1/pods", pod())
     play.create("v1/pods/web/binding", _binding())
     play.get("v1/pods/web")
 
 
 @case
-def binding_happens_once(play: Play) -> None:
+def binding_happens_once(play: Session) -> None:
     play.prepare("v1/pods", pod())
     play.create("v1/pods/web/binding", _binding())
     play.create("v1/pods/web/binding", _binding())
@@ -284,19 +284,19 @@ def binding_happens_once(play: Play) -> None:
         "another name": _binding(metadata={"name": "other"}),
     }
 )
-def binding_with(play: Play, body: Object) -> None:
+def binding_with(play: Session, body: Object) -> None:
     play.prepare("v1/pods", pod())
     play.create("v1/pods/web/binding", body)
 
 
 @case
-def binding_of_a_gated_pod(play: Play) -> None:
+def binding_of_a_gated_pod(play: Session) -> None:
     play.prepare("v1/pods", pod(schedulingGates=[{"name": "example.com/wait"}]))
     play.create("v1/pods/web/binding", _binding())
 
 
 @case
-def binding_of_a_pod_that_goes(play: Play) -> None:
+def binding_of_a_pod_that_goes(play: Session) -> None:
     body = pod()
     body["metadata"]["finalizers"] = ["example.com/hold"]
     play.prepare("v1/pods", body)
@@ -305,12 +305,12 @@ def binding_of_a_pod_that_goes(play: Play) -> None:
 
 
 @case
-def binding_of_nobody(play: Play) -> None:
+def binding_of_nobody(play: Session) -> None:
     play.create("v1/pods/web/binding", _binding())
 
 
 @case
-def binding_brings_its_metadata(play: Play) -> None:
+def binding_brings_its_metadata(play: Session) -> None:
     play.prepare("v1/pods", pod())
     meta = {"name": "web", "labels": {"a": "b"}, "annotations": {"c": "d"}}
     play.create("v1/pods/web/binding", _binding(metadata=meta))
@@ -318,27 +318,27 @@ def binding_brings_its_metadata(play: Play) -> None:
 
 
 @case
-def binding_under_its_old_path(play: Play) -> None:
+def binding_under_its_old_path(play: Session) -> None:
     play.prepare("v1/pods", pod())
     play.create("v1/bindings", _binding())
 
 
 @case
-def the_end_of_a_namespace_is_finalized(play: Play) -> None:
+def the_end_of_a_namespace_is_finalized(play: Session) -> None:
     name = play.unique("n")
     made = play.prepare("/api/v1/namespaces", {"metadata": {"name": name}})
     play.update(f"/api/v1/namespaces/{name}/finalize", made | {"spec": {"finalizers": []}})
 
 
 @case
-def a_subresource_that_does_not_exist(play: Play) -> None:
+def a_subresource_that_does_not_exist(play: Session) -> None:
     play.prepare("v1/pods", pod())
     play.get("v1/pods/web/colour")
     play.create("v1/pods/web/colour", {})
 
 
 @case
-def a_subresource_that_does_not_do_this(play: Play) -> None:
+def a_subresource_that_does_not_do_this(play: Session) -> None:
     play.prepare("v1/pods", pod())
     play.get("v1/pods/web/eviction")
     play.get("v1/pods/web/binding")

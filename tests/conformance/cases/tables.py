@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 from tests.conformance.case import case, each
-from tests.conformance.definitions import define
-from tests.conformance.objects import (
+from tests.conformance.samples import (
     INTEGER,
     STRING,
     autoscaler,
     budget,
     config_map,
     container,
+    define,
     deployment,
     event,
     job,
@@ -25,7 +25,7 @@ from tests.conformance.objects import (
     template,
     widget,
 )
-from tests.conformance.play import TABLE, Object, Play
+from tests.conformance.session import TABLE, Object, Session
 
 _WORKLOAD = {"selector": {"matchLabels": {"app": "web"}}, "template": template()}
 
@@ -74,7 +74,7 @@ _OUTSIDE: dict[str, tuple[str, Object]] = {
 }
 
 
-def _table(play: Play, path: str, **query: Any) -> None:
+def _table(play: Session, path: str, **query: Any) -> None:
     """Read a table, with the ages in its cells hidden: a play is not always as fast."""
     answer = play.get(path, accept=TABLE, **query)
     ages = [
@@ -89,14 +89,14 @@ def _table(play: Play, path: str, **query: Any) -> None:
 
 
 @each(_NAMESPACED)
-def of(play: Play, what: tuple[str, Object]) -> None:
+def of(play: Session, what: tuple[str, Object]) -> None:
     path, body = what
     play.prepare(path, body)
     _table(play, path, fieldSelector=f"metadata.name={body['metadata']['name']}", includeObject="None")
 
 
 @each(_OUTSIDE)
-def of_what_is_outside_of_namespaces(play: Play, what: tuple[str, Object]) -> None:
+def of_what_is_outside_of_namespaces(play: Session, what: tuple[str, Object]) -> None:
     path, body = what
     name = play.unique("x")
     play.prepare(path, {"metadata": {"name": name}, **body})
@@ -104,41 +104,41 @@ def of_what_is_outside_of_namespaces(play: Play, what: tuple[str, Object]) -> No
 
 
 @each({each: {"includeObject": each} for each in ("None", "Metadata", "Object")} | {"nothing said": {}})
-def with_the_objects(play: Play, query: dict[str, str]) -> None:
+def with_the_objects(play: Session, query: dict[str, str]) -> None:
     play.prepare("v1/configmaps", config_map())
     _table(play, "v1/configmaps", **query)
 
 
 @case
-def with_the_objects_in_no_known_way(play: Play) -> None:
+def with_the_objects_in_no_known_way(play: Session) -> None:
     play.get("v1/configmaps", accept=TABLE, includeObject="Half")
 
 
 @case
-def of_one_object(play: Play) -> None:
+def of_one_object(play: Session) -> None:
     play.prepare("v1/configmaps", config_map())
     _table(play, "v1/configmaps/settings")
 
 
 @case
-def of_nothing(play: Play) -> None:
+def of_nothing(play: Session) -> None:
     _table(play, "v1/configmaps")
 
 
 @case
-def errors_are_no_tables(play: Play) -> None:
+def errors_are_no_tables(play: Session) -> None:
     play.get("v1/configmaps/nobody", accept=TABLE)
 
 
 @case
-def json_is_the_second_choice(play: Play) -> None:
+def json_is_the_second_choice(play: Session) -> None:
     play.prepare("v1/configmaps", config_map())
     play.get("v1/configmaps/settings", accept=f"{TABLE},application/json")
     play.get("v1/configmaps/settings", accept="application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
 
 
 @case
-def page_by_page(play: Play) -> None:
+def page_by_page(play: Session) -> None:
     for name in ("a", "b", "c"):
         play.prepare("v1/configmaps", config_map(name))
     _table(play, "v1/configmaps", limit=2)
@@ -188,7 +188,7 @@ def _running(**status: Any) -> Object:
         },
     }
 )
-def of_a_pod_that_is(play: Play, status: Object) -> None:
+def of_a_pod_that_is(play: Session, status: Object) -> None:
     play.prepare("v1/pods", pod(nodeName="machine"))
     assert (
         play.quietly(
@@ -203,14 +203,14 @@ def of_a_pod_that_is(play: Play, status: Object) -> None:
 
 
 @case
-def of_a_pod_that_goes(play: Play) -> None:
+def of_a_pod_that_goes(play: Session) -> None:
     play.prepare("v1/pods", pod(nodeName="machine"))
     play.quietly("DELETE", "v1/pods/web")
     _table(play, "v1/pods", includeObject="None")
 
 
 @case
-def of_a_pod_with_gates_and_init_containers(play: Play) -> None:
+def of_a_pod_with_gates_and_init_containers(play: Session) -> None:
     play.prepare("v1/pods", pod("gated", schedulingGates=[{"name": "example.com/wait"}]))
     play.prepare("v1/pods", pod("begun", initContainers=[container("first"), container("second")]))
     _table(play, "v1/pods", includeObject="None")
@@ -238,7 +238,7 @@ def of_a_pod_with_gates_and_init_containers(play: Play) -> None:
         ),
     }
 )
-def of_a_node_that_is(play: Play, what: tuple[Object, Object]) -> None:
+def of_a_node_that_is(play: Session, what: tuple[Object, Object]) -> None:
     spec, status = what
     name = play.unique("n")
     body = node(name, **spec)
@@ -248,14 +248,14 @@ def of_a_node_that_is(play: Play, what: tuple[Object, Object]) -> None:
 
 
 @case
-def of_an_event(play: Play) -> None:
+def of_an_event(play: Session) -> None:
     play.prepare("v1/events", event(play))
     answer = play.get("v1/events", accept=TABLE, includeObject="None")
     answer["rows"][0]["cells"] = answer["rows"][0]["cells"][1:6]
 
 
 @case
-def of_a_deployment_that_has_come_far(play: Play) -> None:
+def of_a_deployment_that_has_come_far(play: Session) -> None:
     play.prepare("apps/v1/deployments", deployment(replicas=3))
     status = {"replicas": 3, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 1}
     play.quietly(
@@ -275,7 +275,7 @@ _COLUMNS: list[Object] = [
 ]
 
 
-def _widgets(play: Play, columns: list[Object] | None) -> str:
+def _widgets(play: Session, columns: list[Object] | None) -> str:
     condition = properties(type=STRING, status=STRING)
     schema = properties(
         spec=properties(size=INTEGER, odd={"type": "boolean"}, names={"type": "array", "items": STRING}),
@@ -286,7 +286,7 @@ def _widgets(play: Play, columns: list[Object] | None) -> str:
 
 
 @case
-def of_a_custom_kind_with_columns(play: Play) -> None:
+def of_a_custom_kind_with_columns(play: Session) -> None:
     path = _widgets(play, _COLUMNS)
     full = widget(play, "full", spec={"size": 3, "odd": True, "names": ["a", "b"]})
     full["metadata"]["labels"] = {"tier": "front"}
@@ -297,14 +297,14 @@ def of_a_custom_kind_with_columns(play: Play) -> None:
 
 
 @case
-def of_a_custom_kind_without_columns(play: Play) -> None:
+def of_a_custom_kind_without_columns(play: Session) -> None:
     path = _widgets(play, None)
     play.prepare(path, widget(play))
     _table(play, path, includeObject="None")
 
 
 @case
-def of_a_custom_kind_with_dates(play: Play) -> None:
+def of_a_custom_kind_with_dates(play: Session) -> None:
     columns = [
         {"name": "Born", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         {"name": "Wished", "type": "date", "jsonPath": ".spec.when"},

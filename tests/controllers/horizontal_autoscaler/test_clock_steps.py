@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.cluster.managed import Process
-from tests.cluster.small_world import CRDS, USER, SmallWorld
-from tests.controllers.horizontal_autoscaler.stage import LOAD, SCHEDULED, Stage, autoscaler, deployment, metric
+from tests.cluster.manager_process import Process
+from tests.cluster.memory_cluster import CRDS, USER, MemoryCluster
+from tests.controllers.horizontal_autoscaler.harness import LOAD, SCHEDULED, Stage, autoscaler, deployment, metric
 from tests.controllers.metrics_producer.test_clock_steps import SetClock
 
 from springtide.apis.crds import Flavour, all_crds
-from springtide.apis.meta.instants import parse_instant
-from springtide.cluster.port import Patch
+from springtide.apis.meta.times import parse_instant
 from springtide.cluster.resources import Key, Resource
+from springtide.cluster.transport import Patch
 from springtide.controllers.horizontal_autoscaler import HORIZONTAL_AUTOSCALERS, HorizontalAutoscalerController
-from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.virtual_time import VirtualClock, run
 
 START = parse_instant("2026-06-01T08:00:00Z")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
@@ -27,7 +27,7 @@ def test_a_clock_that_is_set(query: str, step: int) -> None:
 
     async def main(virtual: VirtualClock) -> None:
         clock = SetClock(virtual)
-        world = SmallWorld(clock)
+        world = MemoryCluster(clock)
         for definition in all_crds(Flavour.EXTENDED):
             world.server.create(CRDS, definition, USER)
         stage = Stage()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.horizontal_autoscaler.stage import (
+from tests.controllers.horizontal_autoscaler.harness import (
     LOAD,
     QUEUED,
     SCHEDULED,
@@ -17,14 +17,13 @@ from tests.controllers.horizontal_autoscaler.stage import (
     scaled,
 )
 
-from springtide.cluster.client import Client
+from springtide.cluster.client import Client, Mode
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
-from springtide.cluster.modes import Mode
 from springtide.cluster.resources import Object
+from springtide.controllers.conflicts import FEDERATED_HPAS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS
+from springtide.controllers.grants import GRANTS
 from springtide.controllers.horizontal_autoscaler import HORIZONTAL_AUTOSCALERS, HorizontalAutoscalerController
-from springtide.controllers.scalers import FEDERATED_HPAS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS
-from springtide.controllers.trust import GRANTS
 from springtide.simulator.scenario import crash, create, delete, edit, scale
 from springtide.simulator.scenario.actions import Action
 from springtide.simulator.world import World

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from tests.controllers.horizontal_autoscaler.stage import (
+from tests.controllers.horizontal_autoscaler.harness import (
     SCHEDULED,
     START,
     Stage,
@@ -16,17 +16,17 @@ from tests.controllers.horizontal_autoscaler.stage import (
     scaled,
 )
 
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.resources import Key
-from springtide.simulator.api.server import Written
 from springtide.simulator.faults import Faults, Severity
 from springtide.simulator.scenario import (
-    Broken,
     Invariant,
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     OnlyTheLeaderWrites,
     Scenario,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
     play,
 )
@@ -42,15 +42,17 @@ TOLD = ((0, 4), (300, 8), (700, 3), (1000, 12), (1400, 5), (1700, 1))
 class NothingIsTakenAwayTooSoon(Invariant):
     """The autoscaler stays within the bounds, and goes no lower than the schedule was within the window."""
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         """Look at every change of the Deployment's size that the autoscaler makes."""
         if written.write.manager != MANAGER or written.resource.kind != "Deployment" or written.new is None:
             return
         after, before = written.new["spec"]["replicas"], (written.old or written.new)["spec"]["replicas"]
         if not LEAST <= after <= MOST:
-            raise Broken(f"{after} replicas are outside the bounds")
+            raise InvariantViolated(f"{after} replicas are outside the bounds")
         if after < before and after < max(_asked(world.clock.now() - parse_instant(START), WINDOW)):
-            raise Broken(f"from {before} to {after} replicas, although more were asked for within the window")
+            raise InvariantViolated(
+                f"from {before} to {after} replicas, although more were asked for within the window"
+            )
 
 
 def _asked(now: int, window: int) -> Sequence[int]:
@@ -81,8 +83,8 @@ def _troubled() -> Scenario:
         scenario.under(Severity.HEAVY)
         .always(
             NothingIsTakenAwayTooSoon,
-            NothingIsOverwrittenUnseen,
-            NobodyChangesWhatIsShared,
+            NoLostUpdates,
+            SharedObjectsAreNotMutated,
             StoresFollowTheServer,
             lambda: OnlyTheLeaderWrites(Key("springtide-system", "springtide"), MANAGER),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controllers.horizontal_autoscaler.stage import (
+from tests.controllers.horizontal_autoscaler.harness import (
     LOAD,
     SCHEDULED,
     Stage,
@@ -14,8 +14,8 @@ from tests.controllers.horizontal_autoscaler.stage import (
 )
 
 from springtide.cluster.resources import Object
-from springtide.controllers.horizontal_autoscaler.recent_changes import recalled, told
-from springtide.scaling import Changes
+from springtide.controllers.horizontal_autoscaler.scaling_history import recent_changes_field, restore_changes
+from springtide.scaling import ReplicaChanges
 from springtide.simulator.scenario import crash, delete, edit
 
 HASTY = {"stabilizationWindowSeconds": 0}
@@ -76,44 +76,44 @@ NOW = 1_780_272_000  # 2026-06-01T00:00:00Z
 @pytest.mark.parametrize(
     ("status", "keep", "changes"),
     [
-        pytest.param({}, 600, Changes(), id="a-new-one"),
-        pytest.param({"desiredReplicas": 5}, 600, Changes(), id="nothing-happened"),
-        pytest.param({"desiredReplicas": 3}, 600, Changes((), ((NOW, 2),)), id="somebody-added"),
-        pytest.param({"desiredReplicas": 9}, 600, Changes((), ((NOW, -4),)), id="somebody-took-away"),
-        pytest.param({"desiredReplicas": 3}, 0, Changes(), id="no-policy-asks"),
+        pytest.param({}, 600, ReplicaChanges(), id="a-new-one"),
+        pytest.param({"desiredReplicas": 5}, 600, ReplicaChanges(), id="nothing-happened"),
+        pytest.param({"desiredReplicas": 3}, 600, ReplicaChanges((), ((NOW, 2),)), id="somebody-added"),
+        pytest.param({"desiredReplicas": 9}, 600, ReplicaChanges((), ((NOW, -4),)), id="somebody-took-away"),
+        pytest.param({"desiredReplicas": 3}, 0, ReplicaChanges(), id="no-policy-asks"),
         pytest.param(
             {"desiredReplicas": 5, "recentChanges": [{"time": "2026-05-31T23:59:00Z", "change": -2}]},
             600,
-            Changes(((NOW - 60, -2),)),
+            ReplicaChanges(((NOW - 60, -2),)),
             id="what-is-told",
         ),
         pytest.param(
             {"desiredReplicas": 5, "recentChanges": [{"time": "2026-06-01T00:00:00+99:99", "change": -2}]},
             600,
-            Changes(),
+            ReplicaChanges(),
             id="of-no-certain-time",
         ),
     ],
 )
-def test_what_is_recalled(status: Object, keep: int, changes: Changes) -> None:
+def test_what_is_recalled(status: Object, keep: int, changes: ReplicaChanges) -> None:
     """The target is asked for five."""
-    assert recalled(status, 5, NOW, keep=keep) == changes
+    assert restore_changes(status, 5, NOW, keep=keep) == changes
 
 
 def test_what_is_told_has_an_end_and_loses_nothing() -> None:
-    many = Changes(tuple((NOW - ago, 1) for ago in range(200, 0, -1)))
-    entries = told(many, NOW, keep=150)
+    many = ReplicaChanges(tuple((NOW - ago, 1) for ago in range(200, 0, -1)))
+    entries = recent_changes_field(many, NOW, keep=150)
 
     assert entries is not None
     assert (len(entries), sum(entry["change"] for entry in entries)) == (50, 149)
-    assert told(many, NOW, keep=0) is None
+    assert recent_changes_field(many, NOW, keep=0) is None
 
 
 def test_what_was_doubtful_stays_so_over_the_next_restart() -> None:
-    changes = Changes(((NOW - 60, 2),), ((NOW, -7),))
-    entries = told(changes, NOW, keep=600)
+    changes = ReplicaChanges(((NOW - 60, 2),), ((NOW, -7),))
+    entries = recent_changes_field(changes, NOW, keep=600)
 
-    assert recalled({"desiredReplicas": 5, "recentChanges": entries}, 5, NOW, keep=600) == changes
+    assert restore_changes({"desiredReplicas": 5, "recentChanges": entries}, 5, NOW, keep=600) == changes
 
 
 @pytest.mark.parametrize("crashes", [("100s",), ("100s", "130s")], ids=["one", "two"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.horizontal_autoscaler.stage import autoscaler, conditions, deployment, metric, node, scaled
+from tests.controllers.horizontal_autoscaler.harness import autoscaler, conditions, deployment, metric, node, scaled
 from tests.controllers.horizontal_autoscaler.test_with_producer import PRODUCER, QUERY, offered
 
-from springtide.cluster.catching_up import catch_up
+from springtide.cluster.caches import wait_until_fresh
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
@@ -29,14 +29,14 @@ def _shop(query: str, *controllers: Any, replicas: int = 1) -> Scenario:
 
 def test_whoever_takes_over_waits_for_the_producers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Producers need nodes and pods, of which there are many; autoscalers could begin long before."""
-    at_once = catch_up
+    at_once = wait_until_fresh
 
     async def pods_take_their_time(transport: Any, selection: Any, store: Any, clock: Any) -> None:
         if selection.resource.plural == "pods":
             await clock.sleep(100)
         await at_once(transport, selection, store, clock)
 
-    monkeypatch.setattr("springtide.cluster.caches.catch_up", pods_take_their_time)
+    monkeypatch.setattr("springtide.cluster.caches.wait_until_fresh", pods_take_their_time)
     outcome = (
         _shop(WITH_FALLBACK, MetricsProducerController, HorizontalAutoscalerController, replicas=2)
         .at("10m", crash("springtide-0", downtime=30))

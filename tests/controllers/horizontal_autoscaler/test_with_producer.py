@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 from tests.apis.scheduled.objects import DAYTIME, NIGHT, WEEKEND
-from tests.controllers.horizontal_autoscaler.stage import autoscaler, conditions, deployment, metric, node, scaled
+from tests.controllers.horizontal_autoscaler.harness import autoscaler, conditions, deployment, metric, node, scaled
 
-from springtide.apis.scheduled.queue import QueueSpec
+from springtide.apis.scheduled.producer import QueueSpec
 from springtide.cluster.clock import Clock
+from springtide.cluster.context import Services
 from springtide.cluster.resources import Object
-from springtide.cluster.services import Services
+from springtide.controllers.grants import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
-from springtide.controllers.trust import Trust
 from springtide.metrics.queues import QueueLength, QueueReader
-from springtide.metrics.reading.combined import Reading
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.reading.queries import QueryReader
+from springtide.metrics.series import SeriesStore
 from springtide.simulator.behaviours import NODES, SCHEDULING, WORKLOADS
-from springtide.simulator.processes import Incarnation
+from springtide.simulator.processes import ProcessRun
 from springtide.simulator.scenario import Scenario, crash, delete
 
 QUERY = 'karpenter_scheduled_capacity{name="scheduling"}'
@@ -35,10 +35,10 @@ PRODUCER: Object = {
 }
 
 
-def offered(incarnation: Incarnation) -> Services:
+def offered(incarnation: ProcessRun) -> Services:
     """Offer a book, and a reader of it."""
-    book = SeriesBook()
-    return Services(book, Reading(book), Trust(everything=True))
+    book = SeriesStore()
+    return Services(book, QueryReader(book), GrantPolicy(everything=True))
 
 
 def _shop(start: str, replicas: int, query: str = QUERY) -> Scenario:
@@ -112,9 +112,9 @@ def test_after_a_restart_nothing_goes_by_half_of_what_a_query_reads() -> None:
     hasty = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     query = f'max(karpenter_queue_length{{name="jobs"}} or {QUERY})'
 
-    def services(incarnation: Incarnation) -> Services:
-        book = SeriesBook()
-        return Services(book, Reading(book), Trust(everything=True), SlowQueue(incarnation.clock))
+    def services(incarnation: ProcessRun) -> Services:
+        book = SeriesStore()
+        return Services(book, QueryReader(book), GrantPolicy(everything=True), SlowQueue(incarnation.clock))
 
     outcome = (
         Scenario("a shop with a queue", start="2026-06-08T16:30:00Z")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from tests.cluster.managed import Process
-from tests.cluster.small_world import CRDS, USER, SmallWorld
-from tests.controllers.metrics_producer.stage import CAPACITY, daily, producer, schedule
+from tests.cluster.manager_process import Process
+from tests.cluster.memory_cluster import CRDS, USER, MemoryCluster
+from tests.controllers.metrics_producer.harness import CAPACITY, daily, producer, schedule
 
 from springtide.apis.crds import Flavour, all_crds
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
+from springtide.cluster.context import Services
 from springtide.cluster.resources import Key
-from springtide.cluster.services import Services
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
-from springtide.controllers.metrics_producer.clock_steps import LOOK
-from springtide.metrics.series import SeriesBook
-from springtide.simulator.time import VirtualClock, run
+from springtide.controllers.metrics_producer.clock_steps import CHECK_PERIOD
+from springtide.metrics.series import SeriesStore
+from springtide.simulator.virtual_time import VirtualClock, run
 
 START = parse_instant("2026-06-01T08:00:00Z")
 HOUR = 3600
@@ -59,13 +59,13 @@ def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) ->
 
     async def main(virtual: VirtualClock) -> None:
         clock = SetClock(virtual)
-        world = SmallWorld(clock)
+        world = MemoryCluster(clock)
         for definition in all_crds(Flavour.EXTENDED):
             world.server.create(CRDS, definition, USER)
         written = producer(schedule=schedule(daily(3, "9", "17")))
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
-        book = SeriesBook()
+        book = SeriesStore()
         process = Process(world, clock, MetricsProducerController, services=Services(book))  # type: ignore[arg-type]
 
         def value() -> tuple[int, int]:
@@ -77,7 +77,7 @@ def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) ->
         await virtual.sleep(begins)
         assert value() == (before, before)
         clock.ahead = step
-        await virtual.sleep(2 * LOOK)
+        await virtual.sleep(2 * CHECK_PERIOD)
         assert value() == (after, after)
         await virtual.sleep(8 * HOUR)
         assert value()[0] == value()[1] == _by_hand(clock.now())

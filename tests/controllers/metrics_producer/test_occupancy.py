@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta
-from springtide.controllers.metrics_producer.node_records import NONE, Amounts, NodeRecord, PodRecord
-from springtide.controllers.metrics_producer.occupancy import Label, Occupancy, Totals
+from springtide.controllers.metrics_producer.occupancy import (
+    NO_RESOURCES,
+    GroupLabel,
+    GroupOccupancy,
+    GroupTotals,
+    NodeRecord,
+    PodRecord,
+    ResourceAmounts,
+)
 
 NAMES = ("n1", "n2", "n3")
-LABELS: tuple[Label, ...] = (("group", "a"), ("group", "b"), ("zone", "x"))
+LABELS: tuple[GroupLabel, ...] = (("group", "a"), ("group", "b"), ("zone", "x"))
 
-amounts = st.builds(Amounts, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
+amounts = st.builds(ResourceAmounts, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
 nodes = st.builds(
     NodeRecord,
     st.fixed_dictionaries({}, optional={"group": st.sampled_from("ab"), "zone": st.just("x")}),
@@ -42,24 +49,24 @@ class Naive:
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     pods: dict[str, PodRecord] = field(default_factory=dict)
 
-    def of(self, label: Label) -> Totals:
+    def of(self, label: GroupLabel) -> GroupTotals:
         counted = {name: node for name, node in self.nodes.items() if node.usable and label in node.labels.items()}
-        reserved, capacity = NONE, NONE
+        reserved, capacity = NO_RESOURCES, NO_RESOURCES
         for node in counted.values():
             capacity += node.capacity
         for pod in self.pods.values():
             if pod.node in counted:
                 reserved += pod.needs
-        return Totals(len(counted), reserved, capacity)
+        return GroupTotals(len(counted), reserved, capacity)
 
 
 @settings(max_examples=200, deadline=None)
 @given(changes)
 def test_the_sums_are_those_of_what_there_is(steps: list[tuple[str, Any, Any]]) -> None:
     """After every change every group that is kept has its sums, and whoever asks for it was told of a change."""
-    told: set[Label] = set()
-    kept: dict[Label, Totals] = {}
-    naive, occupancy = Naive(), Occupancy(told.add)
+    told: set[GroupLabel] = set()
+    kept: dict[GroupLabel, GroupTotals] = {}
+    naive, occupancy = Naive(), GroupOccupancy(told.add)
     for kind, what, new in steps:
         told.clear()
         if kind == "keep":

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
-from tests.controllers.metrics_producer.stage import (
+from tests.controllers.metrics_producer.harness import (
     Stage,
     conditions_of,
     daily,
@@ -18,13 +18,13 @@ from tests.controllers.metrics_producer.stage import (
     writes_of,
 )
 
-from springtide.apis.scheduled.queue import QueueSpec
-from springtide.apis.springtide.grants import Reach
+from springtide.apis.scheduled.producer import QueueSpec
+from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Object
-from springtide.controllers.metrics_producer.queue_lengths import AT_ONCE, OF_ONE_NAMESPACE
-from springtide.controllers.metrics_producer.queue_outcomes import pause_after
-from springtide.controllers.trust import Trust
-from springtide.metrics.queues import QueueError, QueueLength, QueueReader, Target
+from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.metrics_producer.decide import pause_after
+from springtide.controllers.metrics_producer.queues import MOST_CONCURRENT, MOST_PER_NAMESPACE
+from springtide.metrics.queues import QueueError, QueueLength, QueueReader, QueueTarget
 from springtide.simulator.scenario import crash, create, delete, edit
 from springtide.simulator.scenario.actions import Action
 from springtide.simulator.world import World
@@ -45,8 +45,8 @@ class Waiting(QueueReader):
     asked: list[str] = field(default_factory=list)
     meanwhile: Callable[[], Awaitable[None]] | None = None
 
-    def target(self, queue: QueueSpec) -> Target | None:
-        return Target(Reach.QUEUE, queue.id)
+    def target(self, queue: QueueSpec) -> QueueTarget | None:
+        return QueueTarget(GrantedResource.QUEUE, queue.id)
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
         self.asked.append(f"{namespace} {queue.id}")
@@ -64,7 +64,7 @@ class Waiting(QueueReader):
 
 
 def _stage(queues: Waiting, *, trusting: bool = True) -> Stage:
-    return Stage(offered=(Trust(everything=trusting), queues))
+    return Stage(offered=(GrantPolicy(everything=trusting), queues))
 
 
 def test_a_queue_is_asked_every_quarter_of_a_minute() -> None:
@@ -193,7 +193,7 @@ def test_a_slow_queue_keeps_no_schedule_waiting() -> None:
     )
 
     assert writes_of(outcome)[-1] == "2026-06-01T09:00:00Z"
-    assert len(queues.asked) == OF_ONE_NAMESPACE
+    assert len(queues.asked) == MOST_PER_NAMESPACE
 
 
 def test_an_answer_that_does_not_come_lets_the_last_one_grow_old() -> None:
@@ -334,11 +334,11 @@ def test_a_namespace_whose_queues_never_answer_keeps_no_other_waiting() -> None:
 
     queues = Deaf()
     stage = _stage(queues)
-    deaf = [producer(f"deaf-{number:02}", queue=QUEUE["spec"]["queue"]) for number in range(2 * AT_ONCE)]
+    deaf = [producer(f"deaf-{number:02}", queue=QUEUE["spec"]["queue"]) for number in range(2 * MOST_CONCURRENT)]
     for one in deaf:
         one["metadata"]["namespace"] = "deaf"
 
     stage.playing(START, *deaf).at("10s", create(QUEUE)).at("30s", stage.note(metric=LENGTH)).run("40s")
 
     assert stage.seen == [3]
-    assert queues.asked.count("deaf") == OF_ONE_NAMESPACE
+    assert queues.asked.count("deaf") == MOST_PER_NAMESPACE

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.controllers.metrics_producer.stage import Stage, conditions_of, producer, status_of, writes_of
+from tests.controllers.metrics_producer.harness import Stage, conditions_of, producer, status_of, writes_of
 
-from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.metrics_producer.node_records import NODES, PODS
+from springtide.cluster.transport import Patch, Write
+from springtide.controllers.metrics_producer.occupancy import NODES, PODS
 from springtide.simulator.scenario import create, delete, edit
 from springtide.simulator.scenario.actions import Action
 from springtide.simulator.world import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.metrics_producer.stage import (
+from tests.controllers.metrics_producer.harness import (
     MANAGER,
     Stage,
     calendar,
@@ -18,16 +18,16 @@ from tests.controllers.metrics_producer.stage import (
     writes_of,
 )
 
-from springtide.apis.scheduled import conflicts
-from springtide.cluster.modes import Mode
+from springtide.apis.scheduled import schedule as conflicts
+from springtide.apiserver.server import CommittedWrite
+from springtide.cluster.client import Mode
 from springtide.cluster.resources import Object
-from springtide.controllers.metrics_producer import searches
-from springtide.simulator.api.server import Written
+from springtide.controllers.metrics_producer import schedules as searches
 from springtide.simulator.faults import Severity
 from springtide.simulator.scenario import (
-    Broken,
     Invariant,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     StoresFollowTheServer,
     crash,
     create,
@@ -84,7 +84,7 @@ def test_the_metric_is_that_of_the_status() -> None:
     async def look(world: World) -> None:
         reading = stage.reading()
         assert reading is not None
-        stage.seen.append((dict(reading.values), reading.good_until == world.clock.now() + 7 * 3600))
+        stage.seen.append((dict(reading.values), reading.fresh_until == world.clock.now() + 7 * 3600))
 
     stage.playing(START, producer(schedule=NINE_TO_FIVE)).at("2h", look).run("3h")
 
@@ -130,12 +130,12 @@ def test_a_metric_does_not_wait_for_the_server() -> None:
     stage = Stage()
 
     class ExportedBefore(Invariant):
-        def wrote(self, world: World, written: Written) -> None:
+        def wrote(self, world: World, written: CommittedWrite) -> None:
             if written.write.manager == MANAGER and written.resource.kind == "MetricsProducer":
                 assert written.new is not None
                 if stage.value() != written.new["status"]["scheduledCapacity"]["currentValue"]:
                     msg = f"the status tells another value than {stage.value()}"
-                    raise Broken(msg)
+                    raise InvariantViolated(msg)
                 stage.seen.append(stage.value())
 
     stage.playing(START, producer(schedule=NINE_TO_FIVE)).always(ExportedBefore).run("1d")
@@ -485,7 +485,7 @@ class TestSurprises:
 
     def test_schedules_that_are_written_the_same_are_searched_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """However many objects have them, and however often their values change."""
-        found = conflicts.surprises
+        found = conflicts.schedule_findings
         searched: list[int] = []
 
         def counted(*arguments: Any) -> Any:
@@ -513,7 +513,7 @@ class TestSurprises:
 
     def test_a_search_that_fails_is_made_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The value does not depend on it, and the next change asks again."""
-        found = conflicts.surprises
+        found = conflicts.schedule_findings
         broken = [True]
         asked: list[bool] = []
 
@@ -602,7 +602,7 @@ def test_under_heavy_faults_the_value_is_that_of_the_schedule(seed: int) -> None
         stage.playing("2026-06-01T08:55:00Z", producer(schedule=NINE_TO_FIVE), replicas=2)
         .at("10m", edit("MetricsProducer", "web", {"spec": {"schedule": {"behaviors": [daily(4, "9", "17")]}}}))
         .under(Severity.HEAVY)
-        .always(NothingIsOverwrittenUnseen, StoresFollowTheServer, stage.exported_in_the_end)
+        .always(NoLostUpdates, StoresFollowTheServer, stage.exported_in_the_end)
         .settling("10m")
         .run("25m", seed=seed)
     )

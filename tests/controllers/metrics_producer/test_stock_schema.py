@@ -6,18 +6,18 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tests.cluster.managed import Process
-from tests.cluster.small_world import CRDS, USER, SmallWorld
-from tests.controllers.metrics_producer.stage import CAPACITY, daily, producer, schedule
+from tests.cluster.manager_process import Process
+from tests.cluster.memory_cluster import CRDS, USER, MemoryCluster
+from tests.controllers.metrics_producer.harness import CAPACITY, daily, producer, schedule
 
 from springtide.apis.crds import Flavour, all_crds
-from springtide.apis.meta.instants import parse_instant
-from springtide.cluster.port import Patch
+from springtide.apis.meta.times import parse_instant
+from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.services import Services
+from springtide.cluster.transport import Patch
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
-from springtide.metrics.series import SeriesBook
-from springtide.simulator.time import VirtualClock, run
+from springtide.metrics.series import SeriesStore
+from springtide.simulator.virtual_time import VirtualClock, run
 
 START = parse_instant("2026-06-01T08:00:00Z")
 HOUR = 3600
@@ -29,15 +29,15 @@ def _definition(flavour: Flavour) -> Object:
     return next(one for one in all_crds(flavour) if one["metadata"]["name"] == NAME)
 
 
-def _play(story: Callable[[VirtualClock, SmallWorld, SeriesBook], Awaitable[None]], written: Object) -> None:
+def _play(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[None]], written: Object) -> None:
     """Play with nothing but the stock schema of producers: no calendars, and no grants."""
 
     async def main(clock: VirtualClock) -> None:
-        world = SmallWorld(clock)
+        world = MemoryCluster(clock)
         world.server.create(CRDS, _definition(Flavour.STOCK), USER)
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
-        book = SeriesBook()
+        book = SeriesStore()
         process = Process(world, clock, MetricsProducerController, services=Services(book))
         await clock.sleep(HOUR / 2)
         await story(clock, world, book)
@@ -47,18 +47,18 @@ def _play(story: Callable[[VirtualClock, SmallWorld, SeriesBook], Awaitable[None
     run(main, start=START)
 
 
-def _shown(world: SmallWorld) -> Any:
+def _shown(world: MemoryCluster) -> Any:
     return world.server.get(METRICS_PRODUCERS, KEY)["status"]["scheduledCapacity"]
 
 
-def _writes(world: SmallWorld) -> int:
+def _writes(world: MemoryCluster) -> int:
     return sum(one.verb == "patch/status" and one.key == KEY for one in world.writes)
 
 
 def test_the_status_has_what_the_schema_has_a_place_for() -> None:
     """Nothing is written again and again that the server drops."""
 
-    async def story(clock: VirtualClock, world: SmallWorld, book: SeriesBook) -> None:
+    async def story(clock: VirtualClock, world: MemoryCluster, book: SeriesStore) -> None:
         assert _shown(world) == {"currentValue": 1, "nextValue": 3, "nextValueTime": "2026-06-01T09:00:00Z"}
         before = _writes(world)
         await clock.sleep(4 * HOUR)
@@ -70,7 +70,7 @@ def test_the_status_has_what_the_schema_has_a_place_for() -> None:
 def test_extensions_stand_in_the_annotation() -> None:
     """They are merged before anything else, and an edit of the annotation counts."""
 
-    async def story(clock: VirtualClock, world: SmallWorld, book: SeriesBook) -> None:
+    async def story(clock: VirtualClock, world: MemoryCluster, book: SeriesStore) -> None:
         assert _shown(world)["nextValueTime"] == "2026-06-01T08:50:00Z"
         later = {"springtide.dev/extensions": json.dumps({"schedule": {"behaviors": [{"leadSeconds": 1200}]}})}
         world.server.patch(METRICS_PRODUCERS, KEY, Patch.merge({"metadata": {"annotations": later}}), USER)
@@ -86,7 +86,7 @@ def test_extensions_stand_in_the_annotation() -> None:
 def test_a_schema_that_grows_gets_the_rest() -> None:
     """When the cluster is given our own schema, statuses are completed at once."""
 
-    async def story(clock: VirtualClock, world: SmallWorld, book: SeriesBook) -> None:
+    async def story(clock: VirtualClock, world: MemoryCluster, book: SeriesStore) -> None:
         assert "upcoming" not in _shown(world)
         replacement = {
             "op": "replace",

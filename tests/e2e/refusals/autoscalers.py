@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.refusals.row import DEPLOYMENT, KARPENTER, TARGET, Refused, but, written
+from tests.e2e.refusals.rows import DEPLOYMENT, KARPENTER, TARGET, Refused, but, written
 
 from springtide.cluster.resources import Object
 

@@ -13,7 +13,7 @@ from tests.e2e.refusals.autoscalers import aimed, autoscaler
 from tests.e2e.refusals.cron_rules import FEDERATED, HPA, RULE, SCALED_OBJECT, bounds, cron
 from tests.e2e.refusals.groups_and_grants import GRANT_ROWS, NODE_GROUP_ROWS, grant, node_group
 from tests.e2e.refusals.producers import scheduled
-from tests.e2e.refusals.row import DEPLOYMENT, KARMADA, Refused, written
+from tests.e2e.refusals.rows import DEPLOYMENT, KARMADA, Refused, written
 
 from springtide.cluster.resources import Object
 

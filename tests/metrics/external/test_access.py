@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from tests.metrics.external.shelf import Shelf
+from tests.metrics.external.fake_cluster import Shelf
 
 from springtide.cluster.errors import ConnectionLost, Forbidden, ServerError
-from springtide.metrics.external.access import Access, Asked
-from springtide.metrics.external.front_proxy import Caller
-from springtide.simulator.time import VirtualClock, run
+from springtide.metrics.external.app import AccessReviewer, RequestAttributes
+from springtide.metrics.external.request_header import Caller
+from springtide.simulator.virtual_time import VirtualClock, run
 
 ADMIN = Caller("admin", "u-1", ("system:masters",), (("scopes", ("r", "w")),))
-VALUES = Asked("/p", "default", "external.metrics.k8s.io", "v1beta1", "karpenter_scheduled_capacity")
+VALUES = RequestAttributes("/p", "default", "external.metrics.k8s.io", "v1beta1", "karpenter_scheduled_capacity")
 START = 1_767_571_200
 
 
-def access(shelf: Shelf, clock: VirtualClock) -> Access:
-    return Access(shelf.transport, clock)
+def access(shelf: Shelf, clock: VirtualClock) -> AccessReviewer:
+    return AccessReviewer(shelf.transport, clock)
 
 
 def test_the_cluster_is_asked_in_its_own_terms() -> None:
@@ -25,7 +25,7 @@ def test_the_cluster_is_asked_in_its_own_terms() -> None:
     async def story(clock: VirtualClock) -> None:
         asking = access(shelf, clock)
         await asking.check(ADMIN, VALUES)
-        await asking.check(Caller("a"), Asked("/apis"))
+        await asking.check(Caller("a"), RequestAttributes("/apis"))
 
     run(story, start=START)
 
@@ -52,7 +52,7 @@ def test_its_word_is_remembered_for_ten_seconds(allowed: bool) -> None:
     shelf = Shelf()
     shelf.verdict = lambda spec: {"allowed": allowed}
 
-    async def ask(asking: Access) -> bool:
+    async def ask(asking: AccessReviewer) -> bool:
         try:
             await asking.check(ADMIN, VALUES)
         except Forbidden:

@@ -1,30 +1,36 @@
-"""The documents of the API: exact values of one namespace, and discovery that does not change."""
+"""The documents of the API: exact values of one namespace, and discovery that does not change.
+
+A book as the metrics of a simulated autoscaler: the series that its selector means, added up.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from springtide.cluster.errors import NotFound, ServerError
-from springtide.cluster.resources import Key
+from springtide.cluster.resources import Key, Object
+from springtide.metrics.external import SeriesMetrics
+from springtide.metrics.external.app import SeriesSelector
 from springtide.metrics.external.documents import PATH, amount, group, group_list, resource_list, value_list
-from springtide.metrics.external.selectors import LabelSelector
-from springtide.metrics.series import HELP, OLDEST, SeriesBook, Value
+from springtide.metrics.series import HELP, STALENESS_LIMIT, SeriesStore, SeriesValue
 from springtide.quantity import Quantity
+from springtide.simulator.behaviours.autoscaling.proposals import MetricUnavailable, ScaledWorkload, Tolerance, propose
 
 METRIC = "karpenter_scheduled_capacity"
 NOW = 1_767_571_200
-EVERYTHING = LabelSelector().matches
+EVERYTHING = SeriesSelector().matches
 
 
-def book(*, good_until: int | None = None, **values: Value) -> SeriesBook:
+def book(*, fresh_until: int | None = None, **values: SeriesValue) -> SeriesStore:
     """Make a book with one series for each name, in the namespace default."""
-    made = SeriesBook()
+    made = SeriesStore()
     for name, value in values.items():
-        made.put(Key("default", name), {METRIC: value}, good_until=good_until)
+        made.put(Key("default", name), {METRIC: value}, fresh_until=fresh_until)
     made.open()
     return made
 
@@ -56,7 +62,7 @@ def test_an_amount_is_never_farther_than_a_thousandth_and_never_closer_to_zero(v
 
 def test_values_are_of_one_namespace_and_in_order() -> None:
     made = book(shop=3, depot=Fraction(1, 4))
-    made.put(Key("elsewhere", "shop"), {METRIC: 9}, good_until=None)
+    made.put(Key("elsewhere", "shop"), {METRIC: 9}, fresh_until=None)
 
     assert value_list(made, METRIC, "default", EVERYTHING, NOW) == {
         "kind": "ExternalMetricValueList",
@@ -81,31 +87,31 @@ def test_values_are_of_one_namespace_and_in_order() -> None:
         pytest.param(book(shop=3), METRIC, "name=none", [], id="nothing-selected"),
         pytest.param(book(shop=None, depot=1), METRIC, "name=depot", ["1"], id="not-a-number-is-not-meant"),
         pytest.param(book(shop=3), "karpenter_queue_length", "", [], id="known-and-without-series"),
-        pytest.param(book(shop=3, good_until=NOW - OLDEST), METRIC, "", ["3"], id="old-but-not-too-old"),
+        pytest.param(book(shop=3, fresh_until=NOW - STALENESS_LIMIT), METRIC, "", ["3"], id="old-but-not-too-old"),
         pytest.param(book(), METRIC, "", [], id="empty"),
     ],
 )
-def test_which_series_are_told(made: SeriesBook, metric: str, selector: str, expected: list[str]) -> None:
-    told = value_list(made, metric, "default", LabelSelector.parse(selector).matches, NOW)
+def test_which_series_are_told(made: SeriesStore, metric: str, selector: str, expected: list[str]) -> None:
+    told = value_list(made, metric, "default", SeriesSelector.parse(selector).matches, NOW)
 
     assert [item["value"] for item in told["items"]] == expected
 
 
 def test_a_value_is_dated_by_when_it_was_good() -> None:
-    told = value_list(book(shop=3, good_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
+    told = value_list(book(shop=3, fresh_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
 
     assert told["items"][0]["timestamp"] == "2026-01-04T23:59:00Z"
 
 
 def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
     """Without it the sum would be too small, and an autoscaler would scale down."""
-    made = book(shop=3, good_until=NOW - OLDEST - 1)
-    made.put(Key("default", "depot"), {METRIC: 1}, good_until=None)
+    made = book(shop=3, fresh_until=NOW - STALENESS_LIMIT - 1)
+    made.put(Key("default", "depot"), {METRIC: 1}, fresh_until=None)
 
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop has been old for 301 s") as refused:
         value_list(made, METRIC, "default", EVERYTHING, NOW)
     assert refused.value.code == 503
-    told = value_list(made, METRIC, "default", LabelSelector.parse("name=depot").matches, NOW)
+    told = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
     assert [item["value"] for item in told["items"]] == ["1"]
 
 
@@ -124,7 +130,7 @@ def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop is not known yet") as refused:
         value_list(made, METRIC, "default", EVERYTHING, NOW)
     assert refused.value.code == 503
-    told = value_list(made, METRIC, "default", LabelSelector.parse("name=depot").matches, NOW)
+    told = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
     assert [item["value"] for item in told["items"]] == ["1"]
 
 
@@ -151,3 +157,80 @@ def test_discovery_lists_all_metrics_whoever_leads() -> None:
     assert f"/apis/{listed['groupVersion']}" == PATH
     assert group_list()["groups"][0]["name"] == group()["name"] == "external.metrics.k8s.io"
     assert group()["preferredVersion"] == group()["versions"][0]
+
+
+WORKLOAD = ScaledWorkload("default", 1, 1, ())
+
+
+def book_test_simulated() -> SeriesStore:
+    made = SeriesStore()
+    made.put(Key("default", "shop"), {METRIC: 3}, fresh_until=None)
+    made.put(Key("default", "depot"), {METRIC: Fraction(5, 2)}, fresh_until=None)
+    made.put(Key("default", "empty"), {"karpenter_queue_length": None}, fresh_until=None)
+    made.put(Key("elsewhere", "shop"), {METRIC: 9}, fresh_until=None)
+    made.open()
+    return made
+
+
+def external(selector: dict[str, Any] | None, metric: str = METRIC) -> Object:
+    source = {"name": metric, **({} if selector is None else {"selector": selector})}
+    target = {"type": "AverageValue", "averageValue": "1"}
+    return {"type": "External", "external": {"metric": source, "target": target}}
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param({"matchLabels": {"name": "shop"}}, 3, id="one"),
+        pytest.param({"matchExpressions": [{"key": "name", "operator": "NotIn", "values": ["shop"]}]}, 3, id="set"),
+        pytest.param({}, 6, id="empty-selector"),
+        pytest.param(None, 6, id="no-selector"),
+    ],
+)
+def test_what_is_meant_is_added_up(selector: dict[str, Any] | None, expected: int) -> None:
+    proposal = propose(external(selector), WORKLOAD, SeriesMetrics([book_test_simulated()]), Tolerance(), NOW)
+
+    assert proposal.replicas == expected
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(external({"matchLabels": {"name": "none"}}), id="nothing-is-meant"),
+        pytest.param(external({"matchLabels": {"name": "empty"}}, "karpenter_queue_length"), id="not-a-number"),
+        pytest.param(external(None, "karpenter_queue_oldest_message_age_seconds"), id="no-series"),
+    ],
+)
+def test_nothing_is_not_zero(metric: Object) -> None:
+    with pytest.raises(MetricUnavailable, match="no metrics returned from external metrics API"):
+        propose(metric, WORKLOAD, SeriesMetrics([book_test_simulated()]), Tolerance(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("value", "fresh_until"),
+    [pytest.param(1, NOW - STALENESS_LIMIT - 1, id="too-old"), pytest.param(None, None, id="not-a-number")],
+)
+def test_a_sum_of_which_a_part_is_not_known_is_not_told(value: int | None, fresh_until: int | None) -> None:
+    made = book_test_simulated()
+    made.put(Key("default", "other"), {METRIC: value}, fresh_until=fresh_until)
+
+    with pytest.raises(MetricUnavailable):
+        propose(external(None), WORKLOAD, SeriesMetrics([made]), Tolerance(), NOW)
+
+
+def test_only_the_book_of_the_leader_counts() -> None:
+    """Others are closed, and know nothing."""
+    proposal = propose(
+        external(None), WORKLOAD, SeriesMetrics([SeriesStore(), book_test_simulated()]), Tolerance(), NOW
+    )
+    assert proposal.replicas == 6
+
+    with pytest.raises(MetricUnavailable):
+        propose(external(None), WORKLOAD, SeriesMetrics([SeriesStore()]), Tolerance(), NOW)
+
+
+def test_nothing_else_is_measured() -> None:
+    metrics = SeriesMetrics([book_test_simulated()])
+
+    assert metrics.of_pods("cpu", "default", ["a"], "", NOW) == {}
+    assert metrics.of_object(METRIC, "default", "Deployment", "shop", NOW) is None

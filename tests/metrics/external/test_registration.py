@@ -7,7 +7,7 @@ import base64
 from typing import Any
 
 import pytest
-from tests.metrics.external.shelf import Shelf
+from tests.metrics.external.fake_cluster import Shelf
 
 from springtide.cluster.admission import ServiceTarget
 from springtide.cluster.errors import Conflict

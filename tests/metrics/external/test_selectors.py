@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from springtide.apiserver.selectors import parse_labels
 from springtide.cluster.errors import BadRequest
-from springtide.metrics.external.selectors import LabelSelector
-from springtide.simulator.api.selectors import parse_labels
+from springtide.metrics.external.app import SeriesSelector
 
 SHOP = {"name": "shop", "namespace": "default"}
 
@@ -36,7 +36,7 @@ SHOP = {"name": "shop", "namespace": "default"}
     ],
 )
 def test_what_is_meant(text: str, expected: bool) -> None:
-    assert LabelSelector.parse(text).matches(SHOP) is expected
+    assert SeriesSelector.parse(text).matches(SHOP) is expected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_is_meant(text: str, expected: bool) -> None:
 )
 def test_what_is_not_understood_is_quoted(text: str) -> None:
     with pytest.raises(BadRequest, match="expected such as name=shop"):
-        LabelSelector.parse(text)
+        SeriesSelector.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_not_understood_is_quoted(text: str) -> None:
 def test_lists_that_could_be_read_in_many_ways_are_refused_at_once(text: str) -> None:
     """Whoever may ask must not be able to keep the whole process busy."""
     with pytest.raises(BadRequest):
-        LabelSelector.parse(text)
+        SeriesSelector.parse(text)
 
 
 _NAMES = st.sampled_from(["name", "namespace", "example.com/zone", "in", "notin"])
@@ -79,4 +79,4 @@ _LABELS = st.dictionaries(_NAMES, _VALUES)
 
 @given(st.lists(_REQUIREMENTS, max_size=3).map(",".join), _LABELS)
 def test_the_same_is_meant_as_by_the_api_server(text: str, labels: dict[str, str]) -> None:
-    assert LabelSelector.parse(text).matches(labels) is parse_labels(text).matches(labels)
+    assert SeriesSelector.parse(text).matches(labels) is parse_labels(text).matches(labels)

@@ -15,16 +15,16 @@ import aiohttp
 import pytest
 from multidict import CIMultiDict
 from tests.e2e.identities import make_client
-from tests.metrics.external.shelf import AUTHORITY, NOW, PROXY, Shelf, told_by
+from tests.metrics.external.fake_cluster import AUTHORITY, NOW, PROXY, Shelf, told_by
 
 from springtide.cluster.admission import ServiceTarget
-from springtide.cluster.certificates import Pair, make_authority
+from springtide.cluster.certificates import CertificatePair, make_authority
 from springtide.cluster.clock import WallClock
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.resources import Key, Object
 from springtide.metrics.external import ExternalMetrics, api_service, external_metrics
 from springtide.metrics.external.registration import API_SERVICES
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.series import SeriesStore
 
 SERVICE = ServiceTarget("springtide-system", "springtide-external-metrics")
 METRIC = "karpenter_scheduled_capacity"
@@ -38,13 +38,18 @@ class World:
     """A server that is up, and a client that comes as the front proxy unless told otherwise."""
 
     shelf: Shelf
-    book: SeriesBook
+    book: SeriesStore
     folder: Path
     up: ExternalMetrics
     leads: bool = True
 
     async def ask(
-        self, path: str, headers: Mapping[str, str] | None = None, *, client: Pair | None = PROXY, method: str = "GET"
+        self,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        client: CertificatePair | None = PROXY,
+        method: str = "GET",
     ) -> tuple[int, Any]:
         """Ask for something; gives the status of the answer, and what it says."""
         context = ssl.create_default_context()
@@ -76,10 +81,10 @@ def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None
 
     @asynccontextmanager
     async def world() -> AsyncIterator[World]:
-        shelf, book = Shelf(), SeriesBook()
+        shelf, book = Shelf(), SeriesStore()
         shelf.put(API_SERVICES, api_service(SERVICE))
         shelf.tell(told_by())
-        book.put(Key("default", "shop"), {METRIC: 3}, good_until=None)
+        book.put(Key("default", "shop"), {METRIC: 3}, fresh_until=None)
         book.open()
         async with external_metrics(
             shelf.transport,
@@ -265,7 +270,7 @@ def test_until_everything_is_in_place_it_says_what_is_missing() -> None:
         shelf = Shelf()
         async with external_metrics(
             shelf.transport,
-            SeriesBook(),
+            SeriesStore(),
             clock=WallClock(),
             leading=lambda: True,
             service=SERVICE,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from springtide.apis.forecast import format_instant
+from springtide.cluster.context import Services
 from springtide.cluster.resources import Object
-from springtide.cluster.services import Services
+from springtide.controllers.grants import GrantPolicy
 from springtide.controllers.metrics_producer import MetricsProducerController
-from springtide.controllers.trust import Trust
 from springtide.metrics.external import SeriesMetrics
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.series import SeriesStore
 from springtide.simulator import behaviours
 from springtide.simulator.scenario import Outcome, Scenario, delete
 
@@ -61,12 +61,12 @@ AUTOSCALER: Object = {
 
 def scenario() -> Scenario:
     """Tell of a cluster with a schedule, a Deployment, and an autoscaler between them."""
-    book = SeriesBook()
+    book = SeriesStore()
     other = {**PRODUCER, "metadata": {"name": "other", "namespace": "default"}}
     return (
         Scenario("a stock autoscaler follows a schedule", start="2026-01-05T00:00:00Z")
         .given(PRODUCER, other, DEPLOYMENT, AUTOSCALER)
-        .running(MetricsProducerController, services=lambda incarnation: Services(book, Trust(everything=True)))
+        .running(MetricsProducerController, services=lambda incarnation: Services(book, GrantPolicy(everything=True)))
         .behaving(*behaviours.measuring(SeriesMetrics([book])))
     )
 

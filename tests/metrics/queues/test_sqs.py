@@ -14,10 +14,10 @@ import botocore.exceptions
 import pytest
 from moto import mock_aws
 
-from springtide.apis.scheduled.queue import QueueSpec
-from springtide.apis.springtide.grants import Reach
-from springtide.metrics.queues import QueueError, QueueLength, Target
-from springtide.metrics.queues.sqs import SqsQueues
+from springtide.apis.scheduled.producer import QueueSpec
+from springtide.apis.springtide.grants import GrantedResource
+from springtide.metrics.queues import QueueError, QueueLength, QueueTarget
+from springtide.metrics.queues.sqs import SqsQueueReader
 
 ACCOUNT = "123456789012"
 REGION = "eu-central-1"
@@ -27,7 +27,7 @@ def _arn(name: str = "jobs", *, region: str = REGION, account: str = ACCOUNT) ->
     return f"arn:aws:sqs:{region}:{account}:{name}"
 
 
-def _read(queues: SqsQueues, arn: str) -> QueueLength | QueueError:
+def _read(queues: SqsQueueReader, arn: str) -> QueueLength | QueueError:
     try:
         return asyncio.run(queues.read(QueueSpec(type="AWSSQSQueue", id=arn), namespace="default"))
     except QueueError as failure:
@@ -66,12 +66,12 @@ def test_the_length_of_a_queue(sqs: Any, name: str, messages: int) -> None:
     """As many as wait; how long they do, SQS does not tell."""
     _fill(sqs, name, messages)
 
-    assert _read(SqsQueues(), _arn(name)) == QueueLength(messages, None)
+    assert _read(SqsQueueReader(), _arn(name)) == QueueLength(messages, None)
 
 
 def test_it_is_asked_again_and_again(sqs: Any) -> None:
     """The address of the queue is asked for once, and anew where it has changed."""
-    queues = SqsQueues()
+    queues = SqsQueueReader()
     _fill(sqs, "jobs", 1)
     first = _read(queues, _arn())
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName="jobs")["QueueUrl"])
@@ -96,14 +96,14 @@ def test_a_queue_that_is_not_there(sqs: Any, arn: str, reason: str) -> None:
     """A queue of the same name in our account or region is another one."""
     _fill(sqs, "jobs", 5)
 
-    failure = _read(SqsQueues(), arn)
+    failure = _read(SqsQueueReader(), arn)
 
     assert isinstance(failure, QueueError)
     assert (failure.reason, failure.retryable) == (reason, False)
     assert arn in str(failure)
 
 
-class Scripted(SqsQueues):
+class Scripted(SqsQueueReader):
     """SQS that answers what a test wants."""
 
     def __init__(self, answer: Any) -> None:
@@ -189,7 +189,7 @@ def test_queues_that_do_not_answer_keep_only_their_namespace_waiting() -> None:
     """Those of others are read, and host names are looked up, however many there are."""
     answered = threading.Event()
 
-    class Silent(SqsQueues):
+    class Silent(SqsQueueReader):
         def _ask(self, arn: str) -> QueueLength:
             if arn == _arn("silent"):
                 answered.wait()
@@ -214,7 +214,7 @@ def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     """Only whoever has such queues needs it."""
     monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
 
-    failure = _read(SqsQueues(), _arn())
+    failure = _read(SqsQueueReader(), _arn())
 
     assert isinstance(failure, QueueError)
     assert (failure.reason, str(failure)) == ("NotInstalled", "queues of AWS need boto3: install springtide[aws]")
@@ -222,4 +222,6 @@ def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_grant_must_allow_the_queue() -> None:
     """By its ARN."""
-    assert SqsQueues().target(QueueSpec(type="AWSSQSQueue", id=_arn())) == Target(Reach.QUEUE, _arn())
+    assert SqsQueueReader().target(QueueSpec(type="AWSSQSQueue", id=_arn())) == QueueTarget(
+        GrantedResource.QUEUE, _arn()
+    )

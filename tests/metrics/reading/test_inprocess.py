@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from tests.metrics.reading.books import CAPACITY, QUEUE, RESERVED, SCHEDULED, book_of
+from tests.metrics.reading.series_stores import CAPACITY, QUEUE, RESERVED, SCHEDULED, book_of
 
 from springtide.cluster.resources import Key
-from springtide.metrics.reading.compiling import compiled
-from springtide.metrics.reading.inprocess import answer
-from springtide.metrics.reading.port import Unreadable
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.reading.inprocess import evaluate
+from springtide.metrics.reading.port import QueryError
+from springtide.metrics.reading.queries import compile_query
+from springtide.metrics.series import SeriesStore
 
 UTILIZATION = "karpenter_reserved_capacity_cpu_utilization"
 AGE = "karpenter_queue_oldest_message_age_seconds"
@@ -28,8 +28,8 @@ BOOK = book_of(
 )
 
 
-def _answer(query: str, book: SeriesBook = BOOK, namespace: str = "shop") -> Fraction:
-    return answer(compiled(query), book, namespace=namespace)
+def _answer(query: str, book: SeriesStore = BOOK, namespace: str = "shop") -> Fraction:
+    return evaluate(compile_query(query), book, namespace=namespace)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_answer(query: str, number: str) -> None:
     ],
 )
 def test_no_answer(query: str, reason: str, words: str) -> None:
-    with pytest.raises(Unreadable) as failure:
+    with pytest.raises(QueryError) as failure:
         _answer(query)
     assert (failure.value.reason, words in str(failure.value)) == (reason, True), str(failure.value)
 
@@ -187,7 +187,7 @@ def test_what_is_not_known_yet_is_waited_for(query: str, known: bool) -> None:
     if known:
         assert _answer(query, book) in (41, 6)
     else:
-        with pytest.raises(Unreadable, match=r"MetricsProducer late .* is not known yet") as failure:
+        with pytest.raises(QueryError, match=r"MetricsProducer late .* is not known yet") as failure:
             _answer(query, book)
         assert failure.value.reason == "NotKnownYet"
 
@@ -226,8 +226,8 @@ def test_what_is_not_known_yet_is_waited_for(query: str, known: bool) -> None:
     ],
 )
 def test_for_prometheus_only(query: str, words: str) -> None:
-    with pytest.raises(Unreadable) as failure:
-        compiled(query)
+    with pytest.raises(QueryError) as failure:
+        compile_query(query)
     told = str(failure.value)
     assert failure.value.reason == "NotInProcess"
     assert failure.value.lasting
@@ -237,7 +237,7 @@ def test_for_prometheus_only(query: str, words: str) -> None:
 
 def test_long_lists_are_cut() -> None:
     book = book_of({f"shop/q{number}": {QUEUE: number} for number in range(9)})
-    with pytest.raises(Unreadable, match=r"q0, q1, q2, q3, q4 and 4 more"):
+    with pytest.raises(QueryError, match=r"q0, q1, q2, q3, q4 and 4 more"):
         _answer(f'{QUEUE}{{name="x"}}', book)
 
 
@@ -249,8 +249,8 @@ def test_a_sum_of_a_thousand_unlike_fractions_is_exact() -> None:
 
 def test_a_process_that_makes_no_series_says_where_they_may_be() -> None:
     """Autoscalers may run in another process than producers: then only Prometheus knows."""
-    with pytest.raises(Unreadable, match="let Prometheus answer with --metrics-source prometheus") as told:
-        answer(compiled(QUEUE), SeriesBook(), namespace="shop")
+    with pytest.raises(QueryError, match="let Prometheus answer with --metrics-source prometheus") as told:
+        evaluate(compile_query(QUEUE), SeriesStore(), namespace="shop")
     assert told.value.reason == "NotKnownYet"
 
 
@@ -261,8 +261,8 @@ def test_nothing_is_read_while_nobody_knows_which_series_there_are(query: str) -
     """A fallback would be taken for the answer."""
     book = book_of({"shop/jobs": {QUEUE: 3}})
     book.close()
-    with pytest.raises(Unreadable) as told:
-        answer(compiled(query), book, namespace="shop")
+    with pytest.raises(QueryError) as told:
+        evaluate(compile_query(query), book, namespace="shop")
     assert told.value.reason == "NotKnownYet"
 
 
@@ -272,7 +272,7 @@ def test_patterns_have_an_end_to_what_they_may_take() -> None:
     assert _answer(f'sum({QUEUE}{{name=~"a.*"}})', book) == 200
 
     for _ in range(3):  # however often, and whatever is remembered by then
-        with pytest.raises(Unreadable, match="name one with name=") as told:
+        with pytest.raises(QueryError, match="name one with name=") as told:
             _answer(f'sum({QUEUE}{{name=~"{"|".join([".*a.{20}"] * 20)}"}})', book)
         assert (told.value.reason, told.value.lasting) == ("TooCostly", False)
 

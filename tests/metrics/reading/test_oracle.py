@@ -11,11 +11,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.reading.books import CAPACITY, QUEUE, SCHEDULED, book_of
+from tests.metrics.reading.series_stores import CAPACITY, QUEUE, SCHEDULED, book_of
 
-from springtide.metrics.reading.compiling import compiled
-from springtide.metrics.reading.inprocess import answer
-from springtide.metrics.reading.port import Unreadable
+from springtide.metrics.reading.inprocess import evaluate
+from springtide.metrics.reading.port import QueryError
+from springtide.metrics.reading.queries import compile_query
 
 Tree = tuple[Any, ...]
 Sample = tuple[dict[str, str], Any]
@@ -248,8 +248,8 @@ def expected(tree: Tree, readings: Any) -> Fraction | str:
 
 def found(tree: Tree, readings: Any) -> Fraction | str:
     try:
-        return answer(compiled(written(tree)), book_of(readings), namespace=NAMESPACE)
-    except Unreadable as failure:
+        return evaluate(compile_query(written(tree)), book_of(readings), namespace=NAMESPACE)
+    except QueryError as failure:
         return FAILED if failure.reason in ("DivisionByZero", "AmbiguousMatch") else failure.reason
 
 

@@ -16,9 +16,8 @@ from aiohttp import web
 from tests.cluster.http.certificates import Authority
 from tests.metrics.reading.fake_prometheus import Answering, FakePrometheus, prometheus, saying
 
-from springtide.metrics.reading.port import Unreadable
-from springtide.metrics.reading.prometheus import PrometheusReader
-from springtide.metrics.reading.prometheus_settings import PrometheusSettings
+from springtide.metrics.reading.port import QueryError
+from springtide.metrics.reading.prometheus import PrometheusReader, PrometheusSettings
 
 QUERY = 'sum(http_requests{path="/a&b=c+d é"})'
 
@@ -58,9 +57,9 @@ def asked(
     return asyncio.run(main())
 
 
-def refused(answering: Answering, **options: Any) -> Unreadable:
+def refused(answering: Answering, **options: Any) -> QueryError:
     """Ask once, in vain, and give what is said about it."""
-    with pytest.raises(Unreadable) as told:
+    with pytest.raises(QueryError) as told:
         asked(answering, **options)
     assert str(told.value).startswith(("http://127.0.0.1:", "https://127.0.0.1:"))
     return told.value
@@ -214,13 +213,13 @@ def test_nobody_there() -> None:
         async with PrometheusReader(PrometheusSettings(url)) as reader:
             await reader.read(QUERY, namespace="shop")
 
-    with pytest.raises(Unreadable, match="cannot connect") as told:
+    with pytest.raises(QueryError, match="cannot connect") as told:
         asyncio.run(main())
     assert told.value.reason == "PrometheusUnreachable"
 
 
 def test_closed_reader() -> None:
-    with pytest.raises(Unreadable, match="closed"):
+    with pytest.raises(QueryError, match="closed"):
         asyncio.run(PrometheusReader(PrometheusSettings("http://127.0.0.1:1")).read("1", namespace="shop"))
 
 

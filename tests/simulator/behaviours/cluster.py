@@ -8,17 +8,17 @@ from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any
 
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.garbage_collection import GarbageCollector
+from springtide.apiserver.server import ApiServer, CommittedWrite
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import Conflict, NotFound
 from springtide.cluster.manager import Manager, ManagerSettings
-from springtide.cluster.port import Patch, Propagation, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.transport import Patch, Propagation, Transport, Write
 from springtide.simulator import behaviours
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.garbage import GarbageCollector
-from springtide.simulator.api.server import ApiServer, Written
-from springtide.simulator.behaviours.kinds import PODS
-from springtide.simulator.time import VirtualClock, run
+from springtide.simulator.behaviours.resources import PODS
+from springtide.simulator.virtual_time import VirtualClock, run
 
 START = 1_800_000_000
 USER = Write("user", "the test wants it")
@@ -35,7 +35,7 @@ class Cluster:
     ) -> None:
         self.clock = clock
         self.server = ApiServer(now=clock.now, random=Random(1))
-        self.written: list[Written] = []
+        self.written: list[CommittedWrite] = []
         self.server.observers.append(self.written.append)
         self.manager = Manager(
             connect(self.server),

@@ -9,10 +9,9 @@ import pytest
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours.autoscaling import NoMetrics, Scripted, Steps
-from springtide.simulator.behaviours.autoscaling.decision import decide
-from springtide.simulator.behaviours.autoscaling.limits import History, bound
-from springtide.simulator.behaviours.autoscaling.proposals import Tolerance, Unmeasurable, Workload, propose
+from springtide.simulator.behaviours.autoscaling import MetricSteps, NoMetrics, ScriptedMetrics
+from springtide.simulator.behaviours.autoscaling.decision import RecommendationHistory, bound, decide
+from springtide.simulator.behaviours.autoscaling.proposals import MetricUnavailable, ScaledWorkload, Tolerance, propose
 
 NOW = 1_800_000_000
 
@@ -30,9 +29,9 @@ def _pod(name: str, *, ready: bool = True, phase: str = "Running", age: int = 36
     }
 
 
-def _workload(*pods: Object, replicas: int | None = None) -> Workload:
+def _workload(*pods: Object, replicas: int | None = None) -> ScaledWorkload:
     count = len(pods) if replicas is None else replicas
-    return Workload("d", count, count, pods)
+    return ScaledWorkload("d", count, count, pods)
 
 
 def _pods(count: int, **more: Any) -> list[Object]:
@@ -54,7 +53,7 @@ def _cpu(share: int) -> Object:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def _replicas(metric: Object, workload: Workload, metrics: Any) -> int:
+def _replicas(metric: Object, workload: ScaledWorkload, metrics: Any) -> int:
     return propose(metric, workload, metrics, Tolerance(), NOW).replicas
 
 
@@ -109,34 +108,45 @@ _OBJECT: Object = {
 @pytest.mark.parametrize(
     ("metric", "metrics", "expected"),
     [
-        pytest.param(_external(averageValue="10"), Scripted(externals={"jobs": Steps.of((0, 95))}), 10, id="per-pod"),
-        pytest.param(_external(averageValue="10"), Scripted(externals={"jobs": Steps.of((0, 41))}), 4, id="tolerated"),
-        pytest.param(_external(value="10"), Scripted(externals={"jobs": Steps.of((0, 20))}), 8, id="total"),
-        pytest.param(_external(value="10"), Scripted(externals={"d/jobs": Steps.of((0, 0))}), 0, id="nothing-to-do"),
+        pytest.param(
+            _external(averageValue="10"), ScriptedMetrics(externals={"jobs": MetricSteps.of((0, 95))}), 10, id="per-pod"
+        ),
+        pytest.param(
+            _external(averageValue="10"),
+            ScriptedMetrics(externals={"jobs": MetricSteps.of((0, 41))}),
+            4,
+            id="tolerated",
+        ),
+        pytest.param(
+            _external(value="10"), ScriptedMetrics(externals={"jobs": MetricSteps.of((0, 20))}), 8, id="total"
+        ),
+        pytest.param(
+            _external(value="10"), ScriptedMetrics(externals={"d/jobs": MetricSteps.of((0, 0))}), 0, id="nothing-to-do"
+        ),
         pytest.param(
             {
                 "type": "Object",
                 "object": {"metric": {"name": "rps"}, "describedObject": _INGRESS, "target": {"value": "2k"}},
             },
-            Scripted(objects={"Ingress/main/rps": Steps.of((0, "3k"))}),
+            ScriptedMetrics(objects={"Ingress/main/rps": MetricSteps.of((0, "3k"))}),
             6,
             id="object",
         ),
         pytest.param(
             {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {"averageValue": "100"}}},
-            Scripted(loads={"rps": Steps.of((0, 1000))}),
+            ScriptedMetrics(loads={"rps": MetricSteps.of((0, 1000))}),
             10,
             id="shared-load",
         ),
         pytest.param(
             {"type": "Resource", "resource": {"name": "memory", "target": {"averageValue": "1Gi"}}},
-            Scripted(per_pod={"memory": Steps.of((0, "2Gi"))}),
+            ScriptedMetrics(per_pod={"memory": MetricSteps.of((0, "2Gi"))}),
             8,
             id="memory",
         ),
     ],
 )
-def test_other_metrics(metric: Object, metrics: Scripted, expected: int) -> None:
+def test_other_metrics(metric: Object, metrics: ScriptedMetrics, expected: int) -> None:
     assert _replicas(metric, _workload(*_pods(4)), metrics) == expected
 
 
@@ -160,7 +170,7 @@ def test_other_metrics(metric: Object, metrics: Scripted, expected: int) -> None
     ],
 )
 def test_what_is_not_measured(metric: Object, reason: str, message: str) -> None:
-    with pytest.raises(Unmeasurable) as caught:
+    with pytest.raises(MetricUnavailable) as caught:
         _replicas(metric, _workload(*_pods(1)), NoMetrics())
 
     assert (caught.value.reason, str(caught.value)) == (reason, message)
@@ -170,7 +180,7 @@ def test_a_pod_without_a_request_has_no_utilization() -> None:
     pod = _pod("p0")
     del pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
 
-    with pytest.raises(Unmeasurable, match="missing request for cpu in container c of Pod p0"):
+    with pytest.raises(MetricUnavailable, match="missing request for cpu in container c of Pod p0"):
         _replicas(_cpu(50), _workload(pod), _Given({"p0": 1}))
 
 
@@ -237,7 +247,7 @@ def _ruled(direction: str, *policies: tuple[str, int, int], select: str = "Max",
 def test_limits(
     spec: Object, current: int, desired: int, past: tuple[tuple[int, int], ...], expected: int, reason: str
 ) -> None:
-    history = History(recommendations=[(NOW - ago, replicas) for ago, replicas in past])
+    history = RecommendationHistory(recommendations=[(NOW - ago, replicas) for ago, replicas in past])
 
     bounded = bound(spec, current, desired, history, NOW)
 
@@ -247,7 +257,7 @@ def test_limits(
 def test_a_rate_counts_what_was_done_within_its_period() -> None:
     """Two pods a minute: one was added half a minute ago, so that one more is left."""
     spec = _ruled("scaleUp", ("Pods", 2, 60), window=0)
-    history = History(added=[(NOW - 30, 1), (NOW - 60, 5)])
+    history = RecommendationHistory(added=[(NOW - 30, 1), (NOW - 60, 5)])
 
     assert bound(spec, 6, 20, history, NOW).replicas == 7
 
@@ -291,16 +301,20 @@ def _autoscaler(*metrics: Object, least: int = 1, most: int = 10) -> Object:
         pytest.param(_autoscaler({"type": "Moon"}, _cpu(50)), _workload(*_pods(4)), None, "", id="but-not-to-shrink"),
     ],
 )
-def test_decisions(spec: Object, workload: Workload, replicas: int | None, because: str) -> None:
-    metrics = Scripted(per_pod={"cpu": Steps.of((0, "100m"))}, externals={"jobs": Steps.of((0, 80))})
-    decision = decide(spec, workload, metrics, History(), NOW)
+def test_decisions(spec: Object, workload: ScaledWorkload, replicas: int | None, because: str) -> None:
+    metrics = ScriptedMetrics(per_pod={"cpu": MetricSteps.of((0, "100m"))}, externals={"jobs": MetricSteps.of((0, 80))})
+    decision = decide(spec, workload, metrics, RecommendationHistory(), NOW)
 
     assert (decision.replicas, decision.because) == (replicas, because)
 
 
 def test_a_new_controller_takes_nothing_away_at_once() -> None:
     """What is there when it begins counts as a recommendation, for as long as the window lasts."""
-    spec, metrics, history = _autoscaler(_cpu(50)), Scripted(per_pod={"cpu": Steps.of((0, "100m"))}), History()
+    spec, metrics, history = (
+        _autoscaler(_cpu(50)),
+        ScriptedMetrics(per_pod={"cpu": MetricSteps.of((0, "100m"))}),
+        RecommendationHistory(),
+    )
     workload = _workload(*_pods(4))
     replicas = [decide(spec, workload, metrics, history, NOW + 15 * turn).replicas for turn in range(22)]
 
@@ -312,10 +326,10 @@ def test_a_new_controller_takes_nothing_away_at_once() -> None:
     [pytest.param(4, None, id="before"), pytest.param(5, 500, id="first"), pytest.param(99, 2000, id="last")],
 )
 def test_steps(now: int, value: int | None) -> None:
-    assert Steps.of((10, 2), (5, "500m")).at(now) == value
+    assert MetricSteps.of((10, 2), (5, "500m")).at(now) == value
 
 
 def test_a_shared_load_is_shared_to_the_last_part() -> None:
-    given = Scripted(loads={"cpu": Steps.of((0, "1"))}).of_pods("cpu", "d", ["b", "a", "c"], "", 0)
+    given = ScriptedMetrics(loads={"cpu": MetricSteps.of((0, "1"))}).of_pods("cpu", "d", ["b", "a", "c"], "", 0)
 
     assert given == {"a": 334, "b": 333, "c": 333}

@@ -10,17 +10,17 @@ from springtide.cluster.controller import Controller
 from springtide.cluster.errors import TooManyRequests
 from springtide.cluster.resources import Key, Object
 from springtide.simulator import behaviours
-from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers, Scripted, Steps
+from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers, MetricSteps, ScriptedMetrics
 from springtide.simulator.behaviours.autoscaling.controller import AUTOSCALERS
-from springtide.simulator.behaviours.disruption import BUDGETS
-from springtide.simulator.behaviours.kinds import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
-from springtide.simulator.behaviours.quota import QUOTAS
+from springtide.simulator.behaviours.disruption_budgets import BUDGETS
+from springtide.simulator.behaviours.resource_quotas import QUOTAS
+from springtide.simulator.behaviours.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
 
 
 class _Autoscalers(HorizontalPodAutoscalers):
     """Autoscalers of a workload whose load doubles after a quarter of an hour, and ends after half an hour."""
 
-    metrics = Scripted(loads={"cpu": Steps.of((START, "1"), (START + 900, "2"), (START + 1800, "0"))})
+    metrics = ScriptedMetrics(loads={"cpu": MetricSteps.of((START, "1"), (START + 900, "2"), (START + 1800, "0"))})
 
 
 _EVERYBODY: tuple[type[Controller], ...] = (

@@ -10,17 +10,15 @@ from tests.simulator.behaviours.cluster import Cluster, node, nodes_of, play, te
 from tests.simulator.behaviours.objects import NOW, live_pod
 
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours.daemon_rollout import roll
-from springtide.simulator.behaviours.daemons import Standing, decide, node_of, status_of
-from springtide.simulator.behaviours.kinds import DAEMON_SETS, NODES, PODS
-from springtide.simulator.behaviours.naming import template_hash
-from springtide.simulator.behaviours.revisions import LABEL
+from springtide.simulator.behaviours.daemon_sets import NodeDaemonState, decide, node_of, roll, status_of
+from springtide.simulator.behaviours.ownership import LABEL, template_hash
+from springtide.simulator.behaviours.resources import DAEMON_SETS, NODES, PODS
 from springtide.simulator.behaviours.settings import UNREADY
 
 TEMPLATE = template("agent")
 NEW = {LABEL: template_hash(TEMPLATE)}
 OLD = {LABEL: "before"}
-TAKES, KEEPS, REFUSES = Standing(True, True), Standing(False, True), Standing(False, False)
+TAKES, KEEPS, REFUSES = NodeDaemonState(True, True), NodeDaemonState(False, True), NodeDaemonState(False, False)
 
 
 def daemon_set(surge: int | str = 0, missing: int | str = 0, **spec: Any) -> Object:
@@ -85,7 +83,7 @@ def waiting_for(node_name: str) -> Object:
     ],
 )
 def test_nodes_get_the_pods_that_they_should_have(
-    item: Object, nodes: dict[str, Standing], pods: list[Object], create: list[str], delete: list[str]
+    item: Object, nodes: dict[str, NodeDaemonState], pods: list[Object], create: list[str], delete: list[str]
 ) -> None:
     plan = decide(item, nodes, pods, NOW)
     assert (plan.create, [pod["metadata"]["name"] for pod, _ in plan.delete]) == (create, delete)
@@ -153,7 +151,7 @@ ABC = {"a": TAKES, "b": TAKES, "c": TAKES}
     ],
 )
 def test_old_templates_are_replaced_within_what_is_allowed(
-    item: Object, nodes: dict[str, Standing], pods: list[Object], create: list[str], delete: list[str]
+    item: Object, nodes: dict[str, NodeDaemonState], pods: list[Object], create: list[str], delete: list[str]
 ) -> None:
     plan = roll(item, nodes, pods, NOW)
     assert (plan.create, [pod["metadata"]["name"] for pod, _ in plan.delete]) == (create, delete)

@@ -9,15 +9,20 @@ from tests.simulator.behaviours.objects import NOW, live_pod
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours import ordinals, replica_sets
-from springtide.simulator.behaviours.naming import child_name, free_names, template_hash
-from springtide.simulator.behaviours.node_lifecycle import silent_at, wanted_taints
+from springtide.simulator.behaviours import replica_sets
+from springtide.simulator.behaviours import stateful_sets as ordinals
+from springtide.simulator.behaviours.node_lifecycle import leaves_at, silent_at, wanted_taints
+from springtide.simulator.behaviours.ownership import (
+    DELETION_COST,
+    by_deletion_order,
+    child_name,
+    free_names,
+    scaled_count,
+    template_hash,
+)
 from springtide.simulator.behaviours.predicates import chooses, is_tolerated_by
-from springtide.simulator.behaviours.requirements import selects
-from springtide.simulator.behaviours.settings import LOST, Settings
-from springtide.simulator.behaviours.shares import share
-from springtide.simulator.behaviours.taint_eviction import leaves_at
-from springtide.simulator.behaviours.victims import DELETION_COST, by_worth
+from springtide.simulator.behaviours.resources import selects
+from springtide.simulator.behaviours.settings import LOST, BehaviourSettings
 
 SPARED = live_pod("spared", uid="0")
 
@@ -36,12 +41,12 @@ SPARED = live_pod("spared", uid="0")
     ],
 )
 def test_the_pod_that_is_worth_less_goes_first(victim: Object) -> None:
-    assert by_worth([SPARED, victim], NOW) == [victim, SPARED]
+    assert by_deletion_order([SPARED, victim], NOW) == [victim, SPARED]
 
 
 def test_of_pods_that_share_a_node_one_goes_before_those_that_do_not() -> None:
     pods = [live_pod("a", node="x"), live_pod("b", node="y"), live_pod("c", node="y")]
-    assert by_worth(pods, NOW)[0]["metadata"]["name"] == "b"
+    assert by_deletion_order(pods, NOW)[0]["metadata"]["name"] == "b"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,7 @@ def test_a_pod_counts_as_available_after_the_time_it_must_be_ready() -> None:
     ],
 )
 def test_shares_are_rounded_as_told(value: Any, total: int, up: bool, expected: int) -> None:
-    assert share(value, total, up=up) == expected
+    assert scaled_count(value, total, up=up) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ def test_pods_leave_when_a_taint_is_not_tolerated_any_more(
     taints: list[Object], tolerations: list[Object], expected: int | None
 ) -> None:
     pod = live_pod(tolerations=tolerations)
-    assert leaves_at(pod, {"spec": {"taints": taints}}, Settings()) == expected
+    assert leaves_at(pod, {"spec": {"taints": taints}}, BehaviourSettings()) == expected
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_taints_follow_the_condition(ready: str | None, spec: Object, expected: 
     ],
 )
 def test_a_lost_node_is_silent_after_a_while(annotations: dict[str, str], expected: int | None) -> None:
-    assert silent_at({"metadata": {"annotations": annotations}}, Settings()) == expected
+    assert silent_at({"metadata": {"annotations": annotations}}, BehaviourSettings()) == expected
 
 
 def stateful(replicas: int, **spec: Any) -> Object:

@@ -9,7 +9,7 @@ import pytest
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours.disruption import NoScale, decide, failed
+from springtide.simulator.behaviours.disruption_budgets import NoScale, decide, failed
 
 NOW = 1_800_000_000
 

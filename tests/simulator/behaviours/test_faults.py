@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 from tests.simulator.behaviours.cluster import is_up, node, template, workload
 
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.simulator import behaviours
-from springtide.simulator.api.server import Written
-from springtide.simulator.behaviours.daemons import node_of
-from springtide.simulator.behaviours.kinds import (
+from springtide.simulator.behaviours.daemon_sets import node_of
+from springtide.simulator.behaviours.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
@@ -22,9 +22,13 @@ from springtide.simulator.behaviours.kinds import (
 )
 from springtide.simulator.faults.profile import Faults, Severity
 from springtide.simulator.scenario.actions import edit, scale
-from springtide.simulator.scenario.invariants import Broken, Invariant, NobodyChangesWhatIsShared, StoresFollowTheServer
-from springtide.simulator.scenario.scenario import Scenario
-from springtide.simulator.scenario.seeds import play
+from springtide.simulator.scenario.invariants import (
+    Invariant,
+    InvariantViolated,
+    SharedObjectsAreNotMutated,
+    StoresFollowTheServer,
+)
+from springtide.simulator.scenario.scenario import Scenario, play
 from springtide.simulator.world import World
 
 
@@ -58,7 +62,7 @@ class WithinBounds(Invariant):
     def __init__(self) -> None:
         self._was_complete = False
 
-    def wrote(self, world: World, written: Written) -> None:
+    def wrote(self, world: World, written: CommittedWrite) -> None:
         if written.resource not in (PODS, REPLICA_SETS):
             return
         # The surge is a matter of what is asked for: who makes and deletes the pods may lag behind.
@@ -84,7 +88,7 @@ class WithinBounds(Invariant):
             if not holds
         ]
         if broken:
-            raise Broken(", ".join(broken))
+            raise InvariantViolated(", ".join(broken))
 
 
 STORY = (
@@ -134,7 +138,7 @@ LOSSES = (
         whole(DAEMON_SETS, workload("agent", None, template("agent", cpu="100m"))),
     )
     .at("20m", scale("Deployment", "web", 12))
-    .always(StoresFollowTheServer, NobodyChangesWhatIsShared)
+    .always(StoresFollowTheServer, SharedObjectsAreNotMutated)
     .under(LOSSY)
     .settling("30m")
 )

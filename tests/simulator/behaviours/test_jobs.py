@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from tests.simulator.behaviours.cluster import Cluster, names, node, play, template
 
-from springtide.apis.meta.instants import parse_instant
-from springtide.cluster.port import Propagation
+from springtide.apis.meta.times import parse_instant
+from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.resources import Object
-from springtide.simulator.api.server import Written
-from springtide.simulator.behaviours.job_indexes import completed_indexes, written_indexes
-from springtide.simulator.behaviours.kinds import JOBS, NODES, PODS
+from springtide.cluster.transport import Propagation
+from springtide.simulator.behaviours.job_decisions import completed_indexes, written_indexes
+from springtide.simulator.behaviours.resources import JOBS, NODES, PODS
 from springtide.simulator.behaviours.settings import EXIT_CODE, RUN_SECONDS
 
 
@@ -76,7 +76,7 @@ def test_a_job_says_what_it_will_be_before_it_is_over(body: Object, expected: li
     left: list[tuple[Object, int]] = []
 
     async def story(cluster: Cluster) -> None:
-        def observe(written: Written) -> None:
+        def observe(written: CommittedWrite) -> None:
             if written.resource == JOBS and written.new is not None and ends(written.new) not in told:
                 told.append(ends(written.new))
                 if ends(written.new) == expected:

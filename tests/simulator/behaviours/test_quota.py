@@ -8,8 +8,8 @@ import pytest
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object, Resource
-from springtide.simulator.behaviours.kinds import DEPLOYMENTS, PODS
-from springtide.simulator.behaviours.quota import decide, release_of
+from springtide.simulator.behaviours.resource_quotas import decide, release_of
+from springtide.simulator.behaviours.resources import DEPLOYMENTS, PODS
 
 NOW = 1_800_000_000
 _CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")

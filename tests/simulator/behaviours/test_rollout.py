@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.simulator.behaviours.objects import deployment, replica_set
 
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours import rollout
-from springtide.simulator.behaviours.rollout import Bounds, bounds
+from springtide.simulator.behaviours import deployment_rollout as rollout
+from springtide.simulator.behaviours.deployment_rollout import RolloutBounds, bounds
 
 
-def sizes(steps: rollout.Sizes) -> dict[str, int]:
+def sizes(steps: rollout.ReplicaSetSizes) -> dict[str, int]:
     return {item["metadata"]["name"]: size for item, size in steps}
 
 
@@ -37,33 +37,39 @@ def test_bounds_are_read(replicas: int, surge: Any, unavailable: Any, expected: 
 @pytest.mark.parametrize(
     ("limits", "new", "olds", "expected"),
     [
-        pytest.param(Bounds(10, 3, 2, False), replica_set("n", 0), [replica_set("o", 10)], {"n": 3}, id="begin"),
-        pytest.param(Bounds(10, 3, 2, False), replica_set("n", 3, 0), [replica_set("o", 10)], {"o": 8}, id="make room"),
+        pytest.param(RolloutBounds(10, 3, 2, False), replica_set("n", 0), [replica_set("o", 10)], {"n": 3}, id="begin"),
         pytest.param(
-            Bounds(10, 3, 2, False), replica_set("n", 5, 3), [replica_set("o", 8, 8)], {"o": 5}, id="as many as came"
+            RolloutBounds(10, 3, 2, False), replica_set("n", 3, 0), [replica_set("o", 10)], {"o": 8}, id="make room"
         ),
-        pytest.param(Bounds(10, 3, 2, False), replica_set("n", 5, 0), [replica_set("o", 8)], {}, id="wait"),
         pytest.param(
-            Bounds(10, 0, 2, False),
+            RolloutBounds(10, 3, 2, False),
+            replica_set("n", 5, 3),
+            [replica_set("o", 8, 8)],
+            {"o": 5},
+            id="as many as came",
+        ),
+        pytest.param(RolloutBounds(10, 3, 2, False), replica_set("n", 5, 0), [replica_set("o", 8)], {}, id="wait"),
+        pytest.param(
+            RolloutBounds(10, 0, 2, False),
             replica_set("n", 0),
             [replica_set("o", 6, 6, age=200), replica_set("p", 4, 1)],
             {"p": 2},
             id="broken pods go first",
         ),
         pytest.param(
-            Bounds(4, 0, 4, False),
+            RolloutBounds(4, 0, 4, False),
             replica_set("n", 0),
             [replica_set("o", 2, 2, age=200), replica_set("p", 2, 2)],
             {"o": 0, "p": 0},
             id="the oldest first",
         ),
-        pytest.param(Bounds(2, 1, 0, False), replica_set("n", 3), [], {"n": 2}, id="too many"),
-        pytest.param(Bounds(2, 1, 0, False), replica_set("n", 2), [replica_set("o", 0)], {}, id="done"),
-        pytest.param(Bounds(3, 0, 0, True), replica_set("n", 0), [replica_set("o", 3)], {"o": 0}, id="recreate"),
+        pytest.param(RolloutBounds(2, 1, 0, False), replica_set("n", 3), [], {"n": 2}, id="too many"),
+        pytest.param(RolloutBounds(2, 1, 0, False), replica_set("n", 2), [replica_set("o", 0)], {}, id="done"),
+        pytest.param(RolloutBounds(3, 0, 0, True), replica_set("n", 0), [replica_set("o", 3)], {"o": 0}, id="recreate"),
     ],
 )
 def test_a_step_goes_as_far_as_the_bounds_allow(
-    limits: Bounds, new: Object, olds: list[Object], expected: dict[str, int]
+    limits: RolloutBounds, new: Object, olds: list[Object], expected: dict[str, int]
 ) -> None:
     assert sizes(rollout.next_sizes(limits, new, olds)) == expected
 
@@ -71,30 +77,30 @@ def test_a_step_goes_as_far_as_the_bounds_allow(
 @pytest.mark.parametrize(
     ("limits", "new", "olds", "expected"),
     [
-        pytest.param(Bounds(5, 1, 0, False), replica_set("n", 2, desired=2), [], {"n": 5}, id="only one"),
+        pytest.param(RolloutBounds(5, 1, 0, False), replica_set("n", 2, desired=2), [], {"n": 5}, id="only one"),
         pytest.param(
-            Bounds(20, 5, 2, False),
+            RolloutBounds(20, 5, 2, False),
             replica_set("n", 5, 0, desired=10, most=13),
             [replica_set("o", 8, desired=10, most=13)],
             {"o": 15, "n": 10},
             id="in proportion",
         ),
         pytest.param(
-            Bounds(5, 2, 1, False),
+            RolloutBounds(5, 2, 1, False),
             replica_set("n", 5, 0, desired=10, most=13),
             [replica_set("o", 8, desired=10, most=13)],
             {"o": 4, "n": 3},
             id="down in proportion",
         ),
         pytest.param(
-            Bounds(0, 0, 0, False),
+            RolloutBounds(0, 0, 0, False),
             replica_set("n", 5, 0, desired=10, most=13),
             [replica_set("o", 8, desired=10, most=13)],
             {"o": 0, "n": 0},
             id="to nothing",
         ),
         pytest.param(
-            Bounds(3, 1, 0, False),
+            RolloutBounds(3, 1, 0, False),
             replica_set("n", 3, 3, desired=3),
             [replica_set("o", 2, desired=2)],
             {"o": 0},
@@ -102,7 +108,9 @@ def test_a_step_goes_as_far_as_the_bounds_allow(
         ),
     ],
 )
-def test_another_size_is_shared_out(limits: Bounds, new: Object, olds: list[Object], expected: dict[str, int]) -> None:
+def test_another_size_is_shared_out(
+    limits: RolloutBounds, new: Object, olds: list[Object], expected: dict[str, int]
+) -> None:
     assert rollout.was_scaled(limits, [new, *olds])
     assert sizes(rollout.scaled_sizes(limits, new, olds)) == expected
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.simulator.behaviours.cluster import Cluster, NeedlessConflicts, node, nodes_of, play, pod
 
+from springtide.apiserver.direct import DirectTransport
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.resources import Object, Resource
 from springtide.simulator import behaviours
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.behaviours.kinds import NODES, PODS
+from springtide.simulator.behaviours.resources import NODES, PODS
 
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 SMALL = [node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2")]

@@ -11,10 +11,9 @@ import yaml
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
 from springtide.simulator.behaviours import settings
-from springtide.simulator.behaviours.settings import Delay, Settings
+from springtide.simulator.behaviours.settings import BehaviourSettings, Delay
 from springtide.simulator.behaviours.stages import compile_stage, load_stages
-from springtide.simulator.behaviours.stages.paths import compile_path
-from springtide.simulator.behaviours.stages.templates import Filling, compile_template
+from springtide.simulator.behaviours.stages.engine import TemplateContext, compile_path, compile_template
 
 TESTDATA = Path(__file__).parent / "testdata"
 CASES = [
@@ -27,7 +26,7 @@ CREATED = {"name": "n", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
 def test_the_next_stage_of_an_object_is_as_written_down(kind: str, case: Object) -> None:
-    stages = load_stages(kind, Settings())
+    stages = load_stages(kind, BehaviourSettings())
     item = case["object"]
     due = stages.next(item)
     if "stage" not in case:
@@ -42,14 +41,14 @@ def test_the_next_stage_of_an_object_is_as_written_down(kind: str, case: Object)
 @pytest.mark.parametrize("kind", ["node", "pod"])
 def test_stages_name_settings_and_annotations_that_exist(kind: str) -> None:
     known = {settings.BOOT_SECONDS, settings.START_SECONDS, settings.RUN_SECONDS, ""}
-    for stage in load_stages(kind, Settings())._stages:
+    for stage in load_stages(kind, BehaviourSettings())._stages:
         assert stage.annotation in known
-        assert not stage.setting or isinstance(getattr(Settings(), stage.setting), Delay)
+        assert not stage.setting or isinstance(getattr(BehaviourSettings(), stage.setting), Delay)
 
 
 def test_a_delay_from_a_range_is_drawn_once_for_each_object() -> None:
     def due(uid: str, seed: str = "s") -> int:
-        stages = load_stages("node", Settings(seed=seed, node_boot=Delay(10, 1000)))
+        stages = load_stages("node", BehaviourSettings(seed=seed, node_boot=Delay(10, 1000)))
         found = stages.next({"metadata": {**CREATED, "uid": uid}})
         assert found is not None
         return found.at - 1_767_225_600
@@ -110,7 +109,7 @@ def test_templates_are_filled_in(written: Any, expected: object) -> None:
         {"type": "A", "status": "True", "lastTransitionTime": "before"},
     ]
     item = {"metadata": {"name": "n"}, "count": 3, "list": [{"k": 1}, {"k": 2}], "status": {"conditions": conditions}}
-    assert compile_template(written)(Filling(item, "T", Settings())) == expected
+    assert compile_template(written)(TemplateContext(item, "T", BehaviourSettings())) == expected
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.simulator.behaviours.cluster import (
 
 from springtide.cluster.resources import Key, Resource
 from springtide.simulator import behaviours
-from springtide.simulator.behaviours.kinds import (
+from springtide.simulator.behaviours.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
     NODES,
@@ -101,7 +101,7 @@ def test_a_rolling_update_stays_within_its_bounds_at_every_write(
         images = [pod["spec"]["containers"][0]["image"] for pod in cluster.running()]
         assert images == ["app:2"] * replicas
 
-    play(story, controllers=behaviours.configured(behaviours.Settings(pod_start=behaviours.Delay(1, 20))))
+    play(story, controllers=behaviours.configured(behaviours.BehaviourSettings(pod_start=behaviours.Delay(1, 20))))
     assert max(total for total, _ in seen) <= most
     assert min(up for _, up in seen) >= least
 
@@ -270,7 +270,7 @@ def test_pods_of_a_lost_node_are_made_anew_elsewhere_and_go_with_the_node() -> N
         await cluster.passes(60)
         assert nodes_of(cluster) == ["node-0", "node-1"]
         lost_at = cluster.clock.now()
-        cluster.server.patch(NODES, cluster._key(NODES, "node-1"), behaviours.losing(lost_at), USER)
+        cluster.server.patch(NODES, cluster._key(NODES, "node-1"), behaviours.node_lost_patch(lost_at), USER)
         await cluster.passes(39)
         assert ready(cluster.get(NODES, "node-1")) == "True"
         await cluster.passes(1)
@@ -302,10 +302,12 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
         cluster.create(DEPLOYMENTS, workload("web", 1, template()))
         await cluster.passes(60)
         before = names(cluster.all(PODS))
-        cluster.server.patch(NODES, cluster._key(NODES, "node-0"), behaviours.losing(cluster.clock.now()), USER)
+        cluster.server.patch(
+            NODES, cluster._key(NODES, "node-0"), behaviours.node_lost_patch(cluster.clock.now()), USER
+        )
         await cluster.passes(100)
         assert cluster.running() == []
-        cluster.server.patch(NODES, cluster._key(NODES, "node-0"), behaviours.finding(), USER)
+        cluster.server.patch(NODES, cluster._key(NODES, "node-0"), behaviours.node_found_patch(), USER)
         await cluster.passes(1)
         assert names(cluster.running()) == before
         assert "taints" not in cluster.get(NODES, "node-0")["spec"]
@@ -397,10 +399,10 @@ def test_the_pod_of_a_lost_node_is_marked_and_comes_back_though_writes_are_refus
         cluster.create(PODS, pod("p"))
         await cluster.passes(60)
         assert len(cluster.running()) == 1
-        cluster.server.patch(NODES, Key("", "node-0"), behaviours.losing(cluster.clock.now()), USER)
+        cluster.server.patch(NODES, Key("", "node-0"), behaviours.node_lost_patch(cluster.clock.now()), USER)
         await cluster.passes(60)
         assert cluster.running() == []
-        cluster.server.patch(NODES, Key("", "node-0"), behaviours.finding(), USER)
+        cluster.server.patch(NODES, Key("", "node-0"), behaviours.node_found_patch(), USER)
         await cluster.passes(60)
         assert len(cluster.running()) == 1
 
@@ -431,7 +433,7 @@ def test_the_same_story_is_told_the_same_way_twice() -> None:
         cluster.patch(DEPLOYMENTS, "web", {"spec": {"template": template(image="app:2")}})
         await cluster.passes(300)
 
-    settings = behaviours.configured(behaviours.Settings(pod_start=behaviours.Delay(1, 30)))
+    settings = behaviours.configured(behaviours.BehaviourSettings(pod_start=behaviours.Delay(1, 30)))
     one, other = play(story, controllers=settings), play(story, controllers=settings)
     assert [(entry.at, entry.verb, entry.new) for entry in one.written] == [
         (entry.at, entry.verb, entry.new) for entry in other.written

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from springtide.apiserver.direct import DirectTransport
+from springtide.apiserver.server import ApiServer
 from springtide.cluster.errors import (
     ClusterError,
     Conflict,
@@ -23,14 +25,12 @@ from springtide.cluster.errors import (
     ServerError,
     TooManyRequests,
 )
-from springtide.cluster.port import Change, Patch, Precondition, Write
 from springtide.cluster.resources import Key, Object, Resource, Selection
-from springtide.simulator.api.direct import DirectTransport
-from springtide.simulator.api.server import ApiServer
+from springtide.cluster.transport import Patch, Precondition, WatchEventType, Write
 from springtide.simulator.faults import Faults
-from springtide.simulator.faults.connection import Connection, Sent
-from springtide.simulator.faults.weather import Weather
-from springtide.simulator.time import VirtualClock, VirtualLoop, run
+from springtide.simulator.faults.connection import FaultyConnection, SentRequest
+from springtide.simulator.faults.profile import ServerAvailability
+from springtide.simulator.virtual_time import VirtualClock, VirtualLoop, run
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 KEY = Key("default", "settings")
@@ -42,10 +42,10 @@ class Wire:
     """A server, and one connection to it."""
 
     server: ApiServer
-    connection: Connection
-    weather: Weather
+    connection: FaultyConnection
+    weather: ServerAvailability
     clock: VirtualClock
-    left: list[Sent] = field(default_factory=list)
+    left: list[SentRequest] = field(default_factory=list)
 
     def value(self) -> str | None:
         """What the server has, whatever the connection says."""
@@ -72,9 +72,9 @@ def over(faults: Faults, story: Callable[[Wire], Awaitable[Any]], *, watch_list:
         assert isinstance(loop, VirtualLoop)
         server = ApiServer(now=clock.now, random=Random(1))
         server.create(CONFIG_MAPS, settings("old"), WRITE, namespace="default")
-        weather = Weather(faults, watch_list=watch_list)
-        left: list[Sent] = []
-        connection = Connection(
+        weather = ServerAvailability(faults, watch_list=watch_list)
+        left: list[SentRequest] = []
+        connection = FaultyConnection(
             DirectTransport(server),
             loop=loop,
             random=Random(seed),
@@ -145,7 +145,9 @@ def test_a_request_in_flight_arrives_within_the_longest_travel() -> None:
         late: list[float] = []
         wire.server.observers.append(
             lambda written: (
-                late.append(wire.clock.monotonic() - written.write.at) if isinstance(written.write, Sent) else None
+                late.append(wire.clock.monotonic() - written.write.at)
+                if isinstance(written.write, SentRequest)
+                else None
             )
         )
         for number in range(200):
@@ -246,14 +248,14 @@ def test_a_server_that_is_down_refuses_and_breaks_all_streams() -> None:
     assert over(Faults(latency=0.1), story) == ["ADDED", "lost"]
 
 
-async def _followed(wire: Wire, seconds: float, **how: Any) -> list[tuple[Change, str]]:
+async def _followed(wire: Wire, seconds: float, **how: Any) -> list[tuple[WatchEventType, str]]:
     """Follow a watch for a while, and tell what came."""
-    told: list[tuple[Change, str]] = []
+    told: list[tuple[WatchEventType, str]] = []
 
     async def follow() -> None:
         async with aclosing(wire.connection.watch(Selection(CONFIG_MAPS), **how)) as events:
             async for event in events:
-                if event.change is not Change.BOOKMARK:
+                if event.change is not WatchEventType.BOOKMARK:
                     told.append((event.change, event.object["data"]["value"]))  # noqa: PERF401 - as above
 
     with suppress(TimeoutError):
@@ -320,7 +322,7 @@ def test_expired_versions_are_answered_with_gone() -> None:
     async def story(wire: Wire) -> None:
         with pytest.raises(Gone):
             await _followed(wire, 1, version="1")
-        assert await _followed(wire, 1) == [(Change.ADDED, "old")]
+        assert await _followed(wire, 1) == [(WatchEventType.ADDED, "old")]
 
     over(Faults(expired=1), story)
 
@@ -363,4 +365,4 @@ def test_without_faults_everything_passes_as_it_is() -> None:
         await wire.set("new")
         return await _followed(wire, 1, version="1")
 
-    assert (Change.MODIFIED, "new") in over(Faults(), story)
+    assert (WatchEventType.MODIFIED, "new") in over(Faults(), story)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from springtide.apis.core import autoscalers, cluster, pods, workloads
-from springtide.apis.fields import View
-from springtide.apis.kinds import Kind, Version
+from springtide.apis.core import nodes as cluster
+from springtide.apis.core import pods, workloads
+from springtide.apis.core import workloads as autoscalers
+from springtide.apis.kinds import Kind, KindVersion, View
+
+__all__ = ["KINDS"]
 
 
 def _kind(group: str, plural: str, *, cluster_scoped: bool = False, **versions: type[View]) -> Kind:
@@ -15,7 +18,7 @@ def _kind(group: str, plural: str, *, cluster_scoped: bool = False, **versions: 
         kind=versions[newest].__name__,
         plural=plural,
         scope="Cluster" if cluster_scoped else "Namespaced",
-        versions=tuple(Version(name=name, view=view, storage=name == newest) for name, view in versions.items()),
+        versions=tuple(KindVersion(name=name, view=view, storage=name == newest) for name, view in versions.items()),
         builtin=True,
     )
 
@@ -38,5 +41,3 @@ KINDS: tuple[Kind, ...] = (
     ),
     _kind("keda.sh", "scaledobjects", v1alpha1=autoscalers.ScaledObject),
 )
-
-__all__ = ["KINDS"]

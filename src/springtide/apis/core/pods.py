@@ -1,20 +1,54 @@
-"""Pods and their templates: what they ask for in typed fields, everything else by name only.
+"""Pods that consume a ProvisioningRequest: the annotations that say so, and how they go wrong.
+
+Pods and their templates: what they ask for in typed fields, everything else by name only.
 
 Names alone are enough to find a misspelled or misplaced field, and to leave every legal one in peace.
+
+What a pod asks for as a whole: the amounts that limits, quotas and packing all count with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from springtide.apis.core.consumers import consumer_problems
-from springtide.apis.core.resources import Resources
-from springtide.apis.fields import Context, Int32, NonEmpty, Quantity, View, by_key, doc
+from springtide.apis.core.resources import Resources, amounts, is_huge_page
+from springtide.apis.kinds import Int32, NonEmpty, Quantity, ValidationContext, View, by_key, doc
 from springtide.apis.meta.types import LabelSelector, Object, ObjectMeta
-from springtide.apis.problems import Problem, error
+from springtide.apis.problems import Problem, error, warning
+from springtide.quantity import Quantity as ImportedQuantity
+
+CONSUME_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
+CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
+OLD_CONSUME_ANNOTATION = "cluster-autoscaler.kubernetes.io/consume-provisioning-request"
+OLD_CLASS_ANNOTATION = "cluster-autoscaler.kubernetes.io/provisioning-class-name"
+
+
+def consumer_problems(metadata: ObjectMeta | None) -> Iterator[Problem]:
+    """Find annotations of a pod that name a ProvisioningRequest without its class, or in the old spelling."""
+    annotations = (metadata.annotations if metadata is not None else None) or {}
+    for old, new in ((OLD_CONSUME_ANNOTATION, CONSUME_ANNOTATION), (OLD_CLASS_ANNOTATION, CLASS_ANNOTATION)):
+        if old in annotations:
+            yield warning(("annotations", old), f"`{old}` is the old name of an annotation", f"write `{new}`")
+    consumes = CONSUME_ANNOTATION in annotations or OLD_CONSUME_ANNOTATION in annotations
+    classed = CLASS_ANNOTATION in annotations or OLD_CLASS_ANNOTATION in annotations
+    if consumes != classed:
+        given, missing = (CONSUME_ANNOTATION, CLASS_ANNOTATION) if consumes else (CLASS_ANNOTATION, CONSUME_ANNOTATION)
+        yield warning(("annotations",), f"`{given}` is set without `{missing}`", f"add `{missing}`")
+
+
+def misplaced_consumer_problems(metadata: ObjectMeta) -> Iterator[Problem]:
+    """Find a workload that names a ProvisioningRequest on itself, where only its pods' annotations count."""
+    for name in (CONSUME_ANNOTATION, CLASS_ANNOTATION, OLD_CONSUME_ANNOTATION, OLD_CLASS_ANNOTATION):
+        if name in (metadata.annotations or {}):
+            yield warning(
+                ("metadata", "annotations", name),
+                f"`{name}` counts on pods only",
+                "move it to `spec.template.metadata.annotations`",
+            )
+
 
 _CONTAINER_FIELDS = (
     "args",
@@ -90,7 +124,7 @@ class Toleration(View, kw_only=True):
     ] = None
     toleration_seconds: Annotated[int | None, doc("How long a NoExecute taint is put up with.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find tolerations that the API server refuses."""
         if not self.key and self.operator != "Exists":
             yield error(("operator",), "a toleration without a key needs operator Exists", "add `operator: Exists`")
@@ -171,7 +205,7 @@ class PodSpec(View, kw_only=True):
     runtime_class_name: Annotated[str | None, doc("Name of the RuntimeClass.")] = None
     scheduler_name: Annotated[str | None, doc("Who places the pod.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find init containers that share their name with a container: each kind alone is checked as a keyed list."""
         taken = {container.name for container in self.containers}
         for position, container in enumerate(self.init_containers or ()):
@@ -187,7 +221,7 @@ class PodTemplateSpec(View, kw_only=True):
     metadata: Annotated[ObjectMeta | None, doc("Labels and annotations of the pods.")] = None
     spec: Annotated[PodSpec, doc("What the pods run.")]
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find pods that half say which ProvisioningRequest they consume."""
         for problem in consumer_problems(self.metadata):
             yield problem.under("metadata")
@@ -208,7 +242,70 @@ class Pod(Object, kw_only=True):
 
     spec: Annotated[PodSpec, doc("What the pod runs.")]
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find pods that half say which ProvisioningRequest they consume."""
         for problem in consumer_problems(self.metadata):
             yield problem.under("metadata")
+
+
+_POD_LEVEL = ("cpu", "memory")
+
+
+def pod_requests(spec: PodSpec) -> dict[str, ImportedQuantity]:
+    """Add up what a pod needs at its most demanding moment, resource by resource.
+
+    Sidecars run beside everything that starts after them, ordinary init containers one at a time before the
+    containers. What the pod as a whole asks for goes before the sum of its containers. Names come in a stable order.
+    """
+    needed = _container_requests(spec)
+    if spec.resources is not None:
+        needed |= _pod_level(spec.resources, needed)
+    total = _added(needed, amounts(spec.overhead))
+    return {name: total[name] for name in sorted(total)}
+
+
+def _container_requests(spec: PodSpec) -> dict[str, ImportedQuantity]:
+    sidecars: dict[str, ImportedQuantity] = {}
+    peak: dict[str, ImportedQuantity] = {}
+    for container in spec.init_containers or ():
+        if container.sidecar:
+            sidecars = _added(sidecars, _requests(container.resources))
+            peak = _largest(peak, sidecars)
+        else:
+            peak = _largest(peak, _added(sidecars, _requests(container.resources)))
+    return _largest(peak, _added(sidecars, _sum_of(spec.containers)))
+
+
+def _pod_level(resources: Resources, containers: Mapping[str, ImportedQuantity]) -> dict[str, ImportedQuantity]:
+    """Give what the pod's own resources decide: its requests, and its limits where nothing is requested at all."""
+    requests, limits = amounts(resources.requests), amounts(resources.limits)
+    unset = {name: limit for name, limit in limits.items() if name not in containers}
+    return {name: amount for name, amount in {**unset, **requests}.items() if name in _POD_LEVEL or is_huge_page(name)}
+
+
+def _requests(resources: Resources | None) -> dict[str, ImportedQuantity]:
+    """Read requests as the API server completes them: a limit without a request is its own request."""
+    if resources is None:
+        return {}
+    return {**amounts(resources.limits), **amounts(resources.requests)}
+
+
+def _sum_of(containers: Iterable[Container]) -> dict[str, ImportedQuantity]:
+    total: dict[str, ImportedQuantity] = {}
+    for container in containers:
+        total = _added(total, _requests(container.resources))
+    return total
+
+
+def _added(one: Mapping[str, ImportedQuantity], other: Mapping[str, ImportedQuantity]) -> dict[str, ImportedQuantity]:
+    total = dict(one)
+    for name, amount in other.items():
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def _largest(one: Mapping[str, ImportedQuantity], other: Mapping[str, ImportedQuantity]) -> dict[str, ImportedQuantity]:
+    largest = dict(one)
+    for name, amount in other.items():
+        largest[name] = max(largest[name], amount) if name in largest else amount
+    return largest

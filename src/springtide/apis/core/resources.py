@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from springtide.apis.fields import Context, Quantity, View, doc
+from springtide.apis.kinds import Quantity, ValidationContext, View, doc
 from springtide.apis.problems import Problem, error
-from springtide.apis.suggestions import nearest
+from springtide.apis.schema import nearest
 from springtide.quantity import Quantity as Amount
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
@@ -94,7 +94,7 @@ class Resources(View, kw_only=True):
     limits: Annotated[dict[str, Quantity] | None, doc("What may be used at most.")] = None
     claims: Annotated[tuple[ResourceClaimReference, ...] | None, doc("Claims of devices that are used.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find names and amounts that the API server refuses, and requests that do not fit the limits."""
         for key, quantities in (("requests", self.requests), ("limits", self.limits)):
             for problem in (*name_problems(quantities), *amount_problems(quantities)):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from springtide.apis.karmada.cron import CronFederatedHPA, fixes, forecast_rules, forecast_valid_rules
 from springtide.apis.karmada.federated import FederatedHPA
-from springtide.apis.karmada.outlook import forecast, forecast_sound_rules
-from springtide.apis.karmada.spellings import fixes
-from springtide.apis.karmada.types import CronFederatedHPA
-from springtide.apis.kinds import Column, Kind, Version
+from springtide.apis.kinds import Kind, KindVersion, PrinterColumn
+
+__all__ = ["KINDS", "fixes"]
+
 
 _TARGET_COLUMNS = (
-    Column("REFERENCE-KIND", "string", ".spec.scaleTargetRef.kind"),
-    Column("REFERENCE-NAME", "string", ".spec.scaleTargetRef.name"),
+    PrinterColumn("REFERENCE-KIND", "string", ".spec.scaleTargetRef.kind"),
+    PrinterColumn("REFERENCE-NAME", "string", ".spec.scaleTargetRef.name"),
 )
-_AGE = Column("AGE", "date", ".metadata.creationTimestamp")
+_AGE = PrinterColumn("AGE", "date", ".metadata.creationTimestamp")
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -23,13 +24,13 @@ KINDS: tuple[Kind, ...] = (
         short_names=("cronfhpa",),
         categories=("karmada-io",),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=CronFederatedHPA,
                 storage=True,
                 columns=(*_TARGET_COLUMNS, _AGE),
-                forecaster=forecast,
-                salvager=forecast_sound_rules,
+                forecaster=forecast_rules,
+                partial_forecaster=forecast_valid_rules,
             ),
         ),
     ),
@@ -41,20 +42,18 @@ KINDS: tuple[Kind, ...] = (
         short_names=("fhpa",),
         categories=("karmada-io",),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=FederatedHPA,
                 storage=True,
                 columns=(
                     *_TARGET_COLUMNS,
-                    Column("MINPODS", "integer", ".spec.minReplicas"),
-                    Column("MAXPODS", "integer", ".spec.maxReplicas"),
-                    Column("REPLICAS", "integer", ".status.currentReplicas"),
+                    PrinterColumn("MINPODS", "integer", ".spec.minReplicas"),
+                    PrinterColumn("MAXPODS", "integer", ".spec.maxReplicas"),
+                    PrinterColumn("REPLICAS", "integer", ".status.currentReplicas"),
                     _AGE,
                 ),
             ),
         ),
     ),
 )
-
-__all__ = ["KINDS", "fixes"]

@@ -1,4 +1,7 @@
-"""FederatedHPA: an autoscaler over several clusters, here as the target of cron rules."""
+"""What a FederatedHPA follows: the metrics of Kubernetes' own autoscaler, version 2.
+
+FederatedHPA: an autoscaler over several clusters, here as the target of cron rules.
+"""
 
 from __future__ import annotations
 
@@ -7,62 +10,240 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from springtide.apis.fields import (
-    Context,
+from springtide.apis.kinds import (
+    CelRule,
     Count,
+    Int32,
+    NonEmpty,
     PositiveCount,
     Quantity,
-    Rule,
     Time,
+    ValidationContext,
     View,
     by_key,
     doc,
 )
-from springtide.apis.karmada.metrics import MetricSpec, MetricStatus
-from springtide.apis.meta.scale_targets import ScaleTarget
-from springtide.apis.meta.scaling import DirectionRules, SpeedLimit
-from springtide.apis.meta.types import Generation, Object
-from springtide.apis.problems import Problem, error
+from springtide.apis.meta.scaling import DirectionRules, ScaleTarget, SpeedLimit
+from springtide.apis.meta.types import Generation, LabelSelector, Object, ScaleTargetReference
+from springtide.apis.problems import Problem, error, warning
+
+_SOURCES = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
+_TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
+_TYPES = {name: type_ for type_, name in _TARGETS.items()}
+_ALLOWED_TARGETS = {
+    "Resource": ("averageUtilization", "averageValue"),
+    "ContainerResource": ("averageUtilization", "averageValue"),
+    "Pods": ("averageValue",),
+    "Object": ("value", "averageValue"),
+    "External": ("value", "averageValue"),
+}
+"""Which numbers a source can be compared with."""
+
+MetricType = Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
 
 
-class ScalingPolicy(SpeedLimit, kw_only=True):
+class MetricIdentifier(View, kw_only=True):
+    """Which metric, of those with a name."""
+
+    name: Annotated[NonEmpty, doc("Name of the metric.")]
+    selector: Annotated[LabelSelector | None, doc("Labels of the series; all of the name if not set.")] = None
+
+
+class FederatedMetricTarget(View, kw_only=True):
+    """What the metric shall be."""
+
+    type: Annotated[
+        Literal["Utilization", "Value", "AverageValue"],
+        doc("Utilization is a percentage of requests, Value the whole, AverageValue the part of each pod."),
+    ]
+    value: Annotated[Quantity | None, doc("The target of type Value.")] = None
+    average_value: Annotated[Quantity | None, doc("The target of type AverageValue.")] = None
+    average_utilization: Annotated[PositiveCount | None, doc("The percentage of type Utilization.")] = None
+
+    def problems_for(self, source: str) -> Iterator[Problem]:
+        """Find targets that a source of this type cannot take.
+
+        Servers look at the number that is there and not at the type; so a type that says otherwise is a surprise,
+        not an error.
+        """
+        numbers = {
+            "averageUtilization": self.average_utilization,
+            "averageValue": self.average_value,
+            "value": self.value,
+        }
+        taken = _ALLOWED_TARGETS[source]
+        given = [name for name, number in numbers.items() if number is not None and name in taken]
+        if not given:
+            listed = " or ".join(f"`{name}`" for name in taken)
+            yield error((taken[0],), f"the target of a metric of type {source} needs {listed}", f"write {listed}")
+        elif _TARGETS[self.type] not in given:
+            message = f"the type is {self.type}, but the target is given as `{given[0]}`, which counts"
+            yield warning(("type",), message, f"write `type: {_TYPES[given[0]]}`")
+
+
+class ResourceMetricSource(View, kw_only=True):
+    """CPU or memory of the pods."""
+
+    name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
+    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+
+
+class ContainerResourceMetricSource(View, kw_only=True):
+    """CPU or memory of one container of the pods."""
+
+    name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
+    container: Annotated[NonEmpty, doc("The container.")]
+    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+
+
+class PodsMetricSource(View, kw_only=True):
+    """A metric that every pod has."""
+
+    metric: Annotated[MetricIdentifier, doc("Which metric.")]
+    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+
+
+class ObjectMetricSource(View, kw_only=True):
+    """A metric of one other object."""
+
+    described_object: Annotated[ScaleTargetReference, doc("The object.")]
+    metric: Annotated[MetricIdentifier, doc("Which metric.")]
+    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+
+
+class ExternalMetricSource(View, kw_only=True):
+    """A metric from outside the cluster."""
+
+    metric: Annotated[MetricIdentifier, doc("Which metric.")]
+    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+
+
+class MetricSpec(View, kw_only=True):
+    """One metric: its type, and the source of that type."""
+
+    type: Annotated[MetricType, doc("Which of the sources is set.")]
+    resource: Annotated[ResourceMetricSource | None, doc("Of the pods' requests.")] = None
+    container_resource: Annotated[ContainerResourceMetricSource | None, doc("Of one container's requests.")] = None
+    pods: Annotated[PodsMetricSource | None, doc("Of every pod.")] = None
+    object: Annotated[ObjectMetricSource | None, doc("Of another object.")] = None
+    external: Annotated[ExternalMetricSource | None, doc("From outside the cluster.")] = None
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+        """Find metrics whose source is not the one that their type names."""
+        given = {
+            "resource": self.resource,
+            "containerResource": self.container_resource,
+            "pods": self.pods,
+            "object": self.object,
+            "external": self.external,
+        }
+        wanted = _SOURCES[self.type]
+        if given[wanted] is None:
+            yield error((wanted,), f"a metric of type {self.type} needs `{wanted}`", f"write `{wanted}`")
+        for name, source in given.items():
+            if source is None:
+                continue
+            if name != wanted:
+                yield error((name,), f"`{name}` does not go with type {self.type}", f"remove `{name}`")
+            else:
+                for problem in source.target.problems_for(self.type):
+                    yield problem.under(name, "target")
+
+
+class FederatedMetricValueStatus(View, kw_only=True):
+    """A value of a metric."""
+
+    value: Annotated[Quantity | None, doc("The whole.")] = None
+    average_value: Annotated[Quantity | None, doc("The part of each pod.")] = None
+    average_utilization: Annotated[Int32 | None, doc("The percentage of requests.")] = None
+
+
+class ResourceMetricStatus(View, kw_only=True):
+    """The latest value of a resource."""
+
+    name: Annotated[str, doc("The resource.")]
+    current: Annotated[FederatedMetricValueStatus, doc("Its value.")]
+
+
+class ContainerResourceMetricStatus(View, kw_only=True):
+    """The latest value of a container's resource."""
+
+    name: Annotated[str, doc("The resource.")]
+    container: Annotated[str, doc("The container.")]
+    current: Annotated[FederatedMetricValueStatus, doc("Its value.")]
+
+
+class NamedMetricStatus(View, kw_only=True):
+    """The latest value of a metric with a name."""
+
+    metric: Annotated[MetricIdentifier, doc("The metric.")]
+    current: Annotated[FederatedMetricValueStatus, doc("Its value.")]
+
+
+class ObjectMetricStatus(View, kw_only=True):
+    """The latest value of another object's metric."""
+
+    described_object: Annotated[ScaleTargetReference, doc("The object.")]
+    metric: Annotated[MetricIdentifier, doc("The metric.")]
+    current: Annotated[FederatedMetricValueStatus, doc("Its value.")]
+
+
+class FederatedMetricStatus(View, kw_only=True):
+    """The latest value of one metric."""
+
+    type: Annotated[MetricType, doc("Which of the sources is set.")]
+    resource: Annotated[ResourceMetricStatus | None, doc("Of the pods' requests.")] = None
+    container_resource: Annotated[ContainerResourceMetricStatus | None, doc("Of one container's requests.")] = None
+    pods: Annotated[NamedMetricStatus | None, doc("Of every pod.")] = None
+    object: Annotated[ObjectMetricStatus | None, doc("Of another object.")] = None
+    external: Annotated[NamedMetricStatus | None, doc("From outside the cluster.")] = None
+
+
+class FederatedScalingPolicy(SpeedLimit, kw_only=True):
     """How much may change within a period."""
 
     type: Annotated[Literal["Pods", "Percent"], doc("Whether `value` is a number of pods or a percentage.")]
 
 
-class ScalingRules(DirectionRules, kw_only=True):
+class FederatedScalingRules(DirectionRules, kw_only=True):
     """How replicas may change in one direction."""
 
     policies: Annotated[
-        Annotated[tuple[ScalingPolicy, ...], Meta(min_length=1)] | None, doc("Limits of the speed, at least one.")
+        Annotated[tuple[FederatedScalingPolicy, ...], Meta(min_length=1)] | None,
+        doc("Limits of the speed, at least one."),
     ] = None
     tolerance: Annotated[
         Quantity | None, doc("By which part a metric may miss its target without any change; 0.1 if not set.")
     ] = None
 
 
-class Behavior(View, kw_only=True):
+class FederatedBehavior(View, kw_only=True):
     """How replicas may change."""
 
-    scale_up: Annotated[ScalingRules | None, doc("Rules for more replicas.")] = None
-    scale_down: Annotated[ScalingRules | None, doc("Rules for fewer replicas.")] = None
+    scale_up: Annotated[FederatedScalingRules | None, doc("Rules for more replicas.")] = None
+    scale_down: Annotated[FederatedScalingRules | None, doc("Rules for fewer replicas.")] = None
 
 
 class FederatedHPASpec(View, kw_only=True):
     """What is scaled, between which bounds, and by what."""
 
     __rules__ = (
-        Rule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
+        CelRule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
     )
 
     scale_target_ref: Annotated[ScaleTarget, doc("What is scaled.")]
     min_replicas: Annotated[PositiveCount, doc("Never fewer replicas than this.")] = 1
     max_replicas: Annotated[PositiveCount, doc("Never more replicas than this.")]
     metrics: Annotated[tuple[MetricSpec, ...] | None, doc("What is followed; 80 % of requested CPU if not set.")] = None
-    behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
+    behavior: Annotated[FederatedBehavior | None, doc("How fast replicas may change.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find bounds that leave no number of replicas."""
         if self.max_replicas < self.min_replicas:
             yield error(
@@ -89,7 +270,9 @@ class FederatedHPAStatus(View, kw_only=True):
     last_scale_time: Annotated[Time | None, doc("When replicas were changed last.")] = None
     current_replicas: Annotated[Count | None, doc("Replicas that were observed.")] = None
     desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
-    current_metrics: Annotated[tuple[MetricStatus, ...] | None, doc("The latest values of the metrics.")] = None
+    current_metrics: Annotated[tuple[FederatedMetricStatus, ...] | None, doc("The latest values of the metrics.")] = (
+        None
+    )
     conditions: Annotated[
         Annotated[tuple[AutoscalerCondition, ...], by_key("type")] | None, doc("Whether and how it can scale.")
     ] = None

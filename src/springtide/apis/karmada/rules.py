@@ -1,16 +1,37 @@
-"""When cron rules fire."""
+"""When cron rules fire.
+
+Cron rules that fire at no certain time, too late, or against each other.
+
+Cron rules that fire at the same instant and want different things.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from springtide.almanac import Calendar, Cron, Dialect, Firings, Zone, load_zone
-from springtide.apis.meta.instants import parse_instant
-from springtide.apis.meta.windows import known_references
+from springtide.almanac import (
+    Cron,
+    DayCalendar,
+    Dialect,
+    FiringRule,
+    Firings,
+    RuleCoincidence,
+    Zone,
+    load_zone,
+    same_minute,
+)
+from springtide.apis.forecast import ForecastQuery, LaneCollision
+from springtide.apis.karmada.targets import CronTargetKind, action_of
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import KnownCalendars, calendar_filters, date_and_time, dates_and_times, parse_instant
+from springtide.apis.problems import Problem, error, warning
+from springtide.apis.validation import ANNOTATION
 
 if TYPE_CHECKING:
-    from springtide.apis.karmada.types import CronFederatedHPARule
+    from springtide.apis.karmada.cron import CronFederatedHPARule
 
 
 def zone_of(rule: CronFederatedHPARule, default: str) -> Zone:
@@ -23,10 +44,151 @@ def fires(rule: CronFederatedHPARule) -> bool:
     return not rule.suspend and (rule.schedule is None) != (rule.at is None)
 
 
-def firings_of(rule: CronFederatedHPARule, default_zone: str, calendars: Mapping[str, Calendar]) -> Firings:
+def firings_of(rule: CronFederatedHPARule, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Firings:
     """Compile a rule without errors to the instants at which it fires while it is not suspended."""
     zone = zone_of(rule, default_zone)
-    references = known_references(rule.calendars or (), calendars)
+    references = calendar_filters(rule.calendars or (), calendars)
     if rule.at is not None:
         return Firings.once(parse_instant(rule.at), zone, references)
     return Firings.of(Cron.parse(rule.schedule or "", Dialect.RULE), zone, references)
+
+
+_DAY = 24 * 60 * 60
+_HORIZON = 2 * 366 * _DAY
+_FIRINGS = 10_000
+_FINEST_GAP = 60
+
+
+def timing_problems(rule: CronFederatedHPARule, context: ValidationContext) -> Iterator[Problem]:
+    """Find what is wrong with the times of one rule; paths are relative to it."""
+    if rule.schedule is not None and rule.at is not None:
+        yield error(
+            ("at",),
+            f"rule `{rule.name}` has both `schedule` and `at`",
+            f"keep one of them; in the annotation {ANNOTATION}, `schedule: null` takes the other away",
+        )
+    elif rule.schedule is not None:
+        yield from _delay_problems(rule, context)
+    elif rule.at is None:
+        yield error(
+            ("schedule",),
+            f"rule `{rule.name}` never fires: it has neither `schedule` nor `at`",
+            'write `schedule`, such as "30 8 * * *", or `at`, an RFC 3339 time',
+        )
+    elif parse_instant(rule.at) <= context.now:
+        yield warning(("at",), f"rule `{rule.name}` never fires: {rule.at} is past", "remove the rule")
+
+
+def _delay_problems(rule: CronFederatedHPARule, context: ValidationContext) -> Iterator[Problem]:
+    if rule.max_delay_seconds is None or rule.schedule is None:
+        return
+    zone = zone_of(rule, context.default_zone)
+    closest = closest_firings(Cron.parse(rule.schedule, Dialect.RULE), zone, context.now)
+    if closest is None:
+        return
+    first, second = closest
+    gap = second - first
+    if rule.max_delay_seconds >= gap:
+        yield error(
+            ("maxDelaySeconds",),
+            f"maxDelaySeconds {rule.max_delay_seconds} is not smaller than the {gap} seconds between two firings of"
+            f" rule `{rule.name}` ({date_and_time(first, zone)} and {date_and_time(second, zone)})",
+            f"write {gap - 1} or less",
+        )
+
+
+def closest_firings(cron: Cron, zone: Zone, now: int) -> tuple[int, int] | None:
+    """Find the two firings of the next two years that follow each other soonest.
+
+    A schedule that fires so often that two years of it are too many repeats itself within the part that is looked at,
+    except where clocks change; so those days are looked at by themselves.
+    """
+    until = now + _HORIZON
+    stretches: list[Iterable[int]] = [islice(cron.between(now, until, zone), _FIRINGS)]
+    stretches += (
+        cron.between(change.at - 2 * _DAY, change.at + 2 * _DAY, zone) for change in zone.transitions(now, until)
+    )
+    closest: tuple[int, int] | None = None
+    for firings in stretches:
+        for pair in pairwise(firings):
+            if closest is None or pair[1] - pair[0] < closest[1] - closest[0]:
+                closest = pair
+                if pair[1] - pair[0] <= _FINEST_GAP:
+                    return closest
+    return closest
+
+
+_LONGEST_SEARCH = 2 * 366 * _DAY
+_SHORTEST_SEARCH = 31 * _DAY
+_PAIRS_SEARCHED_IN_FULL = 10
+_SHOWN = 3
+
+
+def collision_problems(
+    rules: Sequence[CronFederatedHPARule],
+    kind: CronTargetKind,
+    context: ValidationContext,
+    calendars: KnownCalendars | None = None,
+) -> Iterator[Problem]:
+    """Warn of rules that contradict each other.
+
+    Without calendars the rules are compared that have none; with them every rule whose calendars are known, and only
+    what the first comparison could not tell is told.
+    """
+    known = calendars or KnownCalendars({})
+    compared = [rule for rule in rules if known.tell(rule.calendars)]
+    positions = {rule.name: position for position, rule in enumerate(rules)}
+    by_name = {rule.name: rule for rule in rules}
+    until = context.now + _search_horizon(len(compared))
+    for found in _coincidences(compared, kind, context.default_zone, known.by_name, context.now, until, _SHOWN):
+        if calendars is not None and not any(by_name[name].calendars for name in (found.winner, found.loser)):
+            continue
+        zone = zone_of(by_name[found.winner], context.default_zone)
+        times = dates_and_times(found.instants, zone)
+        yield warning(
+            ("rules", positions[found.winner]),
+            f"{_conflict_message(found, by_name, kind)}, first on {times}: `{found.winner}` wins, being listed last",
+            "move one of them by a minute, or remove it",
+        )
+
+
+def forecast_collisions(
+    rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, question: ForecastQuery
+) -> Iterator[LaneCollision]:
+    """Find the instants within the question at which rules contradict each other."""
+    by_name = {rule.name: rule for rule in rules}
+    found = _coincidences(rules, kind, question.default_zone, question.calendars, question.start, question.until, None)
+    for coincidence in found:
+        text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, being listed last"
+        for at in coincidence.instants:
+            yield LaneCollision(at, at, text)
+
+
+def _search_horizon(rules: int) -> int:
+    """Look two years ahead, or less where so many rules are to be compared that a check would not answer at once."""
+    pairs = max(1, rules * (rules - 1) // 2)
+    return max(_SHORTEST_SEARCH, min(_LONGEST_SEARCH, _LONGEST_SEARCH * _PAIRS_SEARCHED_IN_FULL // pairs))
+
+
+def _coincidences(
+    rules: Sequence[CronFederatedHPARule],
+    kind: CronTargetKind,
+    default_zone: str,
+    calendars: Mapping[str, DayCalendar],
+    from_: int,
+    until: int,
+    first: int | None,
+) -> list[RuleCoincidence]:
+    # Which of two rules with one name is meant cannot be told; that they have one is an error by itself.
+    names = Counter(rule.name for rule in rules)
+    taking_part = [rule for rule in rules if fires(rule) and names[rule.name] == 1]
+    named = [
+        FiringRule(rule.name, firings_of(rule, default_zone, calendars), action_of(rule, kind)) for rule in taking_part
+    ]
+    return same_minute(named, from_, until, first)
+
+
+def _conflict_message(found: RuleCoincidence, by_name: Mapping[str, CronFederatedHPARule], kind: CronTargetKind) -> str:
+    field = found.field
+    earlier, later = (action_of(by_name[name], kind)[field] for name in (found.loser, found.winner))
+    return f"rules `{found.loser}` and `{found.winner}` fire together and set {field} to {earlier} and {later}"

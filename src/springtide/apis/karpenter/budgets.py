@@ -1,4 +1,6 @@
-"""Budgets over time, and how many nodes they let go.
+"""Why a node is disrupted, and the many names that people give these reasons.
+
+Budgets over time, and how many nodes they let go.
 
 Which budgets are active depends on time alone; what that comes to depends on the number of nodes, the reason and on
 how budgets without reasons are read. The two are kept apart: a pool compiles to a Timeline of its active budgets, and
@@ -18,27 +20,59 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from springtide.almanac import (
-    Calendar,
     Cron,
     CronError,
+    DayCalendar,
     Dialect,
     Timeline,
     UnknownZone,
     always,
     combine,
     constant,
-    hits_for,
     load_zone,
     span,
+    windows_after_hits,
 )
-from springtide.apis.karpenter.reasons import Reason, reason_named
-from springtide.apis.meta.instants import parse_instant
-from springtide.apis.meta.windows import on_calendars
+from springtide.apis.meta.times import on_calendars, parse_instant
 from springtide.quantity import AmountError, IntOrPercent, parse_window_duration
 
 if TYPE_CHECKING:
     from springtide.apis.karpenter import v1beta1
     from springtide.apis.karpenter.disruption import Budget, Disruption
+
+
+class DisruptionReason(StrEnum):
+    """A reason for which a budget can hold nodes back, in the order in which they are shown."""
+
+    EMPTY = "Empty"
+    DRIFTED = "Drifted"
+    UNDERUTILIZED = "Underutilized"
+    EXPIRED = "Expired"
+
+
+REASONS: tuple[DisruptionReason, ...] = tuple(DisruptionReason)
+
+ALIASES: dict[str, DisruptionReason] = {
+    "empty": DisruptionReason.EMPTY,
+    "emptiness": DisruptionReason.EMPTY,
+    "drifted": DisruptionReason.DRIFTED,
+    "drift": DisruptionReason.DRIFTED,
+    "underutilized": DisruptionReason.UNDERUTILIZED,
+    "underutilised": DisruptionReason.UNDERUTILIZED,
+    "consolidation": DisruptionReason.UNDERUTILIZED,
+    "consolidate": DisruptionReason.UNDERUTILIZED,
+    "expired": DisruptionReason.EXPIRED,
+    "expiration": DisruptionReason.EXPIRED,
+    "expiry": DisruptionReason.EXPIRED,
+    "expire": DisruptionReason.EXPIRED,
+}
+"""Every accepted name in lower case; case never matters."""
+
+
+def parse_reason(name: str) -> DisruptionReason | None:
+    """Find the reason that a name means, in any case; none where it means none."""
+    return ALIASES.get(name.lower())
+
 
 V = TypeVar("V")
 
@@ -48,14 +82,14 @@ MOST_SEPARATE_WINDOWS = 8
 _NOTHING = IntOrPercent(0)
 
 
-class BudgetReading(StrEnum):
+class BudgetDefault(StrEnum):
     """What a budget without reasons means."""
 
     FLOOR = "Floor"
     FALLBACK = "Fallback"
 
 
-class Equation(IntEnum):
+class AccountingEquation(IntEnum):
     """Which disrupted nodes use up the budget of a reason."""
 
     PER_REASON = 1
@@ -67,7 +101,7 @@ class CompiledBudget:
     """A budget of a pool, ready to be asked."""
 
     index: int
-    reasons: tuple[Reason, ...]
+    reasons: tuple[DisruptionReason, ...]
     """The reasons that it names; none means that it names none, not that it has no effect."""
     amount: IntOrPercent
     allow: bool
@@ -83,7 +117,7 @@ class CompiledBudget:
     failure: str = ""
     """Why the budget cannot be evaluated; it then blocks."""
 
-    def covers(self, reason: Reason) -> bool:
+    def covers(self, reason: DisruptionReason) -> bool:
         """Tell whether the budget can count for a reason at all."""
         return not self.reasons or reason in self.reasons
 
@@ -93,8 +127,8 @@ class PoolBudgets:
     """All budgets of a pool and how they are read."""
 
     budgets: tuple[CompiledBudget, ...]
-    reading: BudgetReading
-    equation: Equation
+    reading: BudgetDefault
+    equation: AccountingEquation
     forceful_expiry: bool
 
     @property
@@ -112,7 +146,7 @@ def _chosen(indexes: Sequence[int], fixed: Sequence[int] = ()) -> Callable[[Sequ
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class BudgetClaim:
     """What one budget says about a reason at an instant."""
 
     budget: CompiledBudget
@@ -122,38 +156,38 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class DisruptionLimit:
     """How many nodes may be disrupted for a reason at once, and which claim binds; no count is no limit."""
 
     count: int | None
-    claim: Claim | None
+    claim: BudgetClaim | None
 
 
-def named_by(pool: PoolBudgets, reason: Reason, active: Sequence[int]) -> tuple[CompiledBudget, ...]:
+def named_by(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int]) -> tuple[CompiledBudget, ...]:
     """Find the active budgets that name a reason; Allow budgets and broken ones always count as active."""
     return tuple(budget for budget in pool.budgets if reason in budget.reasons and _counts(budget, active))
 
 
-def claims(
-    pool: PoolBudgets, reason: Reason, active: Sequence[int], reading: BudgetReading | None = None
-) -> list[Claim]:
+def budget_claims(
+    pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int], reading: BudgetDefault | None = None
+) -> list[BudgetClaim]:
     """List what the budgets say about a reason, in the order of the budgets."""
     named = named_by(pool, reason, active)
     unnamed = [budget for budget in pool.budgets if not budget.reasons and _counts(budget, active)]
-    if named and (reading or pool.reading) is BudgetReading.FALLBACK:
+    if named and (reading or pool.reading) is BudgetDefault.FALLBACK:
         unnamed = [budget for budget in unnamed if budget.failure]
     relevant = sorted((*named, *unnamed), key=lambda budget: budget.index)
     allowing = [budget for budget in relevant if budget.allow and not budget.failure]
     some_open = any(budget.index in active for budget in allowing)
-    made: list[Claim] = []
+    made: list[BudgetClaim] = []
     for budget in relevant:
         if budget.failure:
-            made.append(Claim(budget, _NOTHING))
+            made.append(BudgetClaim(budget, _NOTHING))
         elif budget.index in active:
-            made.append(Claim(budget, budget.amount))
+            made.append(BudgetClaim(budget, budget.amount))
         elif not some_open:
             # Allow budgets are a union: one that is open speaks for all.
-            made.append(Claim(budget, _NOTHING, closed=True))
+            made.append(BudgetClaim(budget, _NOTHING, closed=True))
     return made
 
 
@@ -161,26 +195,26 @@ def _counts(budget: CompiledBudget, active: Sequence[int]) -> bool:
     return budget.index in active or budget.allow or bool(budget.failure)
 
 
-def limit(
+def disruption_limit(
     pool: PoolBudgets,
-    reason: Reason,
+    reason: DisruptionReason,
     active: Sequence[int],
     nodes: int,
-    reading: BudgetReading | None = None,
-) -> Limit:
+    reading: BudgetDefault | None = None,
+) -> DisruptionLimit:
     """Count how many nodes may be disrupted for a reason at once; of equal claims the first one binds."""
-    made = claims(pool, reason, active, reading)
+    made = budget_claims(pool, reason, active, reading)
     if not made:
-        return Limit(None, None)
+        return DisruptionLimit(None, None)
     binding = min(made, key=lambda claim: claim.amount.of(nodes))
-    return Limit(binding.amount.of(nodes), binding)
+    return DisruptionLimit(binding.amount.of(nodes), binding)
 
 
-def over_time(
+def limit_over_time(
     pool: PoolBudgets,
-    reason: Reason,
+    reason: DisruptionReason,
     value: Callable[[tuple[int, ...]], V],
-    reading: BudgetReading | None = None,
+    reading: BudgetDefault | None = None,
 ) -> Timeline[V]:
     """Follow a value of the active budgets that cover a reason: a limit in some form.
 
@@ -191,25 +225,25 @@ def over_time(
     moving = [budget for budget in relevant if not budget.always_open]
     known = cache(value)
     if _only_tighten(relevant, reading or pool.reading):
-        moving = [budget for budget in moving if _matters(budget, [], fixed, known)]
+        moving = [budget for budget in moving if _affects_value(budget, [], fixed, known)]
     elif len(moving) <= MOST_SEPARATE_WINDOWS:
-        moving = [budget for budget in moving if _matters(budget, moving, fixed, known)]
+        moving = [budget for budget in moving if _affects_value(budget, moving, fixed, known)]
     if not moving:
         return constant(known(tuple(fixed)))
     chosen = _chosen([budget.index for budget in moving], fixed)
     return combine(lambda states: known(chosen(states)), [budget.open for budget in moving])
 
 
-def _only_tighten(relevant: Sequence[CompiledBudget], reading: BudgetReading) -> bool:
+def _only_tighten(relevant: Sequence[CompiledBudget], reading: BudgetDefault) -> bool:
     """Tell whether a budget that becomes active can only lower the limit, never raise it.
 
     What does not lower the limit of the budgets that are always open then never will.
     """
-    falls_back = reading is BudgetReading.FALLBACK and len({bool(budget.reasons) for budget in relevant}) > 1
+    falls_back = reading is BudgetDefault.FALLBACK and len({bool(budget.reasons) for budget in relevant}) > 1
     return not falls_back and not any(budget.allow for budget in relevant)
 
 
-def _matters(
+def _affects_value(
     budget: CompiledBudget,
     moving: Sequence[CompiledBudget],
     fixed: Sequence[int],
@@ -225,10 +259,10 @@ def _matters(
 
 
 def compile_pool(
-    disruption: Disruption | v1beta1.Disruption,
+    disruption: Disruption | v1beta1.DisruptionV1Beta1,
     *,
     default_zone: str = "UTC",
-    calendars: Mapping[str, Calendar] | None = None,
+    calendars: Mapping[str, DayCalendar] | None = None,
 ) -> PoolBudgets:
     """Compile what a pool says about its disruption."""
     return PoolBudgets(
@@ -236,8 +270,10 @@ def compile_pool(
             compile_budget(budget, index, default_zone=default_zone, calendars=calendars)
             for index, budget in enumerate(disruption.budgets)
         ),
-        reading=BudgetReading(disruption.budget_default),
-        equation=Equation.PER_REASON if disruption.budget_accounting == "PerReason" else Equation.TOTAL,
+        reading=BudgetDefault(disruption.budget_default),
+        equation=AccountingEquation.PER_REASON
+        if disruption.budget_accounting == "PerReason"
+        else AccountingEquation.TOTAL,
         forceful_expiry=disruption.expiration_policy == "Forceful",
     )
 
@@ -247,15 +283,15 @@ def compile_budget(
     index: int,
     *,
     default_zone: str = "UTC",
-    calendars: Mapping[str, Calendar] | None = None,
+    calendars: Mapping[str, DayCalendar] | None = None,
 ) -> CompiledBudget:
     """Compile one budget; one that cannot be evaluated says why and blocks."""
-    reasons = named_reasons(budget.reasons or ())
+    reasons = parse_reasons(budget.reasons or ())
     try:
         amount = IntOrPercent.parse(budget.nodes)
         opened = _open_times(budget, default_zone, calendars or {})
     except (AmountError, CronError, UnknownZone, ValueError) as failure:
-        return broken_budget(index, reasons, str(failure))
+        return invalid_budget(index, reasons, str(failure))
     return CompiledBudget(
         index=index,
         reasons=reasons,
@@ -263,13 +299,13 @@ def compile_budget(
         allow=budget.mode == "Allow",
         open=opened or always(),
         always_open=opened is None,
-        window=_window_words(budget, default_zone, calendars or {}),
+        window=_describe_window(budget, default_zone, calendars or {}),
         zone=(budget.time_zone or default_zone) if budget.schedule is not None else None,
-        rates=_rate_words(budget),
+        rates=_describe_rate(budget),
     )
 
 
-def broken_budget(index: int, reasons: tuple[Reason, ...], failure: str) -> CompiledBudget:
+def invalid_budget(index: int, reasons: tuple[DisruptionReason, ...], failure: str) -> CompiledBudget:
     """Stand in for a budget that cannot be evaluated: it blocks the reasons it names, all if it names none."""
     return CompiledBudget(
         index=index,
@@ -283,22 +319,22 @@ def broken_budget(index: int, reasons: tuple[Reason, ...], failure: str) -> Comp
     )
 
 
-def named_reasons(names: Sequence[Any]) -> tuple[Reason, ...]:
+def parse_reasons(names: Sequence[Any]) -> tuple[DisruptionReason, ...]:
     """Give the reasons of a list of names in any spelling, each once."""
-    found = (reason_named(name) for name in names if isinstance(name, str))
+    found = (parse_reason(name) for name in names if isinstance(name, str))
     return tuple(dict.fromkeys(reason for reason in found if reason is not None))
 
 
-def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, Calendar]) -> Timeline[bool] | None:
+def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Timeline[bool] | None:
     """Give the times at which the budget's window is open; none where it always is."""
     zone = load_zone(budget.time_zone or default_zone)
     references = budget.calendars or ()
     opened: Timeline[bool] | None = None
-    if (failure := _contradiction(budget)) is not None:
+    if (failure := _window_error(budget)) is not None:
         raise ValueError(failure)
     if budget.schedule is not None and budget.duration is not None:
         cron = Cron.parse(budget.schedule, Dialect.BUDGET)
-        opened = hits_for(cron, parse_window_duration(budget.duration), zone)
+        opened = windows_after_hits(cron, parse_window_duration(budget.duration), zone)
     elif budget.from_ is not None and budget.until is not None:
         opened = span(parse_instant(budget.from_), parse_instant(budget.until))
     if not any(reference.name in calendars for reference in references):
@@ -306,7 +342,7 @@ def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, Calen
     return on_calendars(opened or always(), references, calendars, zone)
 
 
-def _contradiction(budget: Budget) -> str | None:
+def _window_error(budget: Budget) -> str | None:
     """Say why the fields of a window do not make one; none where they do, or where there is no window."""
     once = budget.from_ is not None or budget.until is not None
     if once and (budget.schedule is not None or budget.duration is not None):
@@ -324,7 +360,7 @@ def _contradiction(budget: Budget) -> str | None:
     return None
 
 
-def _window_words(budget: Budget, default_zone: str, calendars: Mapping[str, Calendar]) -> str:
+def _describe_window(budget: Budget, default_zone: str, calendars: Mapping[str, DayCalendar]) -> str:
     words = ""
     if budget.schedule is not None and budget.duration is not None:
         words = f"`{budget.schedule}` for {budget.duration}, {budget.time_zone or default_zone}"
@@ -340,7 +376,7 @@ def _window_words(budget: Budget, default_zone: str, calendars: Mapping[str, Cal
     return words
 
 
-def _rate_words(budget: Budget) -> str:
+def _describe_rate(budget: Budget) -> str:
     words: list[str] = []
     if budget.max_per is not None:
         words.append(f"at most {budget.max_per.nodes} nodes per {budget.max_per.period}")

@@ -1,4 +1,11 @@
-"""Why so many nodes, and no more, may be disrupted at an instant."""
+"""How many nodes use up a budget, and how many may therefore still be disrupted.
+
+Two equations exist. With the second, the default, every disrupted node of the pool counts for every reason, as a node
+often has several reasons at once. With the first, only the nodes disrupted for the same reason count; where budgets
+without reasons are a fallback, the reasons that no active budget names share one bucket.
+
+Why so many nodes, and no more, may be disrupted at an instant.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +15,51 @@ from typing import Any
 
 from springtide.apis.forecast import format_instant
 from springtide.apis.karpenter.budgets import (
-    BudgetReading,
-    Claim,
-    Equation,
+    REASONS,
+    AccountingEquation,
+    BudgetClaim,
+    BudgetDefault,
+    DisruptionReason,
     PoolBudgets,
-    claims,
-    limit,
-    over_time,
+    budget_claims,
+    disruption_limit,
+    limit_over_time,
+    named_by,
 )
-from springtide.apis.karpenter.equations import allowed, consuming, sharing
-from springtide.apis.karpenter.reasons import REASONS, Reason
+
+
+def counted_reasons(
+    pool: PoolBudgets,
+    reason: DisruptionReason,
+    active: Sequence[int],
+    reading: BudgetDefault,
+    equation: AccountingEquation,
+) -> tuple[DisruptionReason, ...]:
+    """List the reasons whose disrupted nodes count against this reason's limit."""
+    if equation is AccountingEquation.TOTAL:
+        return REASONS
+    if reading is BudgetDefault.FLOOR or named_by(pool, reason, active):
+        return (reason,)
+    return tuple(other for other in REASONS if not named_by(pool, other, active))
+
+
+def used_disruptions(
+    disrupting: Mapping[DisruptionReason, int], unhealthy: int, sharers: Sequence[DisruptionReason]
+) -> int:
+    """Count the nodes that use up a limit; `unhealthy` are those that are not being disrupted as well."""
+    return unhealthy + sum(disrupting.get(reason, 0) for reason in sharers)
+
+
+def remaining_disruptions(limit: int | None, used: int, nodes: int) -> int:
+    """Count how many more nodes may be disrupted; without a limit all that are left."""
+    return max(0, (nodes if limit is None else limit) - used)
+
 
 UNLIMITED = "unlimited"
 
 
 @dataclass(frozen=True, slots=True)
-class LimitChange:
+class DisruptionLimitChange:
     """A limit from an instant on; no count is no limit."""
 
     at: int
@@ -39,30 +75,30 @@ class ReasonExplanation:
     allowed: int
     budget: int | None
     because: str
-    next: LimitChange | None
+    next: DisruptionLimitChange | None
 
     def document(self) -> dict[str, Any]:
         """Write the explanation as scripts read it."""
         return {
-            "limit": _shown(self.limit),
+            "limit": _limit_value(self.limit),
             "consuming": self.consuming,
             "allowed": self.allowed,
             "budget": self.budget,
             "because": self.because,
             "next": None
             if self.next is None
-            else {"at": format_instant(self.next.at), "limit": _shown(self.next.limit)},
+            else {"at": format_instant(self.next.at), "limit": _limit_value(self.next.limit)},
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class DisruptionExplanation:
     """How many nodes of a pool may be disrupted, by reason."""
 
-    reading: BudgetReading
-    equation: Equation
+    reading: BudgetDefault
+    equation: AccountingEquation
     nodes: int
-    reasons: dict[Reason, ReasonExplanation]
+    reasons: dict[DisruptionReason, ReasonExplanation]
 
     def document(self, name: str) -> dict[str, Any]:
         """Write the explanation of the pool of this name as scripts read it."""
@@ -75,16 +111,16 @@ class Explanation:
         }
 
 
-def explain(
+def explain_disruption(
     pool: PoolBudgets,
     *,
     at: int,
     nodes: int,
-    disrupting: Mapping[Reason, int] | None = None,
+    disrupting: Mapping[DisruptionReason, int] | None = None,
     unhealthy: int = 0,
-    reading: BudgetReading | None = None,
-    equation: Equation | None = None,
-) -> Explanation:
+    reading: BudgetDefault | None = None,
+    equation: AccountingEquation | None = None,
+) -> DisruptionExplanation:
     """Explain the limits of a pool of so many nodes at an instant.
 
     `disrupting` counts nodes by the reason they are being disrupted for, `unhealthy` those that are not ready and
@@ -92,54 +128,54 @@ def explain(
     """
     reading, equation = reading or pool.reading, equation or pool.equation
     active = pool.active.at(at)
-    found: dict[Reason, ReasonExplanation] = {}
+    found: dict[DisruptionReason, ReasonExplanation] = {}
     for reason in REASONS:
-        sharers = sharing(pool, reason, active, reading, equation)
-        used = consuming(disrupting or {}, unhealthy, sharers)
-        now = limit(pool, reason, active, nodes, reading)
+        sharers = counted_reasons(pool, reason, active, reading, equation)
+        used = used_disruptions(disrupting or {}, unhealthy, sharers)
+        now = disruption_limit(pool, reason, active, nodes, reading)
         binding = [] if now.claim is None else [now.claim]
-        why = because(pool, reason, active, binding, nodes=nodes, reading=reading)
+        why = limit_reason(pool, reason, active, binding, nodes=nodes, reading=reading)
         found[reason] = ReasonExplanation(
             limit=now.count,
             consuming=used,
-            allowed=allowed(now.count, used, nodes),
+            allowed=remaining_disruptions(now.count, used, nodes),
             budget=None if now.claim is None else now.claim.budget.index,
-            because=f"{why}; {_used_words(used, unhealthy, sharers)}",
+            because=f"{why}; {_describe_used(used, unhealthy, sharers)}",
             next=_next_limit(pool, reason, at, nodes, reading),
         )
-    return Explanation(reading, equation, nodes, found)
+    return DisruptionExplanation(reading, equation, nodes, found)
 
 
-def because(
+def limit_reason(
     pool: PoolBudgets,
-    reason: Reason,
+    reason: DisruptionReason,
     active: Sequence[int],
-    binding: Sequence[Claim],
+    binding: Sequence[BudgetClaim],
     *,
     nodes: int | None,
-    reading: BudgetReading,
+    reading: BudgetDefault,
 ) -> str:
     """Say which claims bind and why, in words without a full stop; expiry that will not wait is mentioned."""
-    made = claims(pool, reason, active, reading)
+    made = budget_claims(pool, reason, active, reading)
     closed = [claim for claim in made if claim.closed]
     if len(closed) > 1 and all(claim.closed for claim in binding):
         binding = closed  # each of them will open it
-    words = " and ".join(_claim_words(claim, reason, nodes) for claim in binding)
+    words = " and ".join(_describe_claim(claim, reason, nodes) for claim in binding)
     if not binding:
         words = f"no active budget covers {reason}: no limit"
-    elif reading is BudgetReading.FALLBACK and not any(c.budget.reasons or c.budget.failure for c in binding):
+    elif reading is BudgetDefault.FALLBACK and not any(c.budget.reasons or c.budget.failure for c in binding):
         words += f", as no active budget names {reason}"
     elif len(made) > len(binding) and not any(claim.closed for claim in binding):
         words += f", the tightest of {len(made)} that cover {reason}"
     rates = [f"budget {claim.budget.index}: {claim.budget.rates}" for claim in made if claim.budget.rates]
     if rates:
         words += f"; what happened before counts as well ({'; '.join(rates)})"
-    if reason is Reason.EXPIRED and pool.forceful_expiry:
+    if reason is DisruptionReason.EXPIRED and pool.forceful_expiry:
         words += "; expiry is forceful: expired nodes do not wait for this"
     return words
 
 
-def _claim_words(claim: Claim, reason: Reason, nodes: int | None) -> str:
+def _describe_claim(claim: BudgetClaim, reason: DisruptionReason, nodes: int | None) -> str:
     budget = claim.budget
     if budget.failure:
         return f"budget {budget.index} blocks because it cannot be evaluated: {budget.failure}"
@@ -153,7 +189,7 @@ def _claim_words(claim: Claim, reason: Reason, nodes: int | None) -> str:
     return f"budget {budget.index} {verb}{window}"
 
 
-def _used_words(used: int, unhealthy: int, sharers: tuple[Reason, ...]) -> str:
+def _describe_used(used: int, unhealthy: int, sharers: tuple[DisruptionReason, ...]) -> str:
     if not used:
         return "no node is taken yet"
     parts: list[str] = []
@@ -165,11 +201,15 @@ def _used_words(used: int, unhealthy: int, sharers: tuple[Reason, ...]) -> str:
     return f"{used} {'node is' if used == 1 else 'nodes are'} taken already ({', '.join(parts)})"
 
 
-def _next_limit(pool: PoolBudgets, reason: Reason, at: int, nodes: int, reading: BudgetReading) -> LimitChange | None:
-    timeline = over_time(pool, reason, lambda active: limit(pool, reason, active, nodes, reading).count, reading)
+def _next_limit(
+    pool: PoolBudgets, reason: DisruptionReason, at: int, nodes: int, reading: BudgetDefault
+) -> DisruptionLimitChange | None:
+    timeline = limit_over_time(
+        pool, reason, lambda active: disruption_limit(pool, reason, active, nodes, reading).count, reading
+    )
     change = timeline.next_change(at)
-    return None if change is None else LimitChange(*change)
+    return None if change is None else DisruptionLimitChange(*change)
 
 
-def _shown(count: int | None) -> int | str:
+def _limit_value(count: int | None) -> int | str:
     return UNLIMITED if count is None else count

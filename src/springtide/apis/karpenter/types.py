@@ -1,40 +1,159 @@
-"""NodePool and NodeClaim as `karpenter.sh/v1` has them, which is how they are stored."""
+"""What nodes must be like: requirements, taints and the labels that Karpenter keeps to itself.
+
+NodePool and NodeClaim as `karpenter.sh/v1` has them, which is how they are stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, ClassVar
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from springtide.apis.core.resources import is_known as is_resource
 from springtide.apis.core.resources import meant_resource
-from springtide.apis.fields import (
-    Context,
+from springtide.apis.karpenter.disruption import Disruption, Duration, DurationOrNever
+from springtide.apis.kinds import (
+    CelRule,
     Count,
     Int64,
     NonEmpty,
-    Rule,
+    Quantity,
     Time,
+    ValidationContext,
     View,
+    atomic,
     default,
     doc,
     int32,
     rules,
     text_format,
 )
-from springtide.apis.karpenter.disruption import Disruption, Duration, DurationOrNever
-from springtide.apis.karpenter.scheduling import (
-    NODEPOOL_LABEL,
-    POOL_LABEL_MESSAGE,
-    Requirements,
-    ResourceAmounts,
-    Taint,
-    label_rules,
-    pool_label_problems,
-)
 from springtide.apis.meta.types import Conditions, Object
-from springtide.apis.problems import Problem, error
+from springtide.apis.problems import Problem, error, warning
+
+LABEL_KEY = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+)
+LABEL_VALUE = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+
+NODEPOOL_LABEL = "karpenter.sh/nodepool"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+_OWN_DOMAIN = re.compile(r"([a-z0-9-]+\.)*karpenter\.sh/")
+_WELL_KNOWN = ("karpenter.sh/capacity-type", NODEPOOL_LABEL)
+_BOUNDS = ("Gt", "Lt", "Gte", "Lte")
+
+ResourceAmounts = dict[str, Quantity]
+"""Amounts by resource name."""
+
+
+def restricted_label(key: str) -> str | None:
+    """Say why Karpenter does not let users choose a label; none where they may."""
+    if key == HOSTNAME_LABEL:
+        return f"`{key}` is restricted: it is the node's own"
+    if _OWN_DOMAIN.match(key) and key not in _WELL_KNOWN:
+        return f"`{key}` is restricted: labels under karpenter.sh are Karpenter's own"
+    return None
+
+
+POOL_LABEL_MESSAGE = f"remove {NODEPOOL_LABEL}: every node of the pool gets it by itself"
+
+
+def label_rules(subject: str, each: str) -> tuple[CelRule, ...]:
+    """Write the same as CEL, for a field in which `each` holds of every label `subject`."""
+    own = f"!{subject}.matches('^([a-z0-9-]+[.])*karpenter[.]sh/')"
+    known = " || ".join(f"{subject} == '{label}'" for label in _WELL_KNOWN)
+    return (
+        CelRule(each.format(f"{subject} != '{HOSTNAME_LABEL}'"), f"remove {HOSTNAME_LABEL}: it is the node's own"),
+        CelRule(each.format(f"{known} || {own}"), "remove labels under karpenter.sh: they are Karpenter's own"),
+    )
+
+
+def pool_label_problems(keys: Iterable[str]) -> Iterator[Problem]:
+    """Find labels that a NodePool must not set; each problem's path is the label."""
+    for key in keys:
+        if key == NODEPOOL_LABEL:
+            yield error((key,), f"`{key}` is restricted: every node of the pool gets it by itself", "remove it")
+        elif (why := restricted_label(key)) is not None:
+            yield error((key,), why, "remove it, or use a label of your own domain")
+
+
+class NodeRequirement(View, kw_only=True):
+    """What a label of a node must be."""
+
+    __rules__ = (
+        CelRule(
+            "self.operator != 'In' || (has(self.values) && self.values.size() > 0)",
+            "give `values` at least one value for the operator In",
+        ),
+        CelRule(
+            "!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte'])"
+            " || (has(self.values) && self.values.size() == 1 && int(self.values[0]) >= 0)",
+            "give `values` exactly one whole number, 0 or more, for the operators Gt, Lt, Gte and Lte",
+        ),
+        CelRule(
+            "self.operator != 'In' || !has(self.minValues) || self.values.size() >= self.minValues",
+            "give `values` at least as many values as `minValues` asks for",
+        ),
+    )
+    __mistaken__: ClassVar[dict[str, str]] = {"value": "write `values`, a list"}
+
+    key: Annotated[
+        str,
+        doc("The label."),
+        Meta(max_length=316, pattern=LABEL_KEY),
+        rules(*label_rules("self", "{}")),
+    ]
+    operator: Annotated[
+        Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"],
+        doc("How the label is compared with the values."),
+    ]
+    values: Annotated[
+        tuple[Annotated[str, Meta(max_length=63, pattern=LABEL_VALUE)], ...] | None,
+        doc("The values: at least one for In, one whole number for Gt, Lt, Gte and Lte, none for the others."),
+        atomic,
+    ] = None
+    min_values: Annotated[
+        Annotated[int, Meta(ge=1, le=50)] | None,
+        doc("How many different values must stay possible, so that the choice of machines stays wide."),
+    ] = None
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+        """Find values that do not go with the operator, and labels that are not the user's to choose."""
+        values = self.values or ()
+        if (why := restricted_label(self.key)) is not None:
+            yield error(("key",), why, "remove the requirement")
+        if self.operator == "In" and not values:
+            yield error(("values",), "the operator In needs at least one value")
+        elif self.operator == "In" and self.min_values is not None and len(values) < self.min_values:
+            yield error(
+                ("minValues",),
+                f"asks for {self.min_values} different values, but `values` has {len(values)}",
+                "list more values, or lower `minValues`",
+            )
+        elif self.operator in _BOUNDS and not (len(values) == 1 and re.fullmatch("[0-9]+", values[0])):
+            given = ", ".join(values) or "none"
+            message = f"the operator {self.operator} needs exactly one whole number, 0 or more; `values` has {given}"
+            yield error(("values",), message, 'write it in quotes, such as ["4"]')
+        elif self.operator in ("Exists", "DoesNotExist") and values:
+            yield warning(("values",), f"the operator {self.operator} ignores values", "remove `values`")
+
+
+NodeRequirements = Annotated[tuple[NodeRequirement, ...], Meta(max_length=100)]
+
+
+class NodePoolTaint(View, kw_only=True):
+    """Keeps pods away from a node that do not tolerate it."""
+
+    key: Annotated[str, doc("Name of the taint."), Meta(min_length=1, pattern=LABEL_KEY)]
+    effect: Annotated[
+        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"],
+        doc("What happens to pods that do not tolerate it."),
+    ]
+    value: Annotated[Annotated[str, Meta(pattern=f"^$|{LABEL_KEY}")] | None, doc("Value of the taint.")] = None
+    time_added: Annotated[Time | None, doc("When the taint was added; written by the server.")] = None
 
 
 class NodeClassReference(View, kw_only=True):
@@ -48,8 +167,8 @@ class NodeClassReference(View, kw_only=True):
 
 
 _STAYS_IN_ITS_CLASS = rules(
-    Rule("self.group == oldSelf.group", "make a new NodePool: the group of `nodeClassRef` cannot change"),
-    Rule("self.kind == oldSelf.kind", "make a new NodePool: the kind of `nodeClassRef` cannot change"),
+    CelRule("self.group == oldSelf.group", "make a new NodePool: the group of `nodeClassRef` cannot change"),
+    CelRule("self.kind == oldSelf.kind", "make a new NodePool: the kind of `nodeClassRef` cannot change"),
 )
 
 
@@ -61,23 +180,23 @@ class TemplateMetadata(View, kw_only=True):
         doc("Labels of every node."),
         rules(
             *label_rules("x", "self.all(x, {})"),
-            Rule(f"self.all(x, x != '{NODEPOOL_LABEL}')", POOL_LABEL_MESSAGE),
+            CelRule(f"self.all(x, x != '{NODEPOOL_LABEL}')", POOL_LABEL_MESSAGE),
         ),
     ] = None
     annotations: Annotated[
         Annotated[dict[str, str], text_format("annotations")] | None, doc("Annotations of every node.")
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find labels that are Karpenter's own."""
         for problem in pool_label_problems(self.labels or {}):
             yield problem.under("labels")
 
 
-POOL_REQUIREMENTS_RULES = rules(Rule(f"self.all(x, x.key != '{NODEPOOL_LABEL}')", POOL_LABEL_MESSAGE))
+POOL_REQUIREMENTS_RULES = rules(CelRule(f"self.all(x, x.key != '{NODEPOOL_LABEL}')", POOL_LABEL_MESSAGE))
 
 
-def pool_requirement_problems(requirements: Requirements) -> Iterator[Problem]:
+def pool_requirement_problems(requirements: NodeRequirements) -> Iterator[Problem]:
     """Find requirements that a claim may have but a pool may not; paths are relative to the list."""
     for position, requirement in enumerate(requirements):
         if requirement.key == NODEPOOL_LABEL:
@@ -88,11 +207,11 @@ def pool_requirement_problems(requirements: Requirements) -> Iterator[Problem]:
 class NodeTemplateSpec(View, kw_only=True):
     """What the nodes of the pool are like."""
 
-    requirements: Annotated[Requirements, doc("What the labels of every node must be."), POOL_REQUIREMENTS_RULES]
+    requirements: Annotated[NodeRequirements, doc("What the labels of every node must be."), POOL_REQUIREMENTS_RULES]
     node_class_ref: Annotated[NodeClassReference, doc("How the provider makes the nodes."), _STAYS_IN_ITS_CLASS]
-    taints: Annotated[tuple[Taint, ...] | None, doc("Taints of every node.")] = None
+    taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of every node.")] = None
     startup_taints: Annotated[
-        tuple[Taint, ...] | None,
+        tuple[NodePoolTaint, ...] | None,
         doc("Taints that a node starts with and that something takes away; pods need not tolerate them."),
     ] = None
     expire_after: Annotated[DurationOrNever, doc("How old a node may become; Never lets it live.")] = "720h"
@@ -101,7 +220,7 @@ class NodeTemplateSpec(View, kw_only=True):
         doc("How long pods may hold up the end of a node before they are deleted; for ever if not set."),
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find requirements that are the pool's own."""
         for problem in pool_requirement_problems(self.requirements):
             yield problem.under("requirements")
@@ -115,16 +234,16 @@ class NodeTemplate(View, kw_only=True):
 
 
 STATIC_POOL_RULES = (
-    Rule(
+    CelRule(
         "has(self.replicas) == has(oldSelf.replicas)",
         "make a new NodePool: `replicas` can be neither added nor removed",
     ),
-    Rule(
+    CelRule(
         "!has(self.replicas) || !has(self.limits) || size(self.limits) == 0"
         " || (size(self.limits) == 1 && 'nodes' in self.limits)",
         "keep only `limits.nodes` in a pool with `replicas`",
     ),
-    Rule("!has(self.replicas) || !has(self.weight)", "remove `weight`: a pool with `replicas` has none"),
+    CelRule("!has(self.replicas) || !has(self.weight)", "remove `weight`: a pool with `replicas` has none"),
 )
 
 Weight = Annotated[int, int32(1, 100)]
@@ -160,7 +279,7 @@ class NodePoolSpec(View, kw_only=True):
         Count | None, doc("Keeps a fixed number of nodes, whatever pods there are; the pool is then static.")
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find what a static pool cannot have."""
         yield from pool_problems(self.replicas, self.weight, self.limits)
 
@@ -192,12 +311,12 @@ class ClaimResources(View, kw_only=True):
 class NodeClaimSpec(View, kw_only=True):
     """What the claimed node must be like."""
 
-    requirements: Annotated[Requirements, doc("What the labels of the node must be.")]
+    requirements: Annotated[NodeRequirements, doc("What the labels of the node must be.")]
     node_class_ref: Annotated[NodeClassReference, doc("How the provider makes the node.")]
     resources: Annotated[ClaimResources | None, doc("What the node must have room for.")] = None
-    taints: Annotated[tuple[Taint, ...] | None, doc("Taints of the node.")] = None
+    taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of the node.")] = None
     startup_taints: Annotated[
-        tuple[Taint, ...] | None,
+        tuple[NodePoolTaint, ...] | None,
         doc("Taints that the node starts with and that something takes away; pods need not tolerate them."),
     ] = None
     expire_after: Annotated[DurationOrNever, doc("How old the node may become; Never lets it live.")] = "720h"
@@ -225,6 +344,6 @@ class NodeClaim(Object, kw_only=True):
     spec: Annotated[
         NodeClaimSpec,
         doc("What is wanted; it cannot change."),
-        rules(Rule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
+        rules(CelRule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
     ]
     status: Annotated[NodeClaimStatus | None, doc("What has become of it.")] = None

@@ -13,21 +13,22 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from springtide.apis.fields import (
-    Context,
+from springtide.apis.karpenter import disruption, types
+from springtide.apis.karpenter import disruption as budget_checks
+from springtide.apis.karpenter.disruption import Duration, DurationOrNever
+from springtide.apis.karpenter.types import NodePoolTaint, NodeRequirements, ResourceAmounts
+from springtide.apis.kinds import (
+    CelRule,
     Count,
     Int32,
     NonEmpty,
-    Rule,
+    ValidationContext,
     View,
     default,
     doc,
     extension,
     rules,
 )
-from springtide.apis.karpenter import budget_checks, disruption, types
-from springtide.apis.karpenter.disruption import Duration, DurationOrNever
-from springtide.apis.karpenter.scheduling import Requirements, ResourceAmounts, Taint
 from springtide.apis.meta.types import Object
 from springtide.apis.problems import Problem, error, warning
 
@@ -44,7 +45,7 @@ _RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
 
 def _keys_among(allowed: tuple[str, ...]) -> Meta:
     listed = ", ".join(f"'{name}'" for name in allowed)
-    return rules(Rule(f"self.all(x, x in [{listed}])", f"use only the keys {', '.join(allowed)}"))
+    return rules(CelRule(f"self.all(x, x in [{listed}])", f"use only the keys {', '.join(allowed)}"))
 
 
 _Thresholds = Annotated[dict[str, str], Meta(max_length=6)]
@@ -56,17 +57,17 @@ class Kubelet(View, kw_only=True):
     """Settings of the kubelet; in v1 they are the node class's."""
 
     __rules__ = (
-        Rule(
+        CelRule(
             "!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent)"
             " || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",
             "make `imageGCHighThresholdPercent` greater than `imageGCLowThresholdPercent`",
         ),
-        Rule(
+        CelRule(
             "!has(self.evictionSoft) || (has(self.evictionSoftGracePeriod)"
             " && self.evictionSoft.all(x, x in self.evictionSoftGracePeriod))",
             "give every threshold of `evictionSoft` a period in `evictionSoftGracePeriod`",
         ),
-        Rule(
+        CelRule(
             "!has(self.evictionSoftGracePeriod) || (has(self.evictionSoft)"
             " && self.evictionSoftGracePeriod.all(x, x in self.evictionSoft))",
             "give every period of `evictionSoftGracePeriod` a threshold in `evictionSoft`",
@@ -104,7 +105,7 @@ class Kubelet(View, kw_only=True):
         name="cpuCFSQuota", default=None
     )
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find thresholds that do not go together, and keys that the kubelet does not know."""
         high, low = self.image_gc_high_threshold_percent, self.image_gc_low_threshold_percent
         if high is not None and low is not None and high <= low:
@@ -125,7 +126,7 @@ class Kubelet(View, kw_only=True):
                 yield error((field, name), f"`{name}` is not one of {', '.join(allowed)}")
 
 
-class NodeClassReference(View, kw_only=True):
+class NodeClassReferenceV1Beta1(View, kw_only=True):
     """The object that says how the provider makes nodes."""
 
     __mistaken__: ClassVar[dict[str, str]] = {"group": "write `apiVersion`, group and version"}
@@ -134,27 +135,27 @@ class NodeClassReference(View, kw_only=True):
     kind: Annotated[str | None, doc("Kind of the node class.")] = None
     name: Annotated[NonEmpty, doc("Name of the node class.")]
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find what v1 cannot do without."""
         for field, value in (("apiVersion", self.api_version), ("kind", self.kind)):
             if not value:
                 yield warning((field,), f"`{field}` is not set, which v1 requires", f"set `{field}`")
 
 
-class Budget(disruption.Budget, kw_only=True):
+class BudgetV1Beta1(disruption.Budget, kw_only=True):
     """How many nodes of the pool may be disrupted at once: always, or while the budget's window is open."""
 
     __rules__ = (
-        Rule("!has(self.duration) || has(self.schedule)", "set `schedule`, or remove `duration`"),
+        CelRule("!has(self.duration) || has(self.schedule)", "set `schedule`, or remove `duration`"),
         *(rule for rule in disruption.Budget.__rules__ if rule.extension),
     )
     __lone_schedule__ = "always open"
 
 
-_Budgets = Annotated[tuple[Budget, ...], Meta(max_length=50), default([{"nodes": "10%"}])]
+_Budgets = Annotated[tuple[BudgetV1Beta1, ...], Meta(max_length=50), default([{"nodes": "10%"}])]
 
 
-class Disruption(View, kw_only=True):
+class DisruptionV1Beta1(View, kw_only=True):
     """When Karpenter may take nodes away."""
 
     __mistaken__: ClassVar[dict[str, str]] = disruption.Disruption.__mistaken__ | {
@@ -171,7 +172,7 @@ class Disruption(View, kw_only=True):
     expire_after: Annotated[DurationOrNever, doc("How old a node may become; Never lets it live.")] = "720h"
     budgets: Annotated[
         _Budgets, doc("How many nodes may be disrupted at once; the tightest budget counts. 10% if not set.")
-    ] = (Budget(),)
+    ] = (BudgetV1Beta1(),)
     budget_default: Annotated[
         Literal["Floor", "Fallback"],
         doc(
@@ -187,7 +188,7 @@ class Disruption(View, kw_only=True):
         extension,
     ] = "Graceful"
 
-    def problems(self, context: Context) -> Iterator[Problem]:
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:
         """Find what servers of this version refuse, and budgets that do not do what they seem to."""
         if self.consolidation_policy == "WhenEmpty" and self.consolidate_after is None:
             message = "v1beta1 servers refuse the policy WhenEmpty without `consolidateAfter`; it is read as 0s here"
@@ -198,18 +199,18 @@ class Disruption(View, kw_only=True):
         yield from budget_checks.disruption_problems(self, context)
 
 
-class NodeTemplateSpec(View, kw_only=True):
+class NodeTemplateSpecV1Beta1(View, kw_only=True):
     """What the nodes of the pool are like."""
 
-    __rules__ = (Rule("has(self.nodeClassRef) && has(self.requirements)", "set `nodeClassRef` and `requirements`"),)
+    __rules__ = (CelRule("has(self.nodeClassRef) && has(self.requirements)", "set `nodeClassRef` and `requirements`"),)
 
     requirements: Annotated[
-        Requirements | None, doc("What the labels of every node must be."), types.POOL_REQUIREMENTS_RULES
+        NodeRequirements | None, doc("What the labels of every node must be."), types.POOL_REQUIREMENTS_RULES
     ] = None
-    node_class_ref: Annotated[NodeClassReference | None, doc("How the provider makes the nodes.")] = None
-    taints: Annotated[tuple[Taint, ...] | None, doc("Taints of every node.")] = None
+    node_class_ref: Annotated[NodeClassReferenceV1Beta1 | None, doc("How the provider makes the nodes.")] = None
+    taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of every node.")] = None
     startup_taints: Annotated[
-        tuple[Taint, ...] | None,
+        tuple[NodePoolTaint, ...] | None,
         doc("Taints that a node starts with and that something takes away; pods need not tolerate them."),
     ] = None
     resources: Annotated[types.ClaimResources | None, doc("Stays empty in a pool.")] = None
@@ -220,7 +221,7 @@ class NodeTemplateSpec(View, kw_only=True):
         extension,
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find what is missing before a server takes the pool."""
         for name, value in (("nodeClassRef", self.node_class_ref), ("requirements", self.requirements)):
             if value is None:
@@ -229,15 +230,15 @@ class NodeTemplateSpec(View, kw_only=True):
             yield problem.under("requirements")
 
 
-class NodeTemplate(View, kw_only=True):
+class NodeTemplateV1Beta1(View, kw_only=True):
     """What the nodes of the pool are made from."""
 
-    __rules__ = (Rule("has(self.spec)", "set `spec`"),)
+    __rules__ = (CelRule("has(self.spec)", "set `spec`"),)
 
     metadata: Annotated[types.TemplateMetadata | None, doc("What every node is marked with.")] = None
-    spec: Annotated[NodeTemplateSpec | None, doc("What every node is like.")] = None
+    spec: Annotated[NodeTemplateSpecV1Beta1 | None, doc("What every node is like.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find what is missing before a server takes the pool."""
         if self.spec is None:
             yield _incomplete(("spec",), "spec.template.spec")
@@ -247,20 +248,20 @@ def _incomplete(path: tuple[str, ...], field: str) -> Problem:
     return warning(path, f"incomplete: a server refuses the pool until `{field}` is set", f"set `{field}`")
 
 
-class NodePoolSpec(View, kw_only=True):
+class NodePoolSpecV1Beta1(View, kw_only=True):
     """What a pool's nodes are like, how many there may be, and when they may be taken away."""
 
     __rules__ = (
-        Rule("has(self.template)", "set `template`"),
+        CelRule("has(self.template)", "set `template`"),
         *(msgspec.structs.replace(rule, extension=True) for rule in types.STATIC_POOL_RULES),
     )
 
-    template: Annotated[NodeTemplate | None, doc("What the nodes of the pool are made from.")] = None
+    template: Annotated[NodeTemplateV1Beta1 | None, doc("What the nodes of the pool are made from.")] = None
     disruption: Annotated[
-        Disruption,
+        DisruptionV1Beta1,
         doc("When nodes may be taken away."),
         default({"consolidationPolicy": "WhenUnderutilized", "expireAfter": "720h"}),
-    ] = Disruption()
+    ] = DisruptionV1Beta1()
     limits: Annotated[ResourceAmounts | None, doc("How much the pool's nodes may come to.")] = None
     weight: Annotated[types.Weight | None, doc("Which pool is asked first: the higher one.")] = None
     replicas: Annotated[
@@ -269,29 +270,29 @@ class NodePoolSpec(View, kw_only=True):
         extension,
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find what is missing before a server takes the pool, and what a static pool cannot have."""
         if self.template is None:
             yield _incomplete(("template",), "spec.template")
         yield from types.pool_problems(self.replicas, self.weight, self.limits)
 
 
-class NodePool(Object, kw_only=True):
+class NodePoolV1Beta1(Object, kw_only=True):
     """Nodes that are made and taken away together: what they are like, how many, and when they may go."""
 
-    spec: Annotated[NodePoolSpec, doc("What is wanted.")]
+    spec: Annotated[NodePoolSpecV1Beta1, doc("What is wanted.")]
     status: Annotated[types.NodePoolStatus | None, doc("What has become of it.")] = None
 
 
-class NodeClaimSpec(View, kw_only=True):
+class NodeClaimSpecV1Beta1(View, kw_only=True):
     """What the claimed node must be like."""
 
-    requirements: Annotated[Requirements, doc("What the labels of the node must be.")]
-    node_class_ref: Annotated[NodeClassReference, doc("How the provider makes the node.")]
+    requirements: Annotated[NodeRequirements, doc("What the labels of the node must be.")]
+    node_class_ref: Annotated[NodeClassReferenceV1Beta1, doc("How the provider makes the node.")]
     resources: Annotated[types.ClaimResources | None, doc("What the node must have room for.")] = None
-    taints: Annotated[tuple[Taint, ...] | None, doc("Taints of the node.")] = None
+    taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of the node.")] = None
     startup_taints: Annotated[
-        tuple[Taint, ...] | None,
+        tuple[NodePoolTaint, ...] | None,
         doc("Taints that the node starts with and that something takes away; pods need not tolerate them."),
     ] = None
     kubelet: Annotated[Kubelet | None, doc("Settings of the kubelet.")] = None
@@ -305,12 +306,12 @@ class NodeClaimSpec(View, kw_only=True):
     ] = None
 
 
-class NodeClaim(Object, kw_only=True):
+class NodeClaimV1Beta1(Object, kw_only=True):
     """One node that a pool asked for."""
 
     spec: Annotated[
-        NodeClaimSpec,
+        NodeClaimSpecV1Beta1,
         doc("What is wanted; it cannot change."),
-        rules(Rule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
+        rules(CelRule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
     ]
     status: Annotated[types.NodeClaimStatus | None, doc("What has become of it.")] = None

@@ -1,4 +1,9 @@
-"""The parts that every Kubernetes object shares."""
+"""The parts that every Kubernetes object shares.
+
+Conditions as this API group writes them: true is happy, and `Ready` holds when all others do.
+
+They are older than the conditions of Kubernetes itself: a severity may stand there, a reason need not.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from springtide.apis.fields import DnsName, Int64, NonEmpty, Time, View, by_key, doc, text_format
+from springtide.apis.kinds import DnsName, Int64, NonEmpty, Time, View, by_key, doc, text_format
 
 
 class ObjectMeta(View, kw_only=True):
@@ -98,3 +103,19 @@ class Object(View, kw_only=True):
 
 
 Generation = Int64
+
+
+class KnativeCondition(View, kw_only=True):
+    """One observation about an object; true is always the good news."""
+
+    type: Annotated[str, doc("What is observed, in CamelCase.")]
+    status: Annotated[Literal["True", "False", "Unknown"], doc("Whether it holds.")]
+    severity: Annotated[
+        str | None, doc("How bad it is if it does not hold: empty is an error, else Warning or Info.")
+    ] = None
+    last_transition_time: Annotated[Time | None, doc("When the status last changed.")] = None
+    reason: Annotated[str | None, doc("Why, in one CamelCase word.")] = None
+    message: Annotated[str | None, doc("Why, in a sentence.")] = None
+
+
+KnativeConditions = Annotated[tuple[KnativeCondition, ...], by_key("type")]

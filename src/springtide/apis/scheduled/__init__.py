@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from springtide.apis.kinds import Column, Kind, Scale, Version
+from springtide.apis.kinds import Kind, KindVersion, PrinterColumn, ScaleSubresource
+from springtide.apis.scheduled.aliases import fixes, read_producer
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
-from springtide.apis.scheduled.outlook import forecast
 from springtide.apis.scheduled.producer import MetricsProducer
-from springtide.apis.scheduled.spellings import fixes, read_producer
+from springtide.apis.scheduled.schedule import forecast_schedule
+
+__all__ = ["KINDS", "fixes"]
+
 
 _GROUP = "autoscaling.karpenter.sh"
-_READY = Column("ready", "string", ".status.conditions[?(@.type=='Ready')].status")
-_AGE = Column("age", "date", ".metadata.creationTimestamp")
+_READY = PrinterColumn("ready", "string", ".status.conditions[?(@.type=='Ready')].status")
+_AGE = PrinterColumn("age", "date", ".metadata.creationTimestamp")
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -20,19 +23,19 @@ KINDS: tuple[Kind, ...] = (
         plural="metricsproducers",
         scope="Namespaced",
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=MetricsProducer,
                 storage=True,
                 columns=(
-                    Column("current", "integer", ".status.scheduledCapacity.currentValue", extension=True),
-                    Column("next", "integer", ".status.scheduledCapacity.nextValue", extension=True),
-                    Column("next-time", "string", ".status.scheduledCapacity.nextValueTime", extension=True),
+                    PrinterColumn("current", "integer", ".status.scheduledCapacity.currentValue", extension=True),
+                    PrinterColumn("next", "integer", ".status.scheduledCapacity.nextValue", extension=True),
+                    PrinterColumn("next-time", "string", ".status.scheduledCapacity.nextValueTime", extension=True),
                     _READY,
                     _AGE,
                 ),
                 lenient=read_producer,
-                forecaster=forecast,
+                forecaster=forecast_schedule,
             ),
         ),
     ),
@@ -42,16 +45,16 @@ KINDS: tuple[Kind, ...] = (
         plural="horizontalautoscalers",
         scope="Namespaced",
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=HorizontalAutoscaler,
                 storage=True,
                 columns=(
-                    Column("min", "string", ".spec.minReplicas"),
-                    Column("desired", "string", ".status.desiredReplicas"),
-                    Column("max", "string", ".spec.maxReplicas"),
+                    PrinterColumn("min", "string", ".spec.minReplicas"),
+                    PrinterColumn("desired", "string", ".status.desiredReplicas"),
+                    PrinterColumn("max", "string", ".spec.maxReplicas"),
                     _READY,
-                    Column("last-scale-time", "string", ".status.lastScaleTime"),
+                    PrinterColumn("last-scale-time", "string", ".status.lastScaleTime"),
                     _AGE,
                 ),
             ),
@@ -62,16 +65,18 @@ KINDS: tuple[Kind, ...] = (
         kind="ScalableNodeGroup",
         plural="scalablenodegroups",
         scope="Namespaced",
-        scale=Scale(spec_path=".spec.replicas", status_path=".status.replicas", selector_path=".status.selector"),
+        scale=ScaleSubresource(
+            spec_path=".spec.replicas", status_path=".status.replicas", selector_path=".status.selector"
+        ),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=ScalableNodeGroup,
                 storage=True,
                 columns=(
-                    Column("desired", "string", ".spec.replicas"),
-                    Column("current", "string", ".status.replicas"),
-                    Column("type", "string", ".spec.type"),
+                    PrinterColumn("desired", "string", ".spec.replicas"),
+                    PrinterColumn("current", "string", ".status.replicas"),
+                    PrinterColumn("type", "string", ".spec.type"),
                     _READY,
                     _AGE,
                 ),
@@ -79,5 +84,3 @@ KINDS: tuple[Kind, ...] = (
         ),
     ),
 )
-
-__all__ = ["KINDS", "fixes"]

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from springtide.apis.fields import (
-    Context,
+from springtide.apis.kinds import (
+    CelRule,
     Count,
     Int32,
     NonEmpty,
     PositiveCount,
     Quantity,
-    Rule,
     Time,
+    ValidationContext,
     View,
     at_most,
     doc,
     extension,
 )
-from springtide.apis.meta.scale_targets import ScaleTarget, group_of
-from springtide.apis.meta.scaling import DirectionRules, SpeedLimit
-from springtide.apis.meta.types import Object
+from springtide.apis.meta.scaling import DirectionRules, ScaleTarget, SpeedLimit, api_group_of
+from springtide.apis.meta.types import KnativeConditions, Object
 from springtide.apis.problems import Problem, error, warning
-from springtide.apis.scheduled.conditions import LivingConditions
 from springtide.apis.scheduled.promql import query_problems
 from springtide.quantity import Quantity as Amount
 
@@ -50,7 +48,7 @@ class MetricTarget(View, kw_only=True):
     """What the metric shall be, and how its distance from that becomes a number of replicas."""
 
     __rules__ = (
-        Rule(
+        CelRule(
             "has(self.value) || has(self.averageValue) || has(self.averageUtilization)",
             "Set value, which goes with every type.",
             extension=True,
@@ -70,7 +68,7 @@ class MetricTarget(View, kw_only=True):
         PositiveCount | None, doc("The percentage of type Utilization, if `value` is not set.")
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find targets that are absent, that do not fit the type, or that nothing can be divided by."""
         given = {
             name: target
@@ -103,7 +101,7 @@ class PrometheusMetricSource(View, kw_only=True):
     query: Annotated[NonEmpty, doc("PromQL with exactly one sample as its result.")]
     target: Annotated[MetricTarget, doc("What the result shall be.")]
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find queries that Prometheus will refuse."""
         yield from query_problems(self.query, ("query",))
 
@@ -111,11 +109,11 @@ class PrometheusMetricSource(View, kw_only=True):
 class Metric(View, kw_only=True):
     """One source of recommendations."""
 
-    __rules__ = (Rule("has(self.prometheus)", "Set prometheus, the one source there is.", extension=True),)
+    __rules__ = (CelRule("has(self.prometheus)", "Set prometheus, the one source there is.", extension=True),)
 
     prometheus: Annotated[PrometheusMetricSource | None, doc("A query of Prometheus.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find metrics without a source."""
         if self.prometheus is None:
             yield error(("prometheus",), "the metric has no source", "set `prometheus`")
@@ -139,7 +137,7 @@ class ScalingRules(DirectionRules, kw_only=True):
         extension,
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find tolerances that nothing can be within."""
         if self.tolerance is not None and Amount.parse(self.tolerance).sign < 0:
             yield error(("tolerance",), f"a tolerance cannot be negative, is {self.tolerance}", "write a part, as 0.1")
@@ -151,7 +149,7 @@ class Behavior(View, kw_only=True):
     scale_up: Annotated[ScalingRules | None, doc("Rules for more replicas.")] = None
     scale_down: Annotated[ScalingRules | None, doc("Rules for fewer replicas.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find behaviours that forbid every change."""
         directions = (self.scale_up, self.scale_down)
         if all(rules is not None and rules.select_policy == "Disabled" for rules in directions):
@@ -166,7 +164,7 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
     """What is scaled, between which bounds, and by what."""
 
     __rules__ = (
-        Rule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
+        CelRule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
     )
 
     scale_target_ref: Annotated[ScaleTarget, doc("What is scaled.")]
@@ -178,11 +176,11 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
     ] = None
     behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find bounds that exclude each other, targets without replicas, and autoscalers that follow nothing."""
         target = self.scale_target_ref
         group = _WITHOUT_REPLICAS.get(target.kind)
-        if group is not None and group_of(target.api_version or "") in ("", group):
+        if group is not None and api_group_of(target.api_version or "") in ("", group):
             yield error(
                 ("scaleTargetRef", "kind"),
                 f"a {target.kind} has no replicas to set",
@@ -242,7 +240,7 @@ class HorizontalAutoscalerStatus(View, kw_only=True):
         extension,
     ] = None
     conditions: Annotated[
-        LivingConditions | None, doc("Active, AbleToScale, ScalingUnbounded; Ready is all of them.")
+        KnativeConditions | None, doc("Active, AbleToScale, ScalingUnbounded; Ready is all of them.")
     ] = None
 
 

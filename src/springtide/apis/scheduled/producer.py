@@ -1,18 +1,174 @@
-"""MetricsProducer: makes a metric that autoscalers follow, from a schedule, a queue, or the nodes that there are."""
+"""Queues whose length can be a metric, and how each kind of queue is identified.
+
+The schedule of a MetricsProducer: behaviours that set a number of replicas while they are active.
+
+MetricsProducer: makes a metric that autoscalers follow, from a schedule, a queue, or the nodes that there are.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from springtide.apis.fields import Context, Int32, Int64, Rule, Time, View, doc, extension
-from springtide.apis.meta.types import Object
+from springtide.apis.kinds import (
+    CelRule,
+    Count,
+    Int32,
+    Int64,
+    NonEmpty,
+    Time,
+    ValidationContext,
+    View,
+    Zone,
+    at_most,
+    by_key,
+    doc,
+    extension,
+    stock,
+)
+from springtide.apis.meta.times import CalendarReference, Window
+from springtide.apis.meta.types import KnativeConditions, Object
 from springtide.apis.problems import Problem, error
-from springtide.apis.scheduled.behaviors import ScheduleSpec
-from springtide.apis.scheduled.conditions import LivingConditions
-from springtide.apis.scheduled.queue import QueueSpec
+from springtide.apis.scheduled.promql import query_problems
+from springtide.apis.scheduled.schedule import schedule_problems
+
+_SQS_ARN = re.compile(r"arn:[a-z0-9-]+:sqs:[a-z0-9-]+:[0-9]+:[A-Za-z0-9_-]+(\.fifo)?")
+_SQS_URL = re.compile(
+    r"https://sqs\.(?P<region>[a-z0-9-]+)\.amazonaws\.com/(?P<account>[0-9]+)/(?P<name>[A-Za-z0-9_-]+(\.fifo)?)"
+)
+_JSON_POINTER = re.compile(r"(/([^~]|~[01])*)?")
+
+
+class QueueSpec(View, kw_only=True):
+    """A queue, and where it can be asked for its length."""
+
+    __mistaken__ = {"arn": "write `id`", "url": "write `id`", "query": "write `id`"}
+
+    type: Annotated[
+        Literal["AWSSQSQueue", "Prometheus", "HTTP"],
+        doc("What kind of queue it is, and so who is asked."),
+        stock(type="string", enum=["AWSSQSQueue"]),
+    ]
+    id: Annotated[NonEmpty, doc("The queue: ARN of an SQS queue, a PromQL query, or a URL that answers JSON.")]
+    pointer: Annotated[
+        str | None,
+        doc("JSON pointer to the number in an HTTP answer; the answer is the number if not set."),
+        extension,
+    ] = None
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+        """Find ids that do not identify a queue of their type."""
+        match self.type:
+            case "AWSSQSQueue" if not _SQS_ARN.fullmatch(self.id):
+                yield error(("id",), f'"{self.id}" is not the ARN of an SQS queue', _sqs_arn_hint(self.id))
+            case "Prometheus":
+                yield from query_problems(self.id, ("id",))
+            case "HTTP" if not _is_url(self.id):
+                yield error(("id",), f'"{self.id}" is not a URL', "write http:// or https://, a host and a path")
+        if self.pointer is None:
+            return
+        if self.type != "HTTP":
+            yield error(("pointer",), f"`pointer` is of no use for a queue of type {self.type}", "remove it")
+        elif not _JSON_POINTER.fullmatch(self.pointer):
+            yield error(
+                ("pointer",),
+                f'"{self.pointer}" is not a JSON pointer',
+                "begin each step with `/`, such as /data/length; write ~ as ~0 and / as ~1",
+            )
+
+
+def _sqs_arn_hint(id_: str) -> str:
+    if url := _SQS_URL.fullmatch(id_):
+        return f"write `arn:aws:sqs:{url['region']}:{url['account']}:{url['name']}`"
+    return "write arn:aws:sqs:REGION:ACCOUNT:NAME"
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:  # an IPv6 address without its bracket, a port that is no number
+        return False
+
+
+class ScheduledBehavior(Window, kw_only=True):
+    """A number of replicas, and the times at which it is wanted."""
+
+    __mistaken__ = {
+        "crontab": "write `start` and `end`: a schedule has no cron expressions",
+        "timezone": "`timezone` stands once, beside `behaviors`",
+        "timeZone": "`timezone` stands once, beside `behaviors`",
+        "value": "write `replicas`",
+    }
+    __rules__ = (
+        CelRule(
+            "has(self.start) != has(self.from)",
+            "Set either start and end, for a behaviour that recurs, or from and until, for one that happens once.",
+            extension=True,
+        ),
+        CelRule("has(self.start) == has(self.end)", "Set both start and end.", extension=True),
+        CelRule("has(self.from) == has(self.until)", "Set both from and until.", extension=True),
+    )
+
+    name: Annotated[NonEmpty | None, doc("Name of the behaviour in explanations; unique."), extension] = None
+    replicas: Annotated[Count, doc("The value while the behaviour is active.")]
+    priority: Annotated[
+        Int32 | None, doc("The highest of the active behaviours wins, then the first listed; 0 if not set."), extension
+    ] = None
+    suspend: Annotated[bool, doc("Leaves the behaviour out, as if it were not there."), extension] = False
+    lead_seconds: Annotated[
+        Count | None, doc("How much earlier the behaviour begins, so that capacity is there in time."), extension
+    ] = None
+    calendars: Annotated[
+        Annotated[tuple[CalendarReference, ...], by_key("name")] | None,
+        doc("Calendars that take days away, or leave only theirs."),
+        extension,
+    ] = None
+
+
+class ScheduleSpec(View, kw_only=True):
+    """A number of replicas for each time: that of the behaviour that wins, else the default."""
+
+    __mistaken__ = {"timeZone": "write `timezone`", "behaviours": "write `behaviors`", "rules": "write `behaviors`"}
+
+    behaviors: Annotated[
+        Annotated[tuple[ScheduledBehavior, ...], at_most(512)],
+        doc("The behaviours; of equal ones the first listed wins."),
+    ]
+    timezone: Annotated[
+        Zone | None, doc("IANA name of the zone that all patterns are read in, such as Europe/Berlin; UTC if not set.")
+    ] = None
+    default_replicas: Annotated[Count, doc("The value while no behaviour is active.")]
+    match_policy: Annotated[
+        Literal["Literal", "Window"],
+        doc(
+            "Literal: active while the next end comes before the next start. Window: active from a start until the"
+            " end after it. Both are the same where starts and ends take turns."
+        ),
+        extension,
+    ] = "Literal"
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:
+        """Find behaviours that share a name, that get in each other's way, or that are not what they seem."""
+        seen: dict[str, int] = {}
+        for position, behavior in enumerate(self.behaviors):
+            if behavior.name is None:
+                continue
+            if behavior.name in seen:
+                first = context.position("behaviors", seen[behavior.name])
+                yield error(
+                    ("behaviors", position, "name"),
+                    f'"{behavior.name}" is the name of behaviors[{first}] already',
+                    "give each behaviour a name of its own",
+                )
+            seen.setdefault(behavior.name, position)
+        if context.deep_search:
+            yield from schedule_problems(self, context)
+
 
 _PRODUCERS = ("pendingCapacity", "queue", "reservedCapacity", "schedule")
 
@@ -40,7 +196,7 @@ class MetricsProducerSpec(View, kw_only=True):
         "scheduledCapacity": "write `schedule`, whose behaviors have `start` and `end`",
     }
     __rules__ = (
-        Rule(
+        CelRule(
             "[has(self.pendingCapacity), has(self.queue), has(self.reservedCapacity), has(self.schedule)]"
             ".filter(given, given).size() == 1",
             "Set exactly one of pendingCapacity, queue, reservedCapacity and schedule.",
@@ -57,7 +213,7 @@ class MetricsProducerSpec(View, kw_only=True):
     ] = None
     schedule: Annotated[ScheduleSpec | None, doc("A number of replicas for each time.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find producers with no source, or with several."""
         sources = (self.pending_capacity, self.queue, self.reserved_capacity, self.schedule)
         given = [name for name, source in zip(_PRODUCERS, sources, strict=True) if source is not None]
@@ -116,7 +272,7 @@ class MetricsProducerStatus(View, kw_only=True):
     ] = None
     scheduled_capacity: Annotated[ScheduledCapacityStatus | None, doc("Of a schedule.")] = None
     conditions: Annotated[
-        LivingConditions | None,
+        KnativeConditions | None,
         doc("Active and Calculable; Ready is both. Unambiguous tells whether a schedule may be misread."),
     ] = None
 

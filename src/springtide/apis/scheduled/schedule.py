@@ -2,23 +2,57 @@
 
 Behaviours are ranked once, by priority and then by their place in the list. Wherever several are active, the first in
 rank wins.
+
+Behaviours that are not what they seem: read in two ways, in each other's way, or never seen.
+
+Calendars may not be known. What a behaviour with calendars does on which day cannot be told then, so nothing is said
+about its meeting others; whoever knows the calendars gives them.
+
+What a MetricsProducer's schedule will do: one lane of replicas, with the behaviour behind every change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
-from springtide.almanac import Calendar, MatchPolicy, Timeline, Zone, led_by, load_zone, overlay
-from springtide.apis.meta.windows import on_calendars, open_times
+from springtide.almanac import (
+    DayCalendar,
+    LayerOverlap,
+    MatchPolicy,
+    Timeline,
+    TimelineLayer,
+    Zone,
+    active_spans,
+    always,
+    first_difference,
+    load_zone,
+    merged,
+    overlaps,
+    overlay,
+    with_lead_time,
+)
+from springtide.almanac.search_budget import SearchBudget, exceeds_budget, limit_search
+from springtide.apis.forecast import ForecastQuery, LaneCollision, LaneStyle, Outlook, timeline_lane
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import (
+    KnownCalendars,
+    clock_time,
+    date_and_time,
+    dates_and_times,
+    on_calendars,
+    open_times,
+)
+from springtide.apis.problems import Path, Problem, has_errors, warning
 
 if TYPE_CHECKING:
-    from springtide.apis.scheduled.behaviors import ScheduledBehavior, ScheduleSpec
+    from springtide.apis.scheduled.producer import MetricsProducer, ScheduledBehavior, ScheduleSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CompiledBehavior:
     """A behaviour that is not suspended: what it wants, and when."""
 
     position: int
@@ -52,34 +86,344 @@ def zone_of(spec: ScheduleSpec, default: str) -> Zone:
 
 
 def active_times(
-    behavior: ScheduledBehavior, policy: MatchPolicy, zone: Zone, calendars: Mapping[str, Calendar]
+    behavior: ScheduledBehavior, policy: MatchPolicy, zone: Zone, calendars: Mapping[str, DayCalendar]
 ) -> Timeline[bool]:
     """Compile a behaviour without errors: its window, cut by calendars, then begun early."""
     window = open_times(behavior, zone, policy)
-    return led_by(on_calendars(window, behavior.calendars or (), calendars, zone), behavior.lead_seconds or 0)
+    return with_lead_time(on_calendars(window, behavior.calendars or (), calendars, zone), behavior.lead_seconds or 0)
 
 
-def claims_of(spec: ScheduleSpec, zone: Zone, calendars: Mapping[str, Calendar]) -> tuple[Claim, ...]:
+def compile_behaviors(
+    spec: ScheduleSpec, zone: Zone, calendars: Mapping[str, DayCalendar]
+) -> tuple[CompiledBehavior, ...]:
     """Compile the behaviours that take part, ranked: where several are active, the first of them wins."""
     policy = MatchPolicy(spec.match_policy)
     claims = (
-        Claim(position, behavior, active_times(behavior, policy, zone, calendars))
+        CompiledBehavior(position, behavior, active_times(behavior, policy, zone, calendars))
         for position, behavior in enumerate(spec.behaviors)
         if not behavior.suspend
     )
     return tuple(sorted(claims, key=lambda claim: (-claim.priority, claim.position)))
 
 
-def compile_schedule(spec: ScheduleSpec, zone: Zone, calendars: Mapping[str, Calendar]) -> Timeline[int]:
+def compile_schedule(spec: ScheduleSpec, zone: Zone, calendars: Mapping[str, DayCalendar]) -> Timeline[int]:
     """Compile a schedule without errors to its number of replicas over time."""
-    return replicas_over_time(claims_of(spec, zone, calendars), spec.default_replicas)
+    return replicas_over_time(compile_behaviors(spec, zone, calendars), spec.default_replicas)
 
 
-def replicas_over_time(claims: Sequence[Claim], default: int) -> Timeline[int]:
+def replicas_over_time(claims: Sequence[CompiledBehavior], default: int) -> Timeline[int]:
     """Give the value of whoever wins, or the default, over time."""
     return overlay([(claim.active, claim.replicas) for claim in claims], default)
 
 
-def active_behaviors(claims: Sequence[Claim], at: int) -> tuple[Claim, ...]:
+def active_behaviors(claims: Sequence[CompiledBehavior], at: int) -> tuple[CompiledBehavior, ...]:
     """Give the behaviours that are active at an instant, the one that wins first."""
     return tuple(claim for claim in claims if claim.active.at(at))
+
+
+_DAY = 24 * 60 * 60
+# Every date but 29 February comes within the first, and every date on every weekday often enough within the second.
+_SHADOW_HORIZON = 400 * _DAY
+_COLLISION_HORIZON = 2 * 366 * _DAY
+# What recurs by weekdays alone does so every week; in one of these clocks may change, and hide a part of it.
+_WEEKLY_HORIZON = 3 * 7 * _DAY
+_SHOWN = 3
+
+# A check must answer at once, whatever it is given. Schedules that people write are far below these bounds.
+_MOST_COMPARED = 50
+_LONGEST_YEARS = 9
+_YEARS_FOR_EVENTS_PER_DAY = 60
+_MOST_STEPS = 2_000_000
+_CLAIMS_PER_STEP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFinding:
+    """Something about a schedule that its author may not have meant."""
+
+    reason: str
+    """What it is, in one CamelCase word, for conditions."""
+    path: Path
+    """Where, relative to the schedule."""
+    message: str
+    """What, in words that are as true tomorrow as they are today."""
+    hint: str
+    first: str = ""
+    """What, with the times at which it happens first, where they are known."""
+
+    @property
+    def dated(self) -> str:
+        """What, and when first if that is known."""
+        return self.first or self.message
+
+
+def schedule_problems(spec: ScheduleSpec, context: ValidationContext) -> Iterator[Problem]:
+    """Warn of surprises in a schedule; paths are relative to it."""
+    return (warning(found.path, found.dated, found.hint) for found in schedule_findings(spec, context))
+
+
+def schedule_findings(
+    spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars | None = None
+) -> Iterator[ScheduleFinding]:
+    """Find surprises in a schedule: what is found is true, of schedules that change all the time not all may be."""
+    with limit_search(_MOST_STEPS) as effort:
+        return iter(_search(spec, context, calendars or KnownCalendars({}), effort))
+
+
+def _search(
+    spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars, effort: SearchBudget
+) -> list[ScheduleFinding]:
+    """Search one thing after the other; what a search says that was cut short may not be true."""
+    found: list[ScheduleFinding] = []
+    zone = zone_of(spec, context.default_zone)
+    policy = MatchPolicy(spec.match_policy)
+    sound = [
+        CompiledBehavior(
+            position,
+            behavior,
+            active_times(behavior, policy, zone, calendars.by_name),
+            context.position("behaviors", position),
+        )
+        for position, behavior in enumerate(spec.behaviors)
+        if not behavior.suspend and _is_valid(behavior, context)
+    ]
+    years = _years_to_search(sound)
+    compared: list[CompiledBehavior] = []
+    for claim in sound:
+        here: list[ScheduleFinding] = []
+        if policy is MatchPolicy.LITERAL:
+            here += _alternation_findings(claim, zone, context.now, years)
+        filled = False
+        if (lead := claim.behavior.lead_seconds) is not None and lead > 0:
+            rhythm = _window_lengths(claim, policy, zone, context.now)
+            here += _lead_findings(claim, lead, rhythm)
+            filled = rhythm.is_filled_by(lead)
+        excluded = _is_excluded(claim, policy, zone, context.now)
+        if excluded:
+            here.append(
+                ScheduleFinding(
+                    "NeverTakesEffect",
+                    ("behaviors", claim.position, "calendars"),
+                    f"{claim.label} never takes effect: its calendars exclude every time at which it would",
+                    "remove it, or one of its calendars",
+                )
+            )
+        if effort.exhausted:
+            return found
+        found += here
+        if excluded:
+            continue
+        if not claim.behavior.calendars:
+            # What is known to be always active need not be searched for its end.
+            compared.append(replace(claim, active=always()) if filled else claim)
+        elif calendars.tell(claim.behavior.calendars):
+            compared.append(claim)
+    compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
+    shadowed = _never_winning(compared, context.now)
+    if effort.exhausted:
+        return found
+    found += (
+        ScheduleFinding(
+            "NeverTakesEffect",
+            ("behaviors", claim.position),
+            f"{claim.label} never takes effect: whenever it is active, another one wins",
+            "give it a higher `priority`, or list it earlier",
+        )
+        for claim in shadowed
+    )
+    found += _collision_findings([claim for claim in compared if claim not in shadowed], zone, context.now)
+    return found
+
+
+def collisions(
+    claims: Sequence[CompiledBehavior], from_: int, until: int, first: int | None = None
+) -> Iterator[tuple[CompiledBehavior, CompiledBehavior, LayerOverlap]]:
+    """Find the pairs of ranked claims that are active together with different replicas: winner, loser, and when."""
+    by_name = {str(claim.position): claim for claim in claims}
+    layers = [TimelineLayer(name, claim.active, claim.replicas, claim.priority) for name, claim in by_name.items()]
+    for overlap in overlaps(layers, from_, until, first):
+        yield by_name[overlap.winner], by_name[overlap.loser], overlap
+
+
+def _is_valid(behavior: ScheduledBehavior, context: ValidationContext) -> bool:
+    parts = (part for part in (behavior, behavior.start, behavior.end) if part is not None)
+    return not any(has_errors(part.problems(context)) for part in parts)
+
+
+def _is_excluded(claim: CompiledBehavior, policy: MatchPolicy, zone: Zone, now: int) -> bool:
+    """Tell whether calendars leave nothing of a behaviour that would be active some time."""
+    if not claim.behavior.calendars or not _never_again(claim.active, now):
+        return False
+    return not _never_again(open_times(claim.behavior, zone, policy), now)
+
+
+def _never_again(active: Timeline[bool], now: int) -> bool:
+    return not active.at(now) and active.next_change(now) is None
+
+
+def _is_weekly(claim: CompiledBehavior) -> bool:
+    """Tell whether a claim is made in every week alike: by weekdays and times of the wall clock, and by nothing else.
+
+    A lead is in elapsed time, and reaches back to another time of the clock in the weeks in which clocks change.
+    """
+    patterns = (claim.behavior.start, claim.behavior.end)
+    by_weekdays = all(pattern is not None and pattern.days is None and pattern.months is None for pattern in patterns)
+    return by_weekdays and not claim.behavior.lead_seconds
+
+
+def _years_to_search(claims: Sequence[CompiledBehavior]) -> int:
+    """Look far ahead for rare events, and not so far where there are many to look at."""
+    patterns = [spec.parse() for claim in claims for spec in (claim.behavior.start, claim.behavior.end) if spec]
+    events_per_day = sum(len(pattern.walls.times) for pattern in patterns)
+    return max(1, min(_LONGEST_YEARS, _YEARS_FOR_EVENTS_PER_DAY // max(1, events_per_day)))
+
+
+def _alternation_findings(claim: CompiledBehavior, zone: Zone, now: int, years: int) -> Iterator[ScheduleFinding]:
+    """Find where "the next end comes before the next start" is not "from a start until the next end"."""
+    start, end = claim.behavior.start, claim.behavior.end
+    if start is None or end is None:
+        return
+    literal = open_times(claim.behavior, zone, MatchPolicy.LITERAL)
+    if _is_weekly(claim):
+        window = open_times(claim.behavior, zone, MatchPolicy.WINDOW)
+        within = takewhile(lambda step: step[0] <= now + _WEEKLY_HORIZON, merged((literal, window), now))
+        first = next((at for at, (one, other) in within if one is not other), None)
+    else:
+        first = first_difference(start.parse(), end.parse(), zone, now, years)
+    if first is None:
+        return
+    literally = literal.at(first)
+    states = ("active", "not active") if literally else ("not active", "active")
+    sooner, later = ("end", "start") if literally else ("start", "end")
+    fact = f"starts and ends of {claim.label} do not take turns"
+    yield ScheduleFinding(
+        "NotAlternating",
+        ("behaviors", claim.position, "start"),
+        f"{fact}: it is active while the next end comes before the next start, which is not the same as from a start"
+        " until the next end",
+        "write `matchPolicy: Window` beside `behaviors` if windows are meant",
+        f"{fact}: on {date_and_time(first, zone)} it is {states[0]}, because the next {sooner} comes before the next"
+        f" {later}; read as windows from a start until the next end it would be {states[1]}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WindowLengths:
+    """The longest pause between the windows of a behaviour, before its lead, and the longest window."""
+
+    pause: int | None
+    length: int | None
+
+    def is_filled_by(self, lead: int) -> bool:
+        """Whether a lead reaches from every window back to the one before."""
+        return self.pause is not None and lead >= self.pause
+
+
+def _window_lengths(claim: CompiledBehavior, policy: MatchPolicy, zone: Zone, now: int) -> _WindowLengths:
+    window = open_times(claim.behavior, zone, policy)
+    windows = list(takewhile(lambda span: span[0] <= now + _SHADOW_HORIZON, active_spans(window, now)))
+    pauses = [later[0] - earlier[1] for earlier, later in pairwise(windows) if earlier[1] is not None]
+    # The first window may have begun before now; the others are seen whole.
+    lengths = [end - start for start, end in windows if end is not None and start > now]
+    return _WindowLengths(max(pauses, default=None), max(lengths, default=None))
+
+
+def _lead_findings(claim: CompiledBehavior, lead: int, rhythm: _WindowLengths) -> Iterator[ScheduleFinding]:
+    """Find leads that swallow what they should precede."""
+    path = ("behaviors", claim.position, "leadSeconds")
+    if rhythm.is_filled_by(lead):
+        yield ScheduleFinding(
+            "LeadFillsPause",
+            path,
+            f"leadSeconds {lead} reaches back to the window before: {claim.label} is always active",
+            f"write less than {rhythm.pause}, the time between two windows",
+        )
+    elif rhythm.length is not None and lead >= rhythm.length:
+        yield ScheduleFinding(
+            "LeadLongerThanWindow",
+            path,
+            f"leadSeconds {lead} is not shorter than the {rhythm.length} seconds of the window that it precedes",
+            "leadSeconds is in seconds",
+        )
+
+
+def _never_winning(claims: Sequence[CompiledBehavior], now: int) -> list[CompiledBehavior]:
+    """Find the claims that are active within the horizon and never win."""
+    won, active = set[int](), set[int]()
+    for at, states in merged([claim.active for claim in claims], now):
+        if at > now + _SHADOW_HORIZON or len(won) == len(claims) or exceeds_budget(len(claims) // _CLAIMS_PER_STEP):
+            break
+        present = [index for index, state in enumerate(states) if state]
+        active.update(present)
+        won.update(present[:1])
+    return [claims[index] for index in sorted(active - won)]
+
+
+def _collision_findings(claims: Sequence[CompiledBehavior], zone: Zone, now: int) -> Iterator[ScheduleFinding]:
+    # The days of a calendar are in some weeks and not in others.
+    weekly = all(_is_weekly(claim) and not claim.behavior.calendars for claim in claims)
+    horizon = _WEEKLY_HORIZON if weekly else _COLLISION_HORIZON
+    for winner, loser, overlap in collisions(claims, now, now + horizon, _SHOWN):
+        if winner.priority != loser.priority:
+            continue  # somebody has decided who wins
+        fact = (
+            f"{winner.label} (replicas {winner.replicas}) and {loser.label} (replicas {loser.replicas}) are active at"
+            " the same time"
+        )
+        verdict = f"{winner.label} wins, being listed first"
+        times = dates_and_times((at for at, _ in overlap.spans), zone)
+        yield ScheduleFinding(
+            "Collision",
+            ("behaviors", loser.position),
+            f"{fact}: {verdict}",
+            "give the one that should win a higher `priority`",
+            f"{fact}, first on {times}: {verdict}",
+        )
+
+
+def forecast_schedule(producer: MetricsProducer, question: ForecastQuery) -> Outlook:
+    """Look ahead; producers of other metrics do not depend on time and have no lanes."""
+    schedule = producer.spec.schedule
+    if schedule is None:
+        return Outlook(zones=(question.default_zone,), lanes=())
+    zone = zone_of(schedule, question.default_zone)
+    claims = compile_behaviors(schedule, zone, question.calendars)
+    lane = timeline_lane(
+        "replicas",
+        LaneStyle.LEVEL,
+        replicas_over_time(claims, schedule.default_replicas),
+        question,
+        because=lambda at, _: _change_reason(claims, at, zone),
+        because_now=_current_reason(claims, question.start, zone),
+    )
+    return Outlook((zone.name,), (lane,), tuple(_collisions(claims, question)))
+
+
+def _change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone) -> str:
+    """Say who begins or ends at an instant, and so sets the value."""
+    before, after = active_behaviors(claims, at - 1), active_behaviors(claims, at)
+    clock = clock_time(at, zone)
+    if after and after[0] not in before:
+        lead = after[0].behavior.lead_seconds
+        early = f", {lead} seconds early" if lead else ""
+        return f"{after[0].label} starts ({clock}{early})"
+    heir = f"{after[0].label} goes on" if after else "the default"
+    return f"{before[0].label} ends ({clock}): {heir}"
+
+
+def _current_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone) -> str:
+    active = active_behaviors(claims, at)
+    who = f"{active[0].label} is active" if active else "no behaviour is active: the default"
+    return f"{who} ({clock_time(at, zone)})"
+
+
+def _collisions(claims: Sequence[CompiledBehavior], question: ForecastQuery) -> Iterator[LaneCollision]:
+    for winner, loser, overlap in collisions(claims, question.start, question.until):
+        reason = "by priority" if winner.priority != loser.priority else "being listed first"
+        for at, until in overlap.spans:
+            yield LaneCollision(
+                at,
+                until,
+                f"{winner.label} (replicas {winner.replicas}) wins over {loser.label} (replicas {loser.replicas}),"
+                f" {reason}",
+            )

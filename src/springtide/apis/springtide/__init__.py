@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from springtide.apis.kinds import Column, Kind, Reading, Version
+from springtide.apis.kinds import Kind, KindVersion, NormalizedTree, PrinterColumn
 from springtide.apis.springtide.calendars import forecast_calendar
 from springtide.apis.springtide.types import Calendar, Grant, NodeClass
 
+__all__ = ["KINDS", "fixes"]
+
+
 _GROUP = "springtide.dev"
-_AGE = Column("Age", "date", ".metadata.creationTimestamp")
-_READY = Column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
-_ACTIVE = Column("Active", "string", ".status.conditions[?(@.type=='Active')].status")
+_AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+_READY = PrinterColumn("Ready", "string", ".status.conditions[?(@.type=='Ready')].status")
+_ACTIVE = PrinterColumn("Active", "string", ".status.conditions[?(@.type=='Active')].status")
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -21,13 +24,13 @@ KINDS: tuple[Kind, ...] = (
         scope="Cluster",
         categories=("springtide",),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=Calendar,
                 storage=True,
                 columns=(
-                    Column("Zone", "string", ".spec.timeZone"),
-                    Column("Next", "string", ".status.nextDates[0]"),
+                    PrinterColumn("Zone", "string", ".spec.timeZone"),
+                    PrinterColumn("Next", "string", ".status.nextDates[0]"),
                     _READY,
                     _ACTIVE,
                     _AGE,
@@ -43,11 +46,11 @@ KINDS: tuple[Kind, ...] = (
         scope="Cluster",
         categories=("springtide",),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=Grant,
                 storage=True,
-                columns=(Column("Namespaces", "string", ".spec.namespaces"), _READY, _AGE),
+                columns=(PrinterColumn("Namespaces", "string", ".spec.namespaces"), _READY, _AGE),
             ),
         ),
     ),
@@ -58,20 +61,17 @@ KINDS: tuple[Kind, ...] = (
         scope="Cluster",
         categories=("springtide",),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=NodeClass,
                 storage=True,
-                columns=(Column("Provider", "string", ".spec.provider"), _AGE),
+                columns=(PrinterColumn("Provider", "string", ".spec.provider"), _AGE),
             ),
         ),
     ),
 )
 
 
-def fixes(value: dict[str, Any]) -> Reading:
+def fixes(value: dict[str, Any]) -> NormalizedTree:
     """Repair slips that can mean only one thing; these kinds have none."""
-    return Reading(value)
-
-
-__all__ = ["KINDS", "fixes"]
+    return NormalizedTree(value)

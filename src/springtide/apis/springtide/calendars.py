@@ -6,15 +6,14 @@ import datetime
 
 from springtide import almanac
 from springtide.almanac import CalendarError, Days, Zone, load_zone, public_holidays
-from springtide.apis.forecast import LaneStyle, Outlook, Question
-from springtide.apis.meta.clock_times import date_and_time
-from springtide.apis.meta.lanes import level_lane
+from springtide.apis.forecast import ForecastQuery, LaneStyle, Outlook, timeline_lane
+from springtide.apis.meta.times import date_and_time
 from springtide.apis.springtide.types import Calendar, CalendarSpec
 
 
-def compile_calendar(spec: CalendarSpec) -> almanac.Calendar:
+def compile_calendar(spec: CalendarSpec) -> almanac.DayCalendar:
     """Compile a calendar without errors; raises `CalendarError` where its country's holidays are not at hand."""
-    return almanac.Calendar(
+    return almanac.DayCalendar(
         Days(
             dates=tuple(_date(day) for day in spec.dates or ()),
             ranges=tuple((_date(days.from_), _date(days.until)) for days in spec.ranges or ()),
@@ -27,7 +26,7 @@ def compile_calendar(spec: CalendarSpec) -> almanac.Calendar:
     )
 
 
-def forecast_calendar(calendar: Calendar, question: Question) -> Outlook:
+def forecast_calendar(calendar: Calendar, question: ForecastQuery) -> Outlook:
     """Look ahead: which days are in the calendar; nothing can be told where its holidays are not at hand."""
     try:
         compiled = compile_calendar(calendar.spec)
@@ -35,18 +34,18 @@ def forecast_calendar(calendar: Calendar, question: Question) -> Outlook:
         return Outlook(zones=(calendar.spec.time_zone or question.default_zone,), lanes=())
     zone = compiled.zone or load_zone(question.default_zone)
     timeline = compiled.timeline(zone)
-    lane = level_lane(
+    lane = timeline_lane(
         "active",
         LaneStyle.ACTIVE,
         timeline,
         question,
-        because=lambda at, listed: _change(at, listed, zone),
+        because=lambda at, listed: _change_reason(at, listed, zone),
         because_now=f"the day is {'' if timeline.at(question.start) else 'not '}in the calendar ({zone.name})",
     )
     return Outlook(zones=(zone.name,), lanes=(lane,))
 
 
-def _change(at: int, listed: bool, zone: Zone) -> str:
+def _change_reason(at: int, listed: bool, zone: Zone) -> str:
     words = "days of the calendar begin" if listed else "the days of the calendar are over"
     return f"{words} ({date_and_time(at, zone)})"
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from springtide.apis.springtide.addresses import read_address
-from springtide.apis.springtide.types import GrantSpec
+from springtide.apis.springtide.types import GrantSpec, normalize_url
 
 
-class Reach(Enum):
+class GrantedResource(Enum):
     """What a namespace may reach: the field of a grant that lists it, and how sentences call it."""
 
     NODE_GROUP = ("nodeGroups", "node group")
@@ -31,12 +30,12 @@ class Reach(Enum):
         return self.value[1]
 
 
-def allowed(grants: Iterable[GrantSpec], namespace: str, reach: Reach, target: str) -> bool:
+def is_granted(grants: Iterable[GrantSpec], namespace: str, reach: GrantedResource, target: str) -> bool:
     """Tell whether one of the grants lets objects of a namespace reach a target."""
-    return any(_allows(grant, namespace, reach, target) for grant in grants)
+    return any(_grants(grant, namespace, reach, target) for grant in grants)
 
 
-def refusal(namespace: str, reach: Reach, target: str) -> str:
+def missing_grant_message(namespace: str, reach: GrantedResource, target: str) -> str:
     """Say what is missing, and what to write."""
     return (
         f'no Grant lets objects of namespace {namespace} reach the {reach.noun} "{target}":'
@@ -44,19 +43,19 @@ def refusal(namespace: str, reach: Reach, target: str) -> str:
     )
 
 
-def _allows(grant: GrantSpec, namespace: str, reach: Reach, target: str) -> bool:
-    if not any(matches(pattern, namespace) for pattern in grant.namespaces):
+def _grants(grant: GrantSpec, namespace: str, reach: GrantedResource, target: str) -> bool:
+    if not any(matches_glob(pattern, namespace) for pattern in grant.namespaces):
         return False
     match reach:
-        case Reach.NODE_GROUP:
-            return any(matches(pattern, target) for pattern in grant.node_groups or ())
-        case Reach.QUEUE:
-            return any(matches(pattern, target) for pattern in grant.queues or ())
-        case Reach.URL:
-            return any(within(target, prefix) for prefix in grant.urls or ())
+        case GrantedResource.NODE_GROUP:
+            return any(matches_glob(pattern, target) for pattern in grant.node_groups or ())
+        case GrantedResource.QUEUE:
+            return any(matches_glob(pattern, target) for pattern in grant.queues or ())
+        case GrantedResource.URL:
+            return any(is_url_within(target, prefix) for prefix in grant.urls or ())
 
 
-def matches(pattern: str, text: str) -> bool:
+def matches_glob(pattern: str, text: str) -> bool:
     """Tell whether a glob matches a text as a whole; only `*` and `?` mean something else than themselves.
 
     It takes no longer than the product of the lengths, whatever is written: of several `*`, only the last one that was
@@ -80,9 +79,9 @@ def matches(pattern: str, text: str) -> bool:
     return not pattern[at:].strip("*")
 
 
-def within(url: str, prefix: str) -> bool:
+def is_url_within(url: str, prefix: str) -> bool:
     """Tell whether an address lies within a granted one; what can be read in two ways does not."""
-    asked, granted = read_address(url), read_address(prefix)
+    asked, granted = normalize_url(url), normalize_url(prefix)
     if asked is None or granted is None or granted.query:
         return False
     return asked.origin == granted.origin and asked.path.startswith(granted.path)

@@ -1,19 +1,113 @@
-"""The kinds that belong to nobody else: Calendar, Grant and NodeClass."""
+"""Addresses that mean the same to everybody who reads them.
+
+A grant compares addresses here, but others fetch them: HTTP libraries, proxies and servers, which mend what they are
+given, each in its own way. So whatever would need mending is no address here: users, backslashes, dots and slashes in
+disguise, unusual characters.
+
+The kinds that belong to nobody else: Calendar, Grant and NodeClass.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
+from ipaddress import AddressValueError, IPv6Address
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Meta
 
 from springtide.almanac import CalendarError, public_holidays
-from springtide.apis.fields import Context, NonEmpty, Rule, View, Zone, as_set, doc, schema, text_format
+from springtide.apis.kinds import CelRule, NonEmpty, ValidationContext, View, Zone, as_set, doc, schema, text_format
 from springtide.apis.meta.types import Conditions, Object
 from springtide.apis.problems import Problem, error, warning
-from springtide.apis.springtide.addresses import read_address
+
+_PORTS = {"http": 80, "https": 443}
+_PLAIN = re.compile(r"[!$&-;=@-Z_a-z~%\[\]]+")
+"""The characters before a query; no backslash, space, quote, brace or anything beyond ASCII among them."""
+_QUERY = re.compile(r"[ !\"$-\[\]-~]*")
+"""The characters of a query: whatever is printed, but for `#` and the backslash."""
+_HOST = re.compile(r"[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*\.?")
+_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_AMBIGUOUS_ESCAPES = re.compile(r"%(2[ef5]|5c|[01][0-9a-f]|7f)|[\[\]]", re.IGNORECASE)
+"""Escapes of dots, slashes, percent signs, backslashes and control characters: nobody needs them in a path.
+
+Nor brackets, which belong to hosts.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedUrl:
+    """An address in its one form."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """Without escapes; never empty."""
+    query: str
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Who is asked."""
+        return self.scheme, self.host, self.port
+
+
+def normalize_url(url: str) -> NormalizedUrl | None:
+    """Read an address; None where it is none, or can be read in more than one way."""
+    place, _, query = url.partition("?")
+    if not _PLAIN.fullmatch(place) or _ESCAPE.search(place) or not _QUERY.fullmatch(query):
+        return None
+    try:
+        parts = urlsplit(place)
+        port = parts.port
+        path = unquote(parts.path, errors="strict") or "/"
+    except ValueError:
+        return None
+    host = _host(parts.netloc)
+    if (
+        parts.scheme not in _PORTS
+        or host is None
+        or _AMBIGUOUS_ESCAPES.search(parts.path)
+        or not _is_unambiguous_path(path)
+    ):
+        return None
+    return NormalizedUrl(
+        scheme=parts.scheme,
+        host=host,
+        port=_PORTS[parts.scheme] if port is None else port,
+        path=path,
+        query=query,
+    )
+
+
+def _host(netloc: str) -> str | None:
+    """Read the host, which is all that may stand before the port."""
+    if "@" in netloc:
+        return None  # who is asked stands behind it, however much what stands before it looks like a host
+    if netloc.startswith("["):
+        inner, _, rest = netloc[1:].partition("]")
+        if rest and not rest.startswith(":"):
+            return None
+        try:
+            return f"[{IPv6Address(inner).compressed}]" if "%" not in inner else None
+        except AddressValueError:
+            return None
+    host = netloc.partition(":")[0].lower()
+    return host if _HOST.fullmatch(host) else None
+
+
+def _is_unambiguous_path(path: str) -> bool:
+    """Tell whether a path without escapes leads to where it says, whoever walks it.
+
+    Without: HTTP libraries undo some of them before they send a path, and servers the others.
+    """
+    segments = path.split("/")[1:]
+    names = [segment.partition(";")[0].strip() for segment in segments]
+    return not any(name in (".", "..") for name in names) and all(segments[:-1])
+
 
 # The API server wants to know how long the texts are that a rule compares; our own checks have better words for it.
 Date = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), schema(maxLength=10), text_format("date")]
@@ -29,13 +123,13 @@ Globs = Annotated[tuple[NonEmpty, ...], Meta(max_length=256), as_set]
 class DateRange(View, kw_only=True):
     """Days in a row."""
 
-    __rules__ = (Rule("self.from <= self.until", "A range must not end before it begins: swap from and until."),)
+    __rules__ = (CelRule("self.from <= self.until", "A range must not end before it begins: swap from and until."),)
     __mistaken__ = {"start": "write `from`", "end": "write `until`, the last day", "to": "write `until`, the last day"}
 
     from_: Annotated[Date, doc("The first day.")]
     until: Annotated[Date, doc("The last day, which belongs to the range.")]
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find ranges without a day."""
         if self.until < self.from_:
             yield error(("until",), f"the range ends on {self.until}, before it begins on {self.from_}", "swap them")
@@ -49,7 +143,7 @@ class Holidays(View, kw_only=True):
     country: Annotated[NonEmpty, doc("The country, by its ISO 3166 code, such as DE.")]
     subdivision: Annotated[NonEmpty | None, doc("The part of the country, by its code, such as BE.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find countries and parts of them whose holidays nobody knows."""
         key = "country"
         try:
@@ -78,7 +172,7 @@ class CalendarSpec(View, kw_only=True):
     ] = None
     holidays: Annotated[Holidays | None, doc("The public holidays of a country.")] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find calendars without days, and days that most years do not have."""
         if not (self.dates or self.ranges or self.yearly or self.holidays):
             yield warning((), "the calendar has no days", "add `dates`, `ranges`, `yearly` or `holidays`")
@@ -127,7 +221,7 @@ class GrantSpec(View, kw_only=True):
         ),
     ] = None
 
-    def problems(self, context: Context) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find grants of nothing, of everything, and addresses that match nothing."""
         if not (self.node_groups or self.queues or self.urls):
             yield warning((), "the grant allows nothing", "add `nodeGroups`, `queues` or `urls`")
@@ -200,7 +294,7 @@ def _url_problems(url: str) -> Iterator[Problem]:
         yield error(
             (), f'"{_without_user(url)}": an address with a user or a password matches nothing', "leave them out"
         )
-    elif read_address(url) is None:
+    elif normalize_url(url) is None:
         hint = "write it as it is sent: plain letters, and no `..`, `//`, `\\`, `%2F` or `%2E`"
         yield error((), f'"{url}" can be read in more than one way, and matches nothing', hint)
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from springtide.apis.kinds import Column, Kind, Version
-from springtide.apis.xk8s.buffers import CapacityBuffer
+from springtide.apis.kinds import Kind, KindVersion, PrinterColumn
+from springtide.apis.xk8s.aliases import fixes, read_class, read_request
+from springtide.apis.xk8s.buffers import CapacityBuffer, forecast_buffer
 from springtide.apis.xk8s.provisioning import ProvisioningClass, ProvisioningRequest
-from springtide.apis.xk8s.schedule import forecast_buffer
-from springtide.apis.xk8s.spellings import fixes, read_class, read_request
+
+__all__ = ["KINDS", "fixes"]
+
 
 _GROUP = "autoscaling.x-k8s.io"
-_AGE = Column("Age", "date", ".metadata.creationTimestamp")
+_AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 _BUFFER_COLUMNS = (
-    Column("Strategy", "string", ".status.provisioningStrategy"),
-    Column("PodTemplate", "string", ".status.podTemplateRef.name"),
-    Column("Replicas", "integer", ".status.replicas"),
-    Column("ReadyReplicas", "integer", ".status.readyReplicas", extension=True),
-    Column("ConditionsType", "string", ".status.conditions[*].type"),
-    Column("ConditionsStatus", "string", ".status.conditions[*].status"),
-    Column("ConditionsReason", "string", ".status.conditions[*].reason"),
+    PrinterColumn("Strategy", "string", ".status.provisioningStrategy"),
+    PrinterColumn("PodTemplate", "string", ".status.podTemplateRef.name"),
+    PrinterColumn("Replicas", "integer", ".status.replicas"),
+    PrinterColumn("ReadyReplicas", "integer", ".status.readyReplicas", extension=True),
+    PrinterColumn("ConditionsType", "string", ".status.conditions[*].type"),
+    PrinterColumn("ConditionsStatus", "string", ".status.conditions[*].status"),
+    PrinterColumn("ConditionsReason", "string", ".status.conditions[*].reason"),
     _AGE,
 )
 
 _REQUEST_COLUMNS = (
     *(
-        Column(kind, "string", f'.status.conditions[?(@.type=="{kind}")].status', extension=True)
+        PrinterColumn(kind, "string", f'.status.conditions[?(@.type=="{kind}")].status', extension=True)
         for kind in ("Accepted", "Provisioned", "Failed")
     ),
     _AGE,
@@ -38,14 +40,14 @@ KINDS: tuple[Kind, ...] = (
         scope="Namespaced",
         short_names=("cb",),
         versions=(
-            Version(
+            KindVersion(
                 name="v1alpha1",
                 view=CapacityBuffer,
                 deprecated=f"{_GROUP}/v1alpha1 CapacityBuffer is deprecated: use {_GROUP}/v1beta1",
                 columns=_BUFFER_COLUMNS,
                 forecaster=forecast_buffer,
             ),
-            Version(
+            KindVersion(
                 name="v1beta1",
                 view=CapacityBuffer,
                 storage=True,
@@ -61,8 +63,10 @@ KINDS: tuple[Kind, ...] = (
         scope="Namespaced",
         short_names=("provreq", "provreqs"),
         versions=(
-            Version(name="v1", view=ProvisioningRequest, storage=True, columns=_REQUEST_COLUMNS, lenient=read_request),
-            Version(
+            KindVersion(
+                name="v1", view=ProvisioningRequest, storage=True, columns=_REQUEST_COLUMNS, lenient=read_request
+            ),
+            KindVersion(
                 name="v1beta1",
                 view=ProvisioningRequest,
                 deprecated=f"{_GROUP}/v1beta1 ProvisioningRequest is deprecated: use {_GROUP}/v1",
@@ -78,15 +82,13 @@ KINDS: tuple[Kind, ...] = (
         scope="Cluster",
         status=False,
         versions=(
-            Version(
+            KindVersion(
                 name="v1",
                 view=ProvisioningClass,
                 storage=True,
-                columns=(Column("Description", "string", ".description"), _AGE),
+                columns=(PrinterColumn("Description", "string", ".description"), _AGE),
                 lenient=read_class,
             ),
         ),
     ),
 )
-
-__all__ = ["KINDS", "fixes"]

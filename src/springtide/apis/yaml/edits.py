@@ -1,18 +1,121 @@
-"""The smallest changes of a text: a key renamed, a value replaced, a part inserted or removed."""
+"""How a document is laid out on its lines: where parts begin and end, and which comments are whose.
+
+The smallest changes of a text: a key renamed, a value replaced, a part inserted or removed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
-from springtide.apis.yaml.dump import block_lines, entry_lines, flow_entry, flow_text, item_lines
-from springtide.apis.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from springtide.apis.yaml.quoting import scalar_text
+from springtide.apis.yaml.dump import block_lines, entry_lines, flow_entry, flow_text, item_lines, scalar_text
+from springtide.apis.yaml.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode, scalars
 
-if TYPE_CHECKING:
-    from springtide.apis.yaml.layout import Layout, Part
+_COMMENT: Final = re.compile(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
 
 
-class Edit(NamedTuple):
+class LayoutPart(NamedTuple):
+    """An entry of a mapping or an item of a list: where it begins, where its value may begin, and the value."""
+
+    start: int
+    after_label: int
+    value: Node
+
+
+class LayoutComment(NamedTuple):
+    """A comment, and whether it has its line for itself."""
+
+    start: int
+    text: str
+    is_line: bool
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """The geometry of one text and its tree."""
+
+    text: str
+    root: Node
+
+    @cached_property
+    def comments(self) -> list[LayoutComment]:
+        """Every comment, in the order of the text."""
+        masked = list(self.text)
+        for scalar in scalars(self.root):
+            masked[scalar.start : scalar.end] = re.sub("[^\n]", "x", self.text[scalar.start : scalar.end])
+        return [
+            LayoutComment(match.start(), match[0].rstrip(), self.is_first_on_line(match.start()))
+            for match in _COMMENT.finditer("".join(masked))
+        ]
+
+    @property
+    def newline(self) -> str:
+        """The line break that the text uses."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def line_start(self, offset: int) -> int:
+        """Where the line of an offset begins."""
+        return self.text.rfind("\n", 0, offset) + 1
+
+    def line_end(self, offset: int) -> int:
+        """Where the line of an offset ends, before its line break."""
+        end = self.text.find("\n", offset)
+        return len(self.text) if end < 0 else end
+
+    def is_first_on_line(self, offset: int) -> bool:
+        """Tell whether only spaces stand before an offset."""
+        return not self.text[self.line_start(offset) : offset].strip()
+
+    def column(self, offset: int) -> int:
+        """How far an offset is from the beginning of its line."""
+        return offset - self.line_start(offset)
+
+    def content_end(self, node: Node) -> int:
+        """Where the last character of a node's own text ends; comments and blank lines after it do not count."""
+        if isinstance(node, ScalarNode) and node.style in {"|", ">"}:
+            return len(self.text[: node.end].rstrip())
+        if isinstance(node, ScalarNode | AliasNode) or node.flow:
+            return node.end
+        last = node.items[-1] if isinstance(node, SequenceNode) else node.entries[-1][1]
+        return self.content_end(last)
+
+    def next_line(self, node: Node) -> int:
+        """Where the line after a node's last one begins."""
+        return min(self.line_end(self.content_end(node)) + 1, len(self.text))
+
+    def parts(self, node: MappingNode | SequenceNode) -> list[LayoutPart]:
+        """The entries or items of a node."""
+        if isinstance(node, MappingNode):
+            return [LayoutPart(key.start, self._after_colon(key, value), value) for key, value in node.entries]
+        if node.flow:
+            return [LayoutPart(item.start, item.start, item) for item in node.items]
+        dashes = [self._dash(node, item) for item in node.items]
+        return [LayoutPart(dash, dash + 1, item) for dash, item in zip(dashes, node.items, strict=True)]
+
+    def start_with_comments(self, offset: int) -> int:
+        """Where a part's lines begin, together with the comment lines that stand directly above it."""
+        lines = {self.line_start(comment.start) for comment in self.comments if comment.is_line}
+        start = self.line_start(offset)
+        while start and self.line_start(start - 1) in lines:
+            start = self.line_start(start - 1)
+        return start
+
+    def _after_colon(self, key: Node, value: Node) -> int:
+        colon = self.text.find(":", key.end, max(value.start, key.end + 1))
+        return key.end if colon < 0 else colon + 1
+
+    def _dash(self, node: SequenceNode, item: Node) -> int:
+        """The dash of an item: in the column of the list, on the item's line or above."""
+        column = self.column(node.start)
+        line = self.line_start(item.start)
+        while self.text[line + column : line + column + 1] != "-" and line > node.start:
+            line = self.line_start(line - 1)
+        return line + column
+
+
+class TextEdit(NamedTuple):
     """Text to put in the place of other text; comments before `drops_until` go on purpose, with what they are on."""
 
     start: int
@@ -21,65 +124,65 @@ class Edit(NamedTuple):
     drops_until: int = 0
 
 
-class Slot(NamedTuple):
+class ValueSlot(NamedTuple):
     """Where a value stands: in which part of what."""
 
     parent: MappingNode | SequenceNode
-    part: Part
+    part: LayoutPart
 
 
-def rename(key: Node, name: str, *, flow: bool) -> Edit:
+def rename(key: Node, name: str, *, flow: bool) -> TextEdit:
     """Give a key another name; its quotes stay."""
     style = key.style if isinstance(key, ScalarNode) else ""
-    return Edit(key.start, key.end, scalar_text(name, flow=flow, style=style))
+    return TextEdit(key.start, key.end, scalar_text(name, flow=flow, style=style))
 
 
-def insert(layout: Layout, node: MappingNode | SequenceNode, index: int, name: str | None, value: Any) -> Edit:
+def insert(layout: TextLayout, node: MappingNode | SequenceNode, index: int, name: str | None, value: Any) -> TextEdit:
     """Put a part before the one at `index`, or behind the last; a list's part has no name."""
     parts = layout.parts(node)
     if node.flow:
         text = flow_entry(name, value) if name is not None else flow_text([value])[1:-1]
         if index:
             end = _flow_end(layout, parts[index - 1])
-            return Edit(end, end, f", {text}")
-        return Edit(parts[0].start, parts[0].start, f"{text}, ")
+            return TextEdit(end, end, f", {text}")
+        return TextEdit(parts[0].start, parts[0].start, f"{text}, ")
     lines = entry_lines(name, value) if name is not None else item_lines(value)
     indent = " " * layout.column(parts[0].start)
     if index:
         at = layout.next_line(parts[index - 1].value)
-        return Edit(at, at, "".join(f"{indent}{line}{layout.newline}" for line in lines))
+        return TextEdit(at, at, "".join(f"{indent}{line}{layout.newline}" for line in lines))
     at = parts[0].start
     if layout.is_first_on_line(at):
         at = layout.start_with_comments(at)
-        return Edit(at, at, "".join(f"{indent}{line}{layout.newline}" for line in lines))
+        return TextEdit(at, at, "".join(f"{indent}{line}{layout.newline}" for line in lines))
     # The first part of a list item shares the line of the dash.
-    return Edit(at, at, "".join(f"{line}{layout.newline}{indent}" for line in lines))
+    return TextEdit(at, at, "".join(f"{line}{layout.newline}{indent}" for line in lines))
 
 
-def remove(layout: Layout, node: MappingNode | SequenceNode, index: int) -> Edit:
+def remove(layout: TextLayout, node: MappingNode | SequenceNode, index: int) -> TextEdit:
     """Take a part out, with its own comments: at its end, and on the lines directly above."""
     parts = layout.parts(node)
     part = parts[index]
     if node.flow:
         if index + 1 < len(parts):
-            return Edit(part.start, parts[index + 1].start, "")
-        return Edit(_flow_end(layout, parts[index - 1]), _flow_end(layout, part), "")
+            return TextEdit(part.start, parts[index + 1].start, "")
+        return TextEdit(_flow_end(layout, parts[index - 1]), _flow_end(layout, part), "")
     end = layout.next_line(part.value)
     if layout.is_first_on_line(part.start) or index + 1 == len(parts):
-        return Edit(layout.start_with_comments(part.start), end, "", drops_until=end)
+        return TextEdit(layout.start_with_comments(part.start), end, "", drops_until=end)
     # The next part takes the place behind the dash; comments above it stay above it.
     following = parts[index + 1].start
     between = layout.text[end : layout.line_start(following)].strip()
     indent = " " * layout.column(following)
     kept = f"{between}{layout.newline}{indent}" if between else ""
-    return Edit(part.start, following, kept, drops_until=end)
+    return TextEdit(part.start, following, kept, drops_until=end)
 
 
-def _flow_end(layout: Layout, part: Part) -> int:
+def _flow_end(layout: TextLayout, part: LayoutPart) -> int:
     return max(part.after_label, layout.content_end(part.value))
 
 
-def replace(layout: Layout, node: Node, value: Any, slot: Slot) -> Edit:
+def replace(layout: TextLayout, node: Node, value: Any, slot: ValueSlot) -> TextEdit:
     """Put another value in the place of a node."""
     end = layout.content_end(node)
     is_word = isinstance(node, ScalarNode) and node.style not in {"|", ">"} and end > node.start
@@ -90,14 +193,14 @@ def replace(layout: Layout, node: Node, value: Any, slot: Slot) -> Edit:
     else:
         style = node.style if isinstance(node, ScalarNode) else ""
         text = scalar_text(value, flow=slot.parent.flow, style=style)
-    return Edit(node.start, end, text if end > node.start else f" {text}")
+    return TextEdit(node.start, end, text if end > node.start else f" {text}")
 
 
 def _is_block(value: Any) -> bool:
     return isinstance(value, dict | list) and bool(value)
 
 
-def _replace_lines(layout: Layout, node: Node, value: Any, slot: Slot) -> Edit:
+def _replace_lines(layout: TextLayout, node: Node, value: Any, slot: ValueSlot) -> TextEdit:
     """Write a value behind its label anew; a comment on the label's line stays there."""
     label_end = slot.part.after_label
     end = layout.content_end(node)
@@ -116,8 +219,8 @@ def _replace_lines(layout: Layout, node: Node, value: Any, slot: Slot) -> Edit:
     else:
         text = f" {lines[0]}" + _below(layout, indent + "  ", lines[1:])
     # What stands behind the old value on its last line has been taken along.
-    return Edit(label_end, layout.line_end(end) if tail_start == end else end, text)
+    return TextEdit(label_end, layout.line_end(end) if tail_start == end else end, text)
 
 
-def _below(layout: Layout, indent: str, lines: list[str]) -> str:
+def _below(layout: TextLayout, indent: str, lines: list[str]) -> str:
     return "".join(f"{layout.newline}{indent}{line}" for line in lines)

@@ -1,21 +1,29 @@
-"""Where and why the parser gave up on a text."""
+"""Where and why the parser gave up on a text.
+
+The mistakes that people make in YAML, each with the text as it was meant.
+
+A suspicion alone proves nothing: `//` may well stand in a script. So the caller tries the mended text.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from springtide.apis.yaml.compose import compose
-from springtide.apis.yaml.parsers import ParserFactory, fastest_parser
-from springtide.apis.yaml.refusal import RefusedError
+from springtide.apis.yaml.nodes import ParserFactory, RefusedError, clipped, compose, fastest_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 _START: Final = yaml.Mark("", 0, 0, 0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ParseFailure:
     """A parser's own account: what is wrong where (counted from zero), and what it was in the middle of."""
 
     line: int
@@ -36,11 +44,11 @@ class Failure:
         return "parsing a flow" in self.context
 
 
-def failure_of(error: yaml.YAMLError) -> Failure:
+def failure_of(error: yaml.YAMLError) -> ParseFailure:
     """Give PyYAML's exception in one shape, whichever of its parsers raised it."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None) or _START
     context = getattr(error, "context_mark", None) or mark
-    return Failure(
+    return ParseFailure(
         line=mark.line,
         column=mark.column,
         problem=getattr(error, "problem", None) or str(error),
@@ -50,7 +58,7 @@ def failure_of(error: yaml.YAMLError) -> Failure:
     )
 
 
-def find_failure(text: str, parser: ParserFactory = fastest_parser) -> Failure | None:
+def find_failure(text: str, parser: ParserFactory = fastest_parser) -> ParseFailure | None:
     """Give what keeps a text from being read, or None."""
     try:
         for _ in compose(text, parser):
@@ -58,5 +66,121 @@ def find_failure(text: str, parser: ParserFactory = fastest_parser) -> Failure |
     except yaml.YAMLError as error:
         return failure_of(error)
     except RefusedError as refused:
-        return Failure(refused.line, refused.column, refused.message)
+        return ParseFailure(refused.line, refused.column, refused.message)
     return None
+
+
+_LINES_ABOVE: Final = 4
+_LEAD: Final = r"(?P<lead>[ ]*(?:- +)*)"
+_WORD: Final = r"(?P<word>[A-Za-z_][\w./-]*)"
+_BARE_WORD: Final = re.compile(_LEAD + _WORD + r"[ \t]*(?:(?:#|//).*)?$")
+_WORD_AND_VALUE: Final = re.compile(_LEAD + _WORD + r"[ \t]+(?P<value>[^\s:#'\"][^:#'\"]*)$")
+_TIGHT_COLON: Final = re.compile(_LEAD + _WORD + r":(?P<value>[^\s/:][^:]*)$")
+COMMENT_REPAIR: Final = "wrote `#` for `//`"
+_SLASH_LINE: Final = re.compile(r"\s*//")
+_TRAILING_SLASHES: Final = re.compile(r"(?<=\S)\s+//")
+_ENTRY: Final = re.compile(r"-(?:\s|$)|[^\s#].*?:(?:\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A mistake and where it stands, counted from zero; `repair` says what was mended if that is beyond doubt."""
+
+    line: int
+    column: int
+    message: str
+    hint: str
+    mended: str
+    repair: str = ""
+
+
+def suspects(text: str, failure: ParseFailure) -> Iterator[Mistake]:
+    """Give the mistakes that may have led to a failure, the most telling first."""
+    lines = text.splitlines(keepends=True)
+    numbers = _suspicious_lines(lines, failure)
+    for number in numbers:
+        yield from _slash_comment(lines, number)
+    for number in numbers:
+        yield from _missing_colon(lines, number)
+    for number in numbers:
+        yield from _odd_quote(lines, number)
+
+
+def _suspicious_lines(lines: list[str], failure: ParseFailure) -> list[int]:
+    """The line of the failure, those just above it, and the one on which began what the parser failed in."""
+    last = min(failure.line, len(lines) - 1)
+    above = (number for number in range(last, -1, -1) if lines[number].strip() and lines[number].lstrip()[0] != "#")
+    nearest = [number for _, number in zip(range(_LINES_ABOVE), above, strict=False)]
+    return list(dict.fromkeys([*nearest, min(failure.context_line, len(lines) - 1)]))
+
+
+def _slash_comment(lines: list[str], number: int) -> Iterator[Mistake]:
+    message, hint = "`//` does not start a comment in YAML", "write `#` instead"
+    line = lines[number]
+    if _SLASH_LINE.match(line):
+        first = number
+        while first and _SLASH_LINE.match(lines[first - 1]):
+            first -= 1
+        commented = [line.replace("//", "#", 1) for line in lines[first : number + 1]]
+        mended = "".join([*lines[:first], *commented, *lines[number + 1 :]])
+        yield Mistake(first, lines[first].index("//"), message, hint, mended, COMMENT_REPAIR)
+    for slashes in _TRAILING_SLASHES.finditer(line):
+        column = slashes.end() - 2
+        mended = _replaced(lines, number, f"{line[:column]}#{line[column + 2 :].rstrip()}")
+        yield Mistake(number, column, message, hint, mended, COMMENT_REPAIR)
+
+
+def _missing_colon(lines: list[str], number: int) -> Iterator[Mistake]:
+    line = lines[number].rstrip()
+    if bare := _BARE_WORD.match(line):
+        word, column, end = bare["word"], bare.start("word"), bare.end("word")
+        rest = line[end:] if "#" in line[end:] else line[end:].replace("//", "#", 1)
+        yield Mistake(
+            number,
+            column,
+            f"`{word}` is not followed by a colon",
+            f"write `{word}:`",
+            _replaced(lines, number, f"{line[:end]}:{rest}"),
+            # With nothing beneath it, the word may as well be a value gone astray.
+            f"wrote `{word}:` for `{word}`" if _has_block_beneath(lines, number, column) else "",
+        )
+    elif pair := _WORD_AND_VALUE.match(line) or _TIGHT_COLON.match(line):
+        what = "no space after its colon" if pair.re is _TIGHT_COLON else "no colon"
+        meant = f"{pair['word']}: {pair['value']}"
+        yield Mistake(
+            number,
+            pair.start("word"),
+            f"`{clipped(line[pair.start('word') :])}` has {what}",
+            f"write `{clipped(meant)}`",
+            _replaced(lines, number, f"{pair['lead']}{meant}"),
+        )
+
+
+def _odd_quote(lines: list[str], number: int) -> Iterator[Mistake]:
+    line = lines[number].rstrip()
+    for quote in ('"', "'"):
+        opening = re.search(rf"(?:^|[\s:\[,{{-])({quote})", line)
+        if opening and line.count(quote) % 2:
+            yield Mistake(
+                number,
+                opening.start(1),
+                f"the quote {quote} that opens here is not closed",
+                f"end the text with {quote}",
+                _replaced(lines, number, line + quote),
+            )
+
+
+def _has_block_beneath(lines: list[str], number: int, column: int) -> bool:
+    for line in lines[number + 1 :]:
+        content = line.strip()
+        if content and content[0] != "#":
+            indent = len(line) - len(line.lstrip(" "))
+            is_list = content.startswith("-")
+            return bool(_ENTRY.match(content)) and (indent > column or (is_list and indent == column))
+    return False
+
+
+def _replaced(lines: list[str], number: int, line: str) -> str:
+    """The text with another line in the place of one, which keeps its line break."""
+    line_break = lines[number][len(lines[number].rstrip()) :]
+    return "".join([*lines[:number], line, line_break, *lines[number + 1 :]])

@@ -9,13 +9,18 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from springtide.apis.problems import error
-from springtide.apis.yaml.causes import find_mistake
-from springtide.apis.yaml.compose import compose
-from springtide.apis.yaml.document import Document, PlacedProblem, Position, Segment, Unreadable
-from springtide.apis.yaml.failures import find_failure
-from springtide.apis.yaml.mistakes import COMMENT_REPAIR, Mistake
-from springtide.apis.yaml.nodes import MappingNode, Node, ScalarNode, scalars
-from springtide.apis.yaml.reader import read_segment, segments
+from springtide.apis.yaml.diagnosis import find_mistake
+from springtide.apis.yaml.document import (
+    Document,
+    FileSegment,
+    PlacedProblem,
+    Position,
+    UnreadableDocument,
+    read_segment,
+    segments,
+)
+from springtide.apis.yaml.failures import COMMENT_REPAIR, Mistake, find_failure
+from springtide.apis.yaml.nodes import MappingNode, Node, ScalarNode, compose, scalars
 
 _SLASHES: Final = re.compile(r"(?<=\s)//[^\n]*")
 _OBJECT_KEYS: Final = ("apiversion", "kind", "metadata")
@@ -39,7 +44,7 @@ def repair(text: str) -> tuple[str, list[Repair]]:
     mended, repairs, done = "", list[Repair](), 0
     for segment in segments(text):
         part, found = _repair_segment(segment)
-        for start, placed in reversed(list(_joints(replace(segment, text=part)))):
+        for start, placed in reversed(list(_missing_markers(replace(segment, text=part)))):
             part = part[:start] + _MARKER + part[start:]
             found.append(Repair(placed.position, placed.problem.message, placed.problem.hint, "wrote `---` before it"))
         mended += text[done : segment.offset] + part
@@ -48,7 +53,7 @@ def repair(text: str) -> tuple[str, list[Repair]]:
     return mended + text[done:], repairs
 
 
-def read_through(text: str) -> list[Document | Unreadable]:
+def read_repaired(text: str) -> list[Document | UnreadableDocument]:
     """Read every document of a file and, beside each mistake that can be mended, what was meant.
 
     So a slip hides nothing that comes after it: all of the text is judged, as it would be without the slip.
@@ -56,12 +61,12 @@ def read_through(text: str) -> list[Document | Unreadable]:
     return [result for segment in segments(text) for result in _read_through(segment)]
 
 
-def _read_through(segment: Segment) -> Iterator[Document | Unreadable]:
+def _read_through(segment: FileSegment) -> Iterator[Document | UnreadableDocument]:
     mended, repairs = _repair_segment(segment)
     for found in repairs:
-        yield Unreadable(*found.position, found.message, found.hint)
+        yield UnreadableDocument(*found.position, found.message, found.hint)
     segment = replace(segment, text=mended)
-    joints = list(_joints(segment))
+    joints = list(_missing_markers(segment))
     starts = [0, *(start for start, _ in joints)]
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(mended)], strict=True)):
         before = segment if number == 0 else _from(segment, start, joints[number - 1][1].position)
@@ -72,11 +77,11 @@ def _read_through(segment: Segment) -> Iterator[Document | Unreadable]:
                 yield result
 
 
-def _from(segment: Segment, start: int, position: Position) -> Segment:
-    return Segment(segment.text[start:], segment.offset + start, position.line, position.column)
+def _from(segment: FileSegment, start: int, position: Position) -> FileSegment:
+    return FileSegment(segment.text[start:], segment.offset + start, position.line, position.column)
 
 
-def _repair_segment(segment: Segment) -> tuple[str, list[Repair]]:
+def _repair_segment(segment: FileSegment) -> tuple[str, list[Repair]]:
     """Mend what keeps a document from being read."""
     text = segment.text
     mistakes: dict[int, Mistake] = {}
@@ -121,7 +126,7 @@ def _changed_lines(before: str, after: str) -> list[int]:
     return [number for number, (one, other) in enumerate(pairs) if one != other]
 
 
-def _joints(segment: Segment) -> Iterator[tuple[int, PlacedProblem]]:
+def _missing_markers(segment: FileSegment) -> Iterator[tuple[int, PlacedProblem]]:
     """Find where another object begins in a readable document without a marker: it says again what it is."""
     if find_failure(segment.text) is not None:
         return

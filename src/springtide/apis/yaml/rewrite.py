@@ -1,4 +1,6 @@
-"""Changing what a document says while its comments, order, quotes and layout stay.
+"""How alike two values are, and what became of what: the questions behind the smallest change of a text.
+
+Changing what a document says while its comments, order, quotes and layout stay.
 
 The text is brought to its new value by small edits in places apart, and read anew before the next ones, so that no
 edit has to know of the others. At the end the text is read once more: if it does not say exactly what it should, the
@@ -8,20 +10,122 @@ value is written from scratch. So the result is always right; only comments can 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from springtide.apis.yaml.compose import compose
-from springtide.apis.yaml.document import Document
+from springtide.apis.yaml.document import Document, read
 from springtide.apis.yaml.dump import dump
-from springtide.apis.yaml.edits import Edit, Slot, insert, remove, rename, replace
-from springtide.apis.yaml.layout import Layout
-from springtide.apis.yaml.matching import alignment, renamed_key, same
-from springtide.apis.yaml.nodes import MappingNode, Node, SequenceNode
-from springtide.apis.yaml.reader import read
-from springtide.apis.yaml.refusal import RefusedError
+from springtide.apis.yaml.edits import TextEdit, TextLayout, ValueSlot, insert, remove, rename, replace
+from springtide.apis.yaml.nodes import MappingNode, Node, RefusedError, SequenceNode, compose
 from springtide.apis.yaml.values import merges, name_of, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_EQUAL: Final = 1000
+_RESPELT: Final = 900
+_WRAPPED: Final = 600
+_ALIKE: Final = 500
+_SHORTEST_STEM: Final = 4
+_MAX_COMPARISONS: Final = 10_000
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two values are one object for Kubernetes: `1`, `1.0` and `true` differ, key order does not."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def renamed_key(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, str] | None:
+    """The removed key and the added key whose values are most alike, if any are alike enough."""
+    added = [name for name in new if name not in old]
+    best: tuple[str, str] | None = None
+    best_score = _ALIKE - 1
+    for removed in (name for name in old if name not in new):
+        for name in added:
+            score = similarity(old[removed], new[name])
+            if score > best_score:
+                best, best_score = (removed, name), score
+    return best
+
+
+def similarity(one: Any, other: Any) -> int:
+    """How much of a value is in the other, from 0 to 1000."""
+    if same(one, other):
+        return _EQUAL
+    if isinstance(one, dict) and isinstance(other, dict):
+        shared = sum(similarity(value, other[key]) for key, value in one.items() if key in other)
+        return shared // len(one.keys() | other.keys())
+    if isinstance(one, list) and isinstance(other, list):
+        return sum(map(similarity, one, other)) // max(len(one), len(other))
+    if isinstance(one, list) or isinstance(other, list):
+        items, item = (one, other) if isinstance(one, list) else (other, one)
+        return max((_WRAPPED * similarity(item, candidate) // _EQUAL for candidate in items), default=0)
+    if isinstance(one, dict) or isinstance(other, dict):
+        return 0
+    return _spelling(str(one).lower(), str(other).lower())
+
+
+def _spelling(one: str, other: str) -> int:
+    """How alike two words are: another case or type hardly matters, an ending a little."""
+    if one == other:
+        return _RESPELT
+    stem = min(len(one), len(other))
+    return _ALIKE if stem >= _SHORTEST_STEM and one[:stem] == other[:stem] else 0
+
+
+def alignment(old: list[Any], new: list[Any]) -> list[tuple[int | None, int | None]]:
+    """Pair the items of two lists in order, so that what is paired is most alike in all.
+
+    Gives (position in old, position in new); None stands for an item that was inserted or removed. Items that are
+    like nothing are paired too where some of both stand in one place: they were replaced.
+    """
+    prefix = 0
+    while prefix < min(len(old), len(new)) and same(old[prefix], new[prefix]):
+        prefix += 1
+    suffix = 0
+    while suffix < min(len(old), len(new)) - prefix and same(old[-1 - suffix], new[-1 - suffix]):
+        suffix += 1
+    old_end, new_end = len(old) - suffix, len(new) - suffix
+    pairs: list[tuple[int | None, int | None]] = [(position, position) for position in range(prefix)]
+    start = (prefix, prefix)
+    alike = [(i + prefix, j + prefix) for i, j in _alike_pairs(old[prefix:old_end], new[prefix:new_end])]
+    for i, j in [*alike, (old_end, new_end)]:
+        pairs += zip_longest(range(start[0], i), range(start[1], j))
+        pairs.append((i, j))
+        start = (i + 1, j + 1)
+    pairs.pop()
+    return [*pairs, *zip(range(old_end, len(old)), range(new_end, len(new)), strict=True)]
+
+
+def _alike_pairs(old: list[Any], new: list[Any]) -> Iterator[tuple[int, int]]:
+    """The pairs of which the sum is most alike; none where looking for them would take too long."""
+    if len(old) * len(new) > _MAX_COMPARISONS:
+        return
+    scores = [[similarity(before, after) for after in new] for before in old]
+    # best[i][j] is the highest total that the items from i and j on can reach.
+    best = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i in range(len(old) - 1, -1, -1):
+        for j in range(len(new) - 1, -1, -1):
+            best[i][j] = max(best[i + 1][j + 1] + scores[i][j], best[i + 1][j], best[i][j + 1])
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if scores[i][j] and best[i][j] == best[i + 1][j + 1] + scores[i][j]:
+            yield i, j
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+
 
 _MAX_PASSES: Final = 1000
 
@@ -64,12 +168,12 @@ def _reads_as(text: str, value: Any) -> bool:
     )
 
 
-def _layout(text: str) -> Layout | None:
+def _layout(text: str) -> TextLayout | None:
     try:
         roots = list(compose(text))
     except (yaml.YAMLError, RefusedError):
         return None
-    return Layout(text, roots[0]) if len(roots) == 1 else None
+    return TextLayout(text, roots[0]) if len(roots) == 1 else None
 
 
 def comments(text: str) -> Counter[str]:
@@ -78,7 +182,7 @@ def comments(text: str) -> Counter[str]:
     return Counter(comment.text for comment in layout.comments) if layout else Counter()
 
 
-def _edits(layout: Layout, node: Node, new: Any, slot: Slot | None) -> list[Edit]:
+def _edits(layout: TextLayout, node: Node, new: Any, slot: ValueSlot | None) -> list[TextEdit]:
     """Edits that bring a node nearer to its new value, in places that do not touch; none if there is no way."""
     old, _ = value_of(node)
     if same(old, new):
@@ -95,7 +199,7 @@ def _edits(layout: Layout, node: Node, new: Any, slot: Slot | None) -> list[Edit
     return [edit._replace(drops_until=edit.end) if is_emptied else edit]
 
 
-def _mapping_edits(layout: Layout, node: MappingNode, old: dict[str, Any], new: dict[str, Any]) -> list[Edit]:
+def _mapping_edits(layout: TextLayout, node: MappingNode, old: dict[str, Any], new: dict[str, Any]) -> list[TextEdit]:
     names = [name_of(key) for key, _ in node.entries]
     if names != list(old):
         return []
@@ -106,7 +210,7 @@ def _mapping_edits(layout: Layout, node: MappingNode, old: dict[str, Any], new: 
         edit
         for name, part in zip(old, layout.parts(node), strict=True)
         if name in new
-        for edit in _edits(layout, part.value, new[name], Slot(node, part))
+        for edit in _edits(layout, part.value, new[name], ValueSlot(node, part))
     ]
     if within:
         return within
@@ -119,14 +223,14 @@ def _mapping_edits(layout: Layout, node: MappingNode, old: dict[str, Any], new: 
     return [remove(layout, node, index) for index, name in enumerate(old) if name not in new][:1]
 
 
-def _sequence_edits(layout: Layout, node: SequenceNode, old: list[Any], new: list[Any]) -> list[Edit]:
+def _sequence_edits(layout: TextLayout, node: SequenceNode, old: list[Any], new: list[Any]) -> list[TextEdit]:
     pairs = alignment(old, new)
     parts = layout.parts(node)
     within = [
         edit
         for before, after in pairs
         if before is not None and after is not None
-        for edit in _edits(layout, parts[before].value, new[after], Slot(node, parts[before]))
+        for edit in _edits(layout, parts[before].value, new[after], ValueSlot(node, parts[before]))
     ]
     if within:
         return within

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from springtide.apis.forecast import format_instant
 from springtide.apis.problems import format_path
-from springtide.cli.pictures.clock import clock_for
-from springtide.cli.pictures.heights import tell
-from springtide.cli.pictures.markup import Markup, escape, tag
+from springtide.cli.pictures.formatting import format_relative, format_subject
+from springtide.cli.pictures.lanes import describe_value
 from springtide.cli.pictures.svg import draw
-from springtide.cli.pictures.svg_style import FONT, look
-from springtide.cli.pictures.words import format_relative, format_subject
+from springtide.cli.pictures.svg_canvas import FONT, Markup, escape, style_element, tag
+from springtide.cli.pictures.time_axis import clock_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from springtide.apis.forecast import Change, Forecast, Lane
+    from springtide.apis.forecast import Forecast, Lane, LaneChange
     from springtide.apis.problems import Problem
-    from springtide.cli.pictures.clock import WallClock
+    from springtide.cli.pictures.time_axis import ZoneClock
+
 
 _MOST_ROWS: Final = 400
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -61,7 +61,7 @@ def render_html(forecasts: Sequence[Forecast], *, zone: str | None, now: int, ti
         tag("title", escape(heading)),
         tag("style", Markup(_STYLE)),
     )
-    shared_look = tag("svg", look(), width=0, height=0, style="position:absolute", aria_hidden="true")
+    shared_look = tag("svg", style_element(), width=0, height=0, style="position:absolute", aria_hidden="true")
     sections = [_section(forecast, zone=zone, now=now) for forecast in forecasts]
     body = tag(
         "body",
@@ -104,7 +104,7 @@ def _problem(problem: Problem) -> Markup:
     )
 
 
-def _changes(lane: Lane, clock: WallClock, now: int) -> Markup:
+def _changes(lane: Lane, clock: ZoneClock, now: int) -> Markup:
     count = len(lane.changes)
     many = "no changes" if not count else "1 change" if count == 1 else f"{count:,} changes"
     about = tag("summary", escape(f"{lane.name} "), tag("span", escape(many)))
@@ -116,14 +116,14 @@ def _changes(lane: Lane, clock: WallClock, now: int) -> Markup:
     return tag("details", about, tag("div", table, class_="wide"), more, open=_is_short(lane))
 
 
-def _row(lane: Lane, change: Change, clock: WallClock, now: int) -> Markup:
+def _row(lane: Lane, change: LaneChange, clock: ZoneClock, now: int) -> Markup:
     when = tag("time", escape(clock.moment(change.at, year=True)), datetime=format_instant(change.at))
-    cells = (format_relative(change.at, now), tell(lane, change.value), change.because)
+    cells = (format_relative(change.at, now), describe_value(lane, change.value), change.because)
     return tag("tr", tag("td", when), *(tag("td", escape(cell) or Markup(" ")) for cell in cells))
 
 
 def _steady(lane: Lane) -> str:
-    return f"{tell(lane, lane.current)} throughout" + (f": {lane.because}" if lane.because else "")
+    return f"{describe_value(lane, lane.current)} throughout" + (f": {lane.because}" if lane.because else "")
 
 
 def _is_short(lane: Lane) -> str | None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from springtide import __version__
 from springtide.apis.forecast import LaneStyle, format_instant
-from springtide.cli.pictures.heights import tell
-from springtide.cli.pictures.spans import lane_spans
-from springtide.cli.pictures.words import format_subject, is_on, plain
+from springtide.cli.pictures.formatting import format_subject, is_on, printable
+from springtide.cli.pictures.lanes import describe_value, lane_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from springtide.apis.forecast import Forecast, Lane, LaneValue
+
 
 _LONGEST_LINE: Final = 75  # octets, without the line break
 
@@ -59,7 +59,7 @@ def _event(
     yield f"DTSTART:{_utc(start)}"
     if end is not None:
         yield f"DTEND:{_utc(end)}"
-    yield f"SUMMARY:{_text(f'{format_subject(forecast)} {lane.name}: {tell(lane, value)}')}"
+    yield f"SUMMARY:{_text(f'{format_subject(forecast)} {lane.name}: {describe_value(lane, value)}')}"
     if because:
         yield f"DESCRIPTION:{_text(because)}"
     yield f"CATEGORIES:{_text(forecast.kind)}"
@@ -81,7 +81,7 @@ def _utc(at: int) -> str:
 
 def _text(text: str) -> str:
     """Escape text as the standard asks."""
-    return plain(text).replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
+    return printable(text).replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
 
 
 def _fold(line: str) -> str:

@@ -1,20 +1,275 @@
-"""A forecast as a drawing for a design document: one SVG file that needs nothing but itself."""
+"""What concerns all lanes at once: now, changes of the clocks, collisions; as marks and as notes below.
+
+One object's part of a drawing: heading, axis, lanes with their names, marks and notes.
+
+A forecast as a drawing for a design document: one SVG file that needs nothing but itself.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from springtide.cli.pictures.lettering import shorten
-from springtide.cli.pictures.markup import Markup, escape, join, tag
-from springtide.cli.pictures.svg_frame import MARGIN, RIGHT, WIDTH, label
-from springtide.cli.pictures.svg_panel import draw_panel
-from springtide.cli.pictures.svg_style import look
-from springtide.cli.pictures.words import format_subject
+from springtide.apis.forecast import LaneStyle
+from springtide.cli.pictures.formatting import format_never, format_span, format_subject, value_forms, why_empty
+from springtide.cli.pictures.lanes import (
+    collision_sentences,
+    describe_value,
+    is_blocked,
+    is_ever_blocked,
+    next_change_after,
+    number_collisions,
+    value_at,
+)
+from springtide.cli.pictures.svg_canvas import (
+    LEFT,
+    MARGIN,
+    RIGHT,
+    WIDTH,
+    Markup,
+    SvgFrame,
+    SvgLayers,
+    escape,
+    join,
+    label,
+    level_line,
+    longest_fit,
+    shorten,
+    style_element,
+    tag,
+    text_width,
+    tooltip,
+    vertical_line,
+    wrap,
+)
+from springtide.cli.pictures.svg_lanes import HEIGHTS, draw_lane
+from springtide.cli.pictures.time_axis import clock_for, lay_out_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from springtide.apis.forecast import Forecast
+    from springtide.apis.forecast import Forecast, Lane
+    from springtide.cli.pictures.time_axis import ClockChange, TimeAxis
+
+
+_LINE: Final = 19
+_LETTERS: Final = 12
+_INDENT: Final = 26
+_NARROWEST_CLASH: Final = 3  # pixels: an instant is drawn this wide
+_PILL: Final = 17  # half its width
+
+
+def draw_marks(forecast: Forecast, frame: SvgFrame, top: int, bottom: int) -> SvgLayers:
+    """Draw the line of now, collisions, and the lines at which the clocks change; words go where there is room."""
+    drawn = SvgLayers()
+    taken: list[tuple[float, float]] = []
+    if frame.holds(frame.now):
+        _draw_now(frame, top, bottom, taken, drawn)
+    _draw_collisions(forecast, frame, top, bottom, taken, drawn)
+    for shift in frame.clock.shifts(frame.start, frame.until):
+        _draw_clock_change(shift, frame, top, bottom, taken, drawn)
+    return drawn
+
+
+def _draw_collisions(
+    forecast: Forecast, frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, float]], drawn: SvgLayers
+) -> None:
+    for clash in number_collisions(forecast, frame.clock):
+        if not clash.drawn:
+            continue
+        left = frame.x(clash.start)
+        right = max(frame.x(clash.end), left + _NARROWEST_CLASH)
+        box = {"x": left, "y": top + 20, "width": right - left, "height": bottom - top - 20}
+        words = tooltip(clash.sentence)
+        drawn.shapes.append(tag("rect", words, **box, fill="url(#hatch-clash)", data_at=clash.start))
+        # At its beginning, else right of what stands there; collisions that come thick share the number of the first.
+        spots = [left, *(end + 1 for _, end in taken if left < end < right)]
+        spot = next((spot for spot in spots if _is_free((spot - 1, spot + 17), taken)), None)
+        if spot is not None:
+            taken.append((spot - 1, spot + 17))
+            drawn.words.append(_badge(clash.number, spot + 8, top + 10))
+
+
+def _draw_now(frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, float]], drawn: SvgLayers) -> None:
+    x = frame.x(frame.now)
+    pill = min(max(x, LEFT + _PILL), RIGHT - _PILL)
+    taken.append((pill - _PILL - 2, pill + _PILL + 2))
+    title = tooltip(f"now: {frame.clock.moment(frame.now, year=True)}")
+    drawn.shapes.append(tag("g", title, vertical_line(x, top + 16, bottom, "now"), data_mark="now", data_at=frame.now))
+    drawn.words.append(tag("rect", x=pill - _PILL, y=top + 2, width=2 * _PILL, height=16, rx=8, class_="now-fill"))
+    drawn.words.append(label("now", pill, top + 14, "small on-colour middle"))
+
+
+def _draw_clock_change(
+    shift: ClockChange, frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, float]], drawn: SvgLayers
+) -> None:
+    x = frame.x(shift.at)
+    line = vertical_line(x, top + 4, bottom, "shift")
+    drawn.shapes.append(tag("g", tooltip(shift.sentence), line, data_mark="clocks", data_at=shift.at))
+    for form in shift.forms:
+        width = text_width(form, 11)
+        for place, classes, room in (
+            (x + 5, "small shift-ink", (x, x + width + 8)),
+            (x - 5, "small shift-ink end", (x - width - 8, x)),
+        ):
+            if _is_free(room, taken):
+                taken.append(room)
+                drawn.words.append(label(form, place, top + 14, classes))
+                return
+
+
+def _is_free(wanted: tuple[float, float], taken: list[tuple[float, float]]) -> bool:
+    inside = wanted[0] >= LEFT - 2 and wanted[1] <= RIGHT + 2
+    return inside and all(wanted[1] <= start or wanted[0] >= end for start, end in taken)
+
+
+def draw_notes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, int]:
+    """Write what the marks mean, collisions in full; gives the markup and where it ends."""
+    shapes: list[Markup] = []
+    y = top
+    if any(is_ever_blocked(lane) for lane in forecast.lanes):
+        swatch = {"x": MARGIN, "y": y + 2, "width": 18, "height": 12}
+        shapes += [tag("rect", **swatch, class_="blocked"), tag("rect", **swatch, fill="url(#hatch-blocked)")]
+        shapes.append(label("blocked: no node may be disrupted", MARGIN + _INDENT, y + 12, "note muted"))
+        y += _LINE
+    for shift in frame.clock.shifts(frame.start, frame.until):
+        shapes.append(vertical_line(MARGIN + 9, y + 1, y + 15, "shift"))
+        shapes.append(label(shift.sentence, MARGIN + _INDENT, y + 12, "note muted"))
+        y += _LINE
+    for number, sentence in collision_sentences(number_collisions(forecast, frame.clock)):
+        shapes.append(_badge(number, MARGIN + 9, y + 8))
+        for line in wrap(sentence, _LETTERS, RIGHT - MARGIN - _INDENT):
+            shapes.append(label(line, MARGIN + _INDENT, y + 12, "note ink"))
+            y += _LINE
+    return join(shapes), y
+
+
+def _badge(count: int, x: float, y: float) -> Markup:
+    disc = tag("circle", cx=x, cy=y, r=8, class_="clash")
+    return join((disc, label(str(count), x, y + 4, "badge small middle")))
+
+
+_HEADING: Final = 48
+_AXIS: Final = 40
+_MARKS: Final = 24
+_NO_LANES: Final = 40
+_TICK_ROOM: Final = (RIGHT - LEFT) // 34
+_LEGIBLE_WEEKEND: Final = 3  # pixels
+
+
+def draw_panel(forecast: Forecast, *, zone: str | None, now: int, top: int) -> tuple[Markup, int]:
+    """Draw one forecast from ``top`` down; gives the markup and where it ends."""
+    clock = clock_for(forecast, zone)
+    frame = SvgFrame(forecast.start, forecast.until, now, clock)
+    axis = lay_out_axis(clock, forecast.start, forecast.until, room=_TICK_ROOM)
+    axis_top = top + _HEADING
+    marks_top = axis_top + _AXIS
+    lanes_top = marks_top + _MARKS
+    bottom = lanes_top + (sum(HEIGHTS[lane.style] for lane in forecast.lanes) or _NO_LANES)
+    marks = draw_marks(forecast, frame, marks_top, bottom)
+    shapes, words = _draw_lanes(forecast, frame, lanes_top)
+    notes, end = draw_notes(forecast, frame, bottom + 12)
+    panel = tag(
+        "g",
+        tooltip(format_subject(forecast)),
+        _draw_heading(forecast, frame, top),
+        _draw_axis(axis, frame, axis_top, lanes_top, bottom),
+        shapes,
+        *marks.shapes,
+        words,
+        *marks.words,
+        notes,
+    )
+    return panel, end
+
+
+def _draw_heading(forecast: Forecast, frame: SvgFrame, top: int) -> Markup:
+    clock = frame.clock
+    where = f"namespace {forecast.namespace}" if forecast.namespace else "cluster-wide"
+    about = f"{forecast.kind}, {where}, times in {clock.zone.name}"
+    length = format_span(forecast.until - forecast.start)
+    when = f"{clock.moment(forecast.start, year=True)} – {clock.moment(forecast.until, year=True)} ({length})"
+    room = RIGHT - MARGIN - text_width(when, 12) - 24
+    return join(
+        (
+            label(shorten(forecast.name, 17, RIGHT - MARGIN, bold=True), MARGIN, top + 16, "name ink"),
+            label(shorten(about, 12, room), MARGIN, top + 36, "note muted"),
+            label(when, RIGHT, top + 36, "note muted end"),
+        )
+    )
+
+
+def _draw_axis(axis: TimeAxis, frame: SvgFrame, top: int, lanes_top: int, bottom: int) -> Markup:
+    shapes: list[Markup] = []
+    for start, end in axis.weekends:
+        left, right = frame.x(start), frame.x(end)
+        if right - left >= _LEGIBLE_WEEKEND:
+            box = {"x": left, "y": top + 4, "width": right - left, "height": bottom - top - 4}
+            shapes.append(tag("rect", **box, class_="weekend"))
+    free = float(LEFT)
+    for tick in axis.ticks:
+        x, half = frame.x(tick.at), text_width(tick.label, 11) / 2
+        shapes.append(vertical_line(x, lanes_top, bottom, "hair"))
+        if x - half >= free and x + half <= RIGHT:
+            shapes.append(label(tick.label, x, top + 35, "small muted middle"))
+            free = x + half + 6
+    for cell in axis.cells:
+        left, right = frame.x(cell.start), frame.x(cell.end)
+        shapes.append(vertical_line(left, top + 4, bottom, "rule"))
+        if text := longest_fit(cell.labels, 12, right - left - 8, bold=True):
+            shapes.append(label(text, left + 6, top + 18, "day ink"))
+    shapes.append(vertical_line(RIGHT, top + 4, bottom, "rule"))
+    return join(shapes)
+
+
+def _draw_lanes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, Markup]:
+    """Draw lanes below each other; gives their shapes and, to be put on top of all marks, their words."""
+    shapes: list[Markup] = []
+    words: list[Markup] = []
+    for lane in forecast.lanes:
+        drawn = draw_lane(lane, frame, top)
+        rule = level_line(top, MARGIN, RIGHT, "rule")
+        shapes.append(tag("g", rule, _draw_name(lane, frame, top), *drawn.shapes, data_lane=lane.name))
+        words += drawn.words
+        top += HEIGHTS[lane.style]
+    if not forecast.lanes:
+        shapes.append(level_line(top, MARGIN, RIGHT, "rule"))
+        words.append(label(why_empty(forecast), LEFT + 12, top + 25, "note muted halo"))
+        top += _NO_LANES
+    shapes.append(level_line(top, MARGIN, RIGHT, "rule"))
+    return join(shapes), join(words)
+
+
+def _draw_name(lane: Lane, frame: SvgFrame, top: int) -> Markup:
+    room = LEFT - MARGIN - 12
+    held, coming = _held(lane, frame), _coming(lane, frame)
+    _, because = value_at(lane, frame.seen_at)
+    return tag(
+        "g",
+        tooltip("; ".join(part for part in (f"{lane.name}: {held}", because, coming) if part)),
+        label(shorten(lane.name, 13, room, bold=True), MARGIN, top + 20, "lane ink"),
+        label(shorten(held, 11, room), MARGIN, top + 36, "small muted"),
+        label(shorten(coming, 11, room), MARGIN, top + 50, "small muted"),
+    )
+
+
+def _held(lane: Lane, frame: SvgFrame) -> str:
+    value, _ = value_at(lane, frame.seen_at)
+    words = describe_value(lane, value)
+    if lane.style is LaneStyle.FIRINGS:
+        return "nothing set yet" if value is None else f"last set {words}"
+    return f"now {words}" if frame.holds(frame.now) else f"at first {words}"
+
+
+def _coming(lane: Lane, frame: SvgFrame) -> str:
+    change = next_change_after(lane, frame.seen_at)
+    if change is None:
+        return f"no more until {frame.clock.date(frame.until)}" if lane.next else format_never(lane)
+    when = f"{frame.clock.date(change.at)} {frame.clock.time(change.at)}"
+    if lane.style is LaneStyle.FIRINGS:
+        return f"next {when}"
+    value = "blocked" if is_blocked(lane, change.value) else value_forms(change.value)[-1]
+    return f"{value} from {when}"
+
 
 _NAMESPACE: Final = "http://www.w3.org/2000/svg"
 _BETWEEN_PANELS: Final = 30
@@ -44,7 +299,7 @@ def draw(forecasts: Sequence[Forecast], *, zone: str | None, now: int, title: st
         "svg",
         tag("title", escape(title or _names(forecasts))),
         tag("desc", escape(_description(forecasts))),
-        look() if with_look else Markup(""),
+        style_element() if with_look else Markup(""),
         tag("rect", width=WIDTH, height=height, rx=8, class_="paper"),
         join(panels),
         xmlns=_NAMESPACE,

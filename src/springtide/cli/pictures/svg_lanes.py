@@ -1,23 +1,98 @@
-"""Lanes as shapes: steps, bars, hatched blocks, each with the words it says when pointed at."""
+"""Firings as pins: each with its value and time while there is room, as one strip where they come too thick.
+
+Lanes as shapes: steps, bars, hatched blocks, each with the words it says when pointed at.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from springtide.apis.forecast import LaneStyle
-from springtide.cli.pictures.heights import FULL_HEIGHT, height_scale, is_blocked, tell
-from springtide.cli.pictures.lettering import longest_fit
-from springtide.cli.pictures.markup import Markup, number, tag
-from springtide.cli.pictures.spans import Crowd, Span, crowd_together, lane_spans
-from springtide.cli.pictures.svg_frame import Drawn, hover, label, level_line
-from springtide.cli.pictures.svg_pins import PIN_LANE_HEIGHT, draw_pins
-from springtide.cli.pictures.words import format_span, format_value, is_on, value_forms
+from springtide.cli.pictures.formatting import format_span, format_value, is_on, value_forms
+from springtide.cli.pictures.lanes import (
+    FULL_HEIGHT,
+    DenseSpans,
+    Span,
+    describe_value,
+    firing_group_forms,
+    group_firings,
+    height_scale,
+    is_blocked,
+    lane_spans,
+    merge_short_spans,
+)
+from springtide.cli.pictures.svg_canvas import (
+    RIGHT,
+    Markup,
+    SvgLayers,
+    label,
+    level_line,
+    longest_fit,
+    number,
+    tag,
+    tooltip,
+    vertical_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from springtide.apis.forecast import Lane, LaneValue
-    from springtide.cli.pictures.svg_frame import Frame
+    from springtide.apis.forecast import Lane, LaneChange, LaneValue
+    from springtide.cli.pictures.svg_canvas import SvgFrame
+
+
+PIN_LANE_HEIGHT: Final = 64
+
+_GROUND: Final = 52  # all four: pixels below the upper edge of the lane
+_HEAD: Final = 20
+_STRIP: Final = 32
+_STRIP_WORDS: Final = 24
+_APART: Final = 7  # pixels: pins that stand closer become a strip
+_TOLD_APART: Final = 3  # pixels: within a strip, firings that stand closer are not drawn one by one
+_VALUE_LETTERS: Final = 12
+_TIME_LETTERS: Final = 11
+
+
+def draw_pins(lane: Lane, frame: SvgFrame, top: int) -> SvgLayers:
+    """Draw the firings of a lane, its upper edge at ``top``."""
+    ground = level_line(top + _GROUND, frame.x(frame.start), frame.x(frame.until), "rule")
+    drawn = SvgLayers(shapes=[ground])
+    groups = group_firings(lane.changes, frame.seconds(_APART))
+    for place, group in enumerate(groups, start=1):
+        end = frame.x(groups[place][0].at) if place < len(groups) else RIGHT
+        if len(group) == 1:
+            _draw_pin(group[0], frame, top, end, drawn)
+        else:
+            _draw_strip(group, frame, top, end, drawn)
+    return drawn
+
+
+def _draw_pin(change: LaneChange, frame: SvgFrame, top: int, end: float, drawn: SvgLayers) -> None:
+    x, head = frame.x(change.at), top + _HEAD
+    reason = f", {change.because}" if change.because else ""
+    words = tooltip(f"{format_value(change.value)} at {frame.clock.moment(change.at)}{reason}")
+    drawn.shapes.append(vertical_line(x, head, top + _GROUND, "pin-line"))
+    drawn.shapes.append(tag("circle", words, cx=x, cy=head, r=4.5, class_="pin", data_at=change.at))
+    room = end - x - 14
+    if value := longest_fit(value_forms(change.value), _VALUE_LETTERS, room, bold=True):
+        drawn.words.append(label(value, x + 8, head + 4, "value ink halo"))
+    if time := longest_fit((frame.clock.time(change.at),), _TIME_LETTERS, room):
+        drawn.words.append(label(time, x + 8, head + 18, "small muted halo"))
+
+
+def _draw_strip(group: Sequence[LaneChange], frame: SvgFrame, top: int, end: float, drawn: SvgLayers) -> None:
+    left, right = frame.x(group[0].at), frame.x(group[-1].at)
+    forms = firing_group_forms(group)
+    reason = f", {group[0].because}" if group[0].because else ""
+    words = tooltip(f"{forms[0]}: {frame.clock.range(group[0].at, group[-1].at)}{reason}")
+    box = {"x": left - 1, "y": top + _STRIP, "width": right - left + 2, "height": _GROUND - _STRIP}
+    drawn.shapes.append(tag("rect", words, **box, rx=2, class_="pin pale", data_at=group[0].at))
+    if (group[-1].at - group[0].at) // (len(group) - 1) >= frame.seconds(_TOLD_APART):
+        lines = "".join(f"M{number(frame.x(one.at))} {top + _STRIP}V{top + _GROUND}" for one in group)
+        drawn.shapes.append(tag("path", d=lines, class_="pin-line"))
+    if text := longest_fit(forms, _VALUE_LETTERS, end - left - 8, bold=True):
+        drawn.words.append(label(text, left, top + _STRIP_WORDS, "value ink halo"))
+
 
 HEIGHTS: Final = {
     LaneStyle.LEVEL: 88,
@@ -35,18 +110,18 @@ _NARROWEST: Final = 2  # pixels: what is narrower is drawn as a crowd
 _LISTED_VALUES: Final = 6
 
 
-def draw_lane(lane: Lane, frame: Frame, top: int) -> Drawn:
+def draw_lane(lane: Lane, frame: SvgFrame, top: int) -> SvgLayers:
     """Draw what a lane does between the left and the right edge, its upper edge at ``top``."""
     if lane.style is LaneStyle.FIRINGS:
         return draw_pins(lane, frame, top)
-    shown = crowd_together(lane_spans(lane, frame.start, frame.until), frame.seconds(_NARROWEST))
+    shown = merge_short_spans(lane_spans(lane, frame.start, frame.until), frame.seconds(_NARROWEST))
     if lane.style is LaneStyle.ACTIVE:
         return _draw_bars(lane, shown, frame, top)
     return _draw_steps(lane, shown, frame, top)
 
 
-def _draw_steps(lane: Lane, shown: Sequence[Span | Crowd], frame: Frame, top: int) -> Drawn:
-    drawn = Drawn()
+def _draw_steps(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame, top: int) -> SvgLayers:
+    drawn = SvgLayers()
     height = height_scale(lane)
     base = top + HEIGHTS[lane.style] - _PADDING
     tallest = HEIGHTS[lane.style] - 2 * _PADDING - _HEADROOM
@@ -58,11 +133,11 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | Crowd], frame: Frame, top: in
     joined = False  # whether the outline goes on from the step before
     for part in shown:
         left, right = frame.x(part.start), frame.x(part.end)
-        if isinstance(part, Crowd):
-            _draw_crowd(lane, part, frame, top, y, drawn)
+        if isinstance(part, DenseSpans):
+            _draw_dense(lane, part, frame, top, y, drawn)
             joined = False
         elif is_blocked(lane, part.value):
-            words = _span_words(lane, part, frame)
+            words = _span_text(lane, part, frame)
             drawn.shapes += _hatched(words, part.start, left, right, top)
             middle = top + HEIGHTS[lane.style] / 2 + 4
             drawn.words += _value(("blocked", "0"), left, right, middle, "value blocked-ink blocked-halo middle")
@@ -70,8 +145,8 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | Crowd], frame: Frame, top: in
         else:
             step = y(part.value)
             box = {"x": left, "y": step, "width": right - left, "height": base - step}
-            words = _span_words(lane, part, frame)
-            drawn.shapes.append(tag("rect", hover(words), **box, class_=lane.style.value, data_at=part.start))
+            words = _span_text(lane, part, frame)
+            drawn.shapes.append(tag("rect", tooltip(words), **box, class_=lane.style.value, data_at=part.start))
             drawn.words += _value(value_forms(part.value), left, right, step - 5, "value ink halo middle")
             outline += "" if joined else f"M{number(left)} {number(step)}"
             outline += f"V{number(step)}H{number(right)}"
@@ -81,12 +156,12 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | Crowd], frame: Frame, top: in
     return drawn
 
 
-def _draw_crowd(
-    lane: Lane, crowd: Crowd, frame: Frame, top: int, y: Callable[[LaneValue], float], drawn: Drawn
+def _draw_dense(
+    lane: Lane, crowd: DenseSpans, frame: SvgFrame, top: int, y: Callable[[LaneValue], float], drawn: SvgLayers
 ) -> None:
     """Draw spans too short to be told apart: hatched if any of them blocks, else pale up to the tallest."""
     left, right = frame.x(crowd.start), frame.x(crowd.end)
-    words = _crowd_words(crowd, frame)
+    words = _dense_text(crowd, frame)
     if any(is_blocked(lane, span.value) for span in crowd.spans):
         drawn.shapes += _hatched(words, crowd.start, left, right, top)
         drawn.words += _value(("blocked at times",), left, right, top + 14, "value blocked-ink blocked-halo middle")
@@ -98,7 +173,7 @@ def _draw_crowd(
     style = lane.style.value
     drawn.shapes.append(tag("rect", **box, y=lowest, height=base - lowest, class_=style))
     whole = {**box, "y": highest, "height": base - highest}
-    drawn.shapes.append(tag("rect", hover(words), **whole, class_=f"{style} pale", data_at=crowd.start))
+    drawn.shapes.append(tag("rect", tooltip(words), **whole, class_=f"{style} pale", data_at=crowd.start))
     extremes = f"{format_value(values[-1])} … {format_value(values[0])}"
     drawn.words += _value((extremes,), left, right, highest - 5, "value ink halo middle")
 
@@ -108,21 +183,21 @@ def _hatched(words: str, at: int, left: float, right: float, top: int) -> list[M
     box = {"x": left, "y": top + _PADDING, "width": right - left, "height": height}
     return [
         tag("rect", **box, class_="blocked"),
-        tag("rect", hover(words), **box, fill="url(#hatch-blocked)", data_at=at),
+        tag("rect", tooltip(words), **box, fill="url(#hatch-blocked)", data_at=at),
     ]
 
 
-def _draw_bars(lane: Lane, shown: Sequence[Span | Crowd], frame: Frame, top: int) -> Drawn:
+def _draw_bars(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame, top: int) -> SvgLayers:
     middle = top + HEIGHTS[LaneStyle.ACTIVE] / 2
-    drawn = Drawn(shapes=[level_line(middle, frame.x(frame.start), frame.x(frame.until), "rule")])
+    drawn = SvgLayers(shapes=[level_line(middle, frame.x(frame.start), frame.x(frame.until), "rule")])
     for part in shown:
         left, right = frame.x(part.start), frame.x(part.end)
         box = {"x": left, "y": middle - _BAR / 2, "width": right - left, "height": _BAR, "rx": 3}
-        if isinstance(part, Crowd):
-            words = hover(_crowd_words(part, frame))
+        if isinstance(part, DenseSpans):
+            words = tooltip(_dense_text(part, frame))
             drawn.shapes.append(tag("rect", words, **box, class_="active pale", data_at=part.start))
         elif is_on(part.value):
-            words = hover(_span_words(lane, part, frame))
+            words = tooltip(_span_text(lane, part, frame))
             drawn.shapes.append(tag("rect", words, **box, class_="active", data_at=part.start))
             drawn.words += _value(("on",), left, right, middle + 4, "value active-ink middle")
     return drawn
@@ -133,13 +208,13 @@ def _value(forms: tuple[str, ...], left: float, right: float, y: float, classes:
     return [label(text, (left + right) / 2, y, classes)] if text else []
 
 
-def _span_words(lane: Lane, span: Span, frame: Frame) -> str:
+def _span_text(lane: Lane, span: Span, frame: SvgFrame) -> str:
     length = format_span(span.end - span.start)
-    words = f"{tell(lane, span.value)}: {frame.clock.range(span.start, span.end)} ({length})"
+    words = f"{describe_value(lane, span.value)}: {frame.clock.range(span.start, span.end)} ({length})"
     return f"{words}, {span.because}" if span.because else words
 
 
-def _crowd_words(crowd: Crowd, frame: Frame) -> str:
+def _dense_text(crowd: DenseSpans, frame: SvgFrame) -> str:
     values = list(dict.fromkeys(format_value(span.value) for span in crowd.spans))
     listed = ", ".join(values[:_LISTED_VALUES]) + (", …" if len(values) > _LISTED_VALUES else "")
     return f"{len(crowd.spans):,} short spans ({listed}): {frame.clock.range(crowd.start, crowd.end)}"

@@ -1,31 +1,173 @@
-"""A forecast as a picture in the terminal: lanes over a time axis, then what comes next, in words and as a table."""
+"""The time axis of a terminal picture, and the marks that belong to all of its lanes.
+
+The changes of a lane as a compact table: when, how far away, what, and why.
+
+A forecast as a picture in the terminal: lanes over a time axis, then what comes next, in words and as a table.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
 from springtide.apis.forecast import LaneStyle
 from springtide.apis.problems import format_path
-from springtide.cli.pictures.clashes import clashes_of, told
-from springtide.cli.pictures.clock import clock_for
-from springtide.cli.pictures.heights import tell
-from springtide.cli.pictures.spans import upcoming, value_at
-from springtide.cli.pictures.terminal_axis import draw_axis, draw_marks, draw_uprights
-from springtide.cli.pictures.terminal_canvas import Ink, fit, paint, pieces, shorten, wrap
-from springtide.cli.pictures.terminal_lanes import draw_lane
-from springtide.cli.pictures.terminal_rows import Columns, Rows
-from springtide.cli.pictures.terminal_table import list_changes
-from springtide.cli.pictures.words import format_never, format_relative, format_span, format_subject, why_empty
+from springtide.cli.pictures.formatting import format_never, format_relative, format_span, format_subject, why_empty
+from springtide.cli.pictures.lanes import (
+    collision_sentences,
+    describe_value,
+    next_change_after,
+    number_collisions,
+    value_at,
+)
+from springtide.cli.pictures.terminal_canvas import Columns, Ink, Rows, draw_lane, fit, paint, pieces, shorten, wrap
+from springtide.cli.pictures.time_axis import clock_for, lay_out_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from springtide.apis.forecast import Forecast, Lane
-    from springtide.cli.pictures.clock import WallClock
+    from springtide.apis.forecast import Forecast, Lane, LaneChange
     from springtide.cli.pictures.terminal_canvas import Line
+    from springtide.cli.pictures.time_axis import AxisTick, ZoneClock
+
+
+_HOUR_WIDTH: Final = 4
+_MINUTE_WIDTH: Final = 8
+
+
+def draw_axis(clock: ZoneClock, columns: Columns) -> Rows:
+    """Draw a row of days (or months, or years) over a ruler that carries the hours (or days, or months)."""
+    axis = lay_out_axis(clock, columns.start, columns.until, room=columns.count // _HOUR_WIDTH)
+    if any(":" in tick.label.removesuffix(":00") for tick in axis.ticks):
+        axis = lay_out_axis(clock, columns.start, columns.until, room=columns.count // _MINUTE_WIDTH)
+    rows = Rows(2, columns.count)
+    rows.put(1, 0, "─" * columns.count, Ink.FAINT)
+    for cell in axis.cells:
+        left, right = columns.edge(cell.start), columns.edge(cell.end)
+        rows.put(0, left, next((label for label in cell.labels if len(label) < right - left), ""), Ink.STRONG)
+        rows.put(1, left, "┼" if left else "├", Ink.FAINT)
+    for left, label in _evenly(columns, axis.ticks):
+        around = rows.cells[1][max(0, left - 1) : left + len(label) + 1]
+        if 0 < left < columns.count - len(label) and all(character == "─" for character, _ in around):
+            rows.put(1, left, label, Ink.FAINT)
+    return rows
+
+
+def _evenly(columns: Columns, ticks: Sequence[AxisTick]) -> Sequence[tuple[int, str]]:
+    """Place the labels of every tick, else of every second one, and so on until none touches another."""
+    short = [(tick.at, tick.label.removesuffix(":00")) for tick in ticks]
+    labels = [(columns.edge(at) - len(label) // 2, label) for at, label in short]
+    for step in range(1, len(labels)):
+        if all(left + len(label) < following for (left, label), (following, _) in pairwise(labels[::step])):
+            return labels[::step]
+    return labels[:1]
+
+
+def draw_marks(forecast: Forecast, clock: ZoneClock, columns: Columns, now: int) -> Iterator[tuple[str, Rows]]:
+    """Draw a row that marks now and the changes of the clocks, and one with the collisions if there are any."""
+    marks = [(shift.at, "▲", shift.forms, Ink.SHIFT) for shift in clock.shifts(columns.start, columns.until)]
+    if columns.holds(now):
+        marks.append((now, "▼", ("now",), Ink.NOW))
+    if marks:
+        row = Rows(1, columns.count)
+        for at, sign, _, ink in marks:
+            row.put(0, columns.at(at), sign, ink)
+        for at, _, forms, ink in reversed(marks):
+            _put_beside(row, columns.at(at), forms, ink)
+        yield "", row
+    clashes = Rows(1, columns.count)
+    for clash in number_collisions(forecast, clock):
+        if clash.drawn:
+            left = columns.at(clash.start)
+            clashes.put(0, left, str(clash.number).ljust(columns.at(clash.end) - left + 1, "╌"), Ink.CLASH)
+    if not clashes.is_blank(0, 0, columns.count):
+        yield "collisions", clashes
+
+
+def draw_vertical_lines(rows: Rows, clock: ZoneClock, columns: Columns, now: int) -> None:
+    """Carry the marks for now and for clock changes down through whatever is blank; now tints bars as well."""
+    uprights = [(shift.at, "┊", Ink.SHIFT) for shift in clock.shifts(columns.start, columns.until)]
+    if columns.holds(now):
+        uprights.append((now, "│", Ink.NOW))
+    for at, character, ink in uprights:
+        column = columns.at(at)
+        for row in range(len(rows.cells)):
+            if rows.is_blank(row, column, column + 1):
+                rows.put(row, column, character, ink)
+            elif at == now and rows.cells[row][column][1] is not Ink.STRONG:
+                rows.put(row, column, rows.cells[row][column][0], ink)
+
+
+def _put_beside(rows: Rows, column: int, forms: tuple[str, ...], ink: Ink) -> None:
+    """Write the longest words that have room to the right of a mark, else to its left."""
+    for text in forms:
+        for left in (column + 2, column - 1 - len(text)):
+            inside = left >= 0 and left + len(text) <= len(rows.cells[0])
+            between = (left - 1, left + len(text) + 1) if left > column else (left - 1, left + len(text))
+            if inside and rows.is_blank(0, *between):
+                rows.put(0, left, text, ink)
+                return
+
+
+_MOST_ROWS: Final = 12
+_WIDEST_VALUE: Final = 24
+
+
+def list_changes(lane: Lane, clock: ZoneClock, now: int, width: int, *, unicode: bool) -> Iterator[Line]:
+    """List a dozen changes of a lane; of more than that, those that still lie ahead."""
+    first = _first_row(lane.changes, now)
+    shown = lane.changes[first : first + _MOST_ROWS]
+    count = "1 change" if len(lane.changes) == 1 else f"{len(lane.changes):,} changes"
+    earlier = f", the first {first:,} not shown" if first else ""
+    yield [(shorten(lane.name, width // 2), Ink.STRONG), (f"  {count}{earlier}", Ink.FAINT)]
+    reasons = {change.because for change in shown}
+    if len(reasons) == 1:  # said once instead of in every row
+        for line in wrap(shown[0].because, width - 2):
+            yield [(f"  {line}", Ink.FAINT)]
+    yield from _rows(lane, shown, clock, now, with_reasons=len(reasons) > 1, width=width, unicode=unicode)
+    more = len(lane.changes) - first - len(shown)
+    if more:
+        yield [(f"  … and {more:,} more; -o json shows all", Ink.FAINT)]
+
+
+def _first_row(changes: Sequence[LaneChange], now: int) -> int:
+    if len(changes) <= _MOST_ROWS:
+        return 0
+    past = bisect_right(changes, now, key=lambda change: change.at)
+    return min(past, len(changes) - _MOST_ROWS)
+
+
+def _rows(
+    lane: Lane,
+    changes: Sequence[LaneChange],
+    clock: ZoneClock,
+    now: int,
+    *,
+    with_reasons: bool,
+    width: int,
+    unicode: bool,
+) -> Iterator[Line]:
+    cells = [
+        (
+            clock.moment(change.at, aligned=True),
+            format_relative(change.at, now),
+            describe_value(lane, change.value, unicode=unicode),
+        )
+        for change in changes
+    ]
+    widest = [max(cell_len(row[column]) for row in cells) for column in range(3)]
+    value_width = min(widest[2], _WIDEST_VALUE)
+    for change, (when, away, value) in zip(changes, cells, strict=True):
+        ink = Ink.FAINT if change.at <= now else Ink.PLAIN
+        left = f"  {fit(when, widest[0])}  {fit(away, widest[1])}  "
+        room = width - cell_len(left) - value_width - 2
+        reason = f"  {shorten(change.because, room)}" if with_reasons else ""
+        yield [(left, ink), (fit(value, value_width), Ink.STRONG), (reason, Ink.FAINT)]
+
 
 _NARROWEST: Final = 40
 _SHORTEST_GUTTER: Final = 10
@@ -55,7 +197,7 @@ class _Sheet:
     """What the picture of one object is made on."""
 
     forecast: Forecast
-    clock: WallClock
+    clock: ZoneClock
     now: int
     width: int
     unicode: bool
@@ -63,7 +205,7 @@ class _Sheet:
     columns: Columns
 
     @classmethod
-    def of(cls, forecast: Forecast, clock: WallClock, now: int, width: int, unicode: bool) -> _Sheet:
+    def of(cls, forecast: Forecast, clock: ZoneClock, now: int, width: int, unicode: bool) -> _Sheet:
         longest = max((cell_len(lane.name) for lane in forecast.lanes), default=0)
         gutter = min(max(longest, _SHORTEST_GUTTER), width // 5) + 2
         columns = Columns(forecast.start, forecast.until, width - gutter)
@@ -115,23 +257,23 @@ def _scale(sheet: _Sheet) -> Iterator[Line]:
 
 def _lane(sheet: _Sheet, lane: Lane) -> Iterator[Line]:
     rows = draw_lane(lane, sheet.columns, unicode=sheet.unicode)
-    draw_uprights(rows, sheet.clock, sheet.columns, sheet.now)
+    draw_vertical_lines(rows, sheet.clock, sheet.columns, sheet.now)
     value, _ = value_at(lane, sheet.seen_at)
-    yield from _beside(sheet, [lane.name, tell(lane, value, unicode=sheet.unicode)], rows)
+    yield from _beside(sheet, [lane.name, describe_value(lane, value, unicode=sheet.unicode)], rows)
     for place, line in enumerate(wrap(_coming(sheet, lane), sheet.columns.count - 6)):
         yield [(" " * (sheet.gutter + (6 if place else 0)), Ink.PLAIN), (line, Ink.FAINT)]
 
 
 def _coming(sheet: _Sheet, lane: Lane) -> str:
     """Say what happens next to a lane, when, and why."""
-    change = upcoming(lane, sheet.seen_at)
+    change = next_change_after(lane, sheet.seen_at)
     if change is None:
         if lane.next is not None:
             return f"next: nothing more before {sheet.clock.moment(sheet.forecast.until)}"
         # Why a lane of firings has its value is who set it, and not why nobody will again.
         because = "" if lane.style is LaneStyle.FIRINGS and lane.current is not None else lane.because
         return f"{format_never(lane)}: {because}" if because else format_never(lane)
-    value = tell(lane, change.value, unicode=sheet.unicode)
+    value = describe_value(lane, change.value, unicode=sheet.unicode)
     when = f"{sheet.clock.moment_near(change.at, sheet.now)} ({format_relative(change.at, sheet.now)})"
     because = f", because {change.because}" if change.because else ""
     return f"next: {value} at {when}{because}"
@@ -147,7 +289,7 @@ def _beside(sheet: _Sheet, names: Sequence[str], rows: Rows) -> Iterator[Line]:
 def _notes(sheet: _Sheet) -> Iterator[Line]:
     for shift in sheet.clock.shifts(sheet.forecast.start, sheet.forecast.until):
         yield from _note(sheet, "▲", shift.sentence, Ink.SHIFT)
-    for number, sentence in told(clashes_of(sheet.forecast, sheet.clock)):
+    for number, sentence in collision_sentences(number_collisions(sheet.forecast, sheet.clock)):
         yield from _note(sheet, str(number), sentence, Ink.CLASH)
 
 

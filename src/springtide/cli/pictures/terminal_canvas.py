@@ -1,20 +1,39 @@
 """Drawing with characters: styled pieces of text put together to lines that never exceed a width.
 
 Everything is drawn in Unicode; a terminal that cannot show it gets another character of the same width.
+
+The grid of a terminal picture: which column an instant falls into, and rows of characters to draw into.
+
+Lanes as rows of characters: steps of block characters, bars, crossed-out blocks and marks.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from springtide.cli.pictures.words import plain
+from springtide.apis.forecast import LaneStyle
+from springtide.cli.pictures.formatting import is_on, printable, value_forms
+from springtide.cli.pictures.lanes import (
+    FULL_HEIGHT,
+    DenseSpans,
+    Span,
+    firing_group_forms,
+    group_firings,
+    height_scale,
+    is_blocked,
+    lane_spans,
+    merge_short_spans,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from springtide.apis.forecast import Lane, LaneValue
 
 
 class Ink(StrEnum):
@@ -64,7 +83,7 @@ _ASCII: Final = str.maketrans(
 
 def fit(text: str, width: int) -> str:
     """Cut or pad text to an exact width, with an ellipsis where something was cut."""
-    text = plain(text)
+    text = printable(text)
     if cell_len(text) > width > 0:
         text = f"{set_cell_size(text, width - 1).rstrip()}…"
     return set_cell_size(text, width)
@@ -72,14 +91,14 @@ def fit(text: str, width: int) -> str:
 
 def shorten(text: str, width: int) -> str:
     """Cut text to a width at most."""
-    return fit(text, width).rstrip() if cell_len(plain(text)) > width else plain(text)
+    return fit(text, width).rstrip() if cell_len(printable(text)) > width else printable(text)
 
 
 def wrap(text: str, width: int) -> list[str]:
     """Break text into lines between words; only a word longer than a line is broken itself."""
     lines: list[str] = []
     line = ""
-    for word in plain(text).split():
+    for word in printable(text).split():
         for part in chop_cells(word, width) if cell_len(word) > width else [word]:
             longer = f"{line} {part}" if line else part
             if cell_len(longer) <= width:
@@ -123,3 +142,158 @@ def _as_ascii(text: str) -> str:
 def pieces(cells: Sequence[Piece]) -> Line:
     """Join single characters that share an ink."""
     return [("".join(text for text, _ in run), ink) for ink, run in groupby(cells, key=lambda cell: cell[1])]
+
+
+_BLANK: Final[Piece] = (" ", Ink.PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A range of time laid over the columns of a terminal."""
+
+    start: int
+    until: int
+    count: int
+
+    @property
+    def length(self) -> int:
+        """How many seconds are drawn; never 0, so that an empty range is a picture too."""
+        return max(1, self.until - self.start)
+
+    @property
+    def seconds(self) -> int:
+        """How much time one column stands for."""
+        return max(1, self.length // self.count)
+
+    def at(self, instant: int) -> int:
+        """Give the column that an instant falls into, the nearest one if it lies outside."""
+        return min(max(0, (instant - self.start) * self.count // self.length), self.count - 1)
+
+    def edge(self, instant: int) -> int:
+        """Give the border between columns that is nearest to an instant."""
+        return min(max(0, (2 * (instant - self.start) * self.count + self.length) // (2 * self.length)), self.count)
+
+    def holds(self, instant: int) -> bool:
+        """Tell whether an instant is in the drawing."""
+        return self.start <= instant <= self.until
+
+
+class Rows:
+    """A block of characters that is drawn into, row by row from the top."""
+
+    def __init__(self, height: int, width: int) -> None:
+        self.cells: list[list[Piece]] = [[_BLANK] * width for _ in range(height)]
+
+    def put(self, row: int, column: int, text: str, ink: Ink) -> None:
+        """Write characters of width 1 from a column on; what falls outside is left out."""
+        for place, character in enumerate(text, start=column):
+            if 0 <= place < len(self.cells[row]):
+                self.cells[row][place] = (character, ink)
+
+    def is_blank(self, row: int, start: int, end: int) -> bool:
+        """Tell whether nothing is written yet between two columns; the space in a label is not nothing."""
+        return all(cell == _BLANK for cell in self.cells[row][max(0, start) : end])
+
+
+# By how many eighths of a character are filled; what is not filled at all stays blank for values and marks.
+_EIGHTHS: Final = ("", *"▁▂▃▄▅▆▇█")
+_DENSE: Final = ("", *"▒" * 8)
+_BLOCKED: Final = ("", *"╳" * 8)
+_LEVEL_ROWS: Final = 3
+
+
+def draw_lane(lane: Lane, columns: Columns, *, unicode: bool) -> Rows:
+    """Draw a lane as the rows that its style takes."""
+    match lane.style:
+        case LaneStyle.LEVEL:
+            return _draw_steps(lane, columns, Rows(_LEVEL_ROWS + 1, columns.count), Ink.LEVEL, unicode=unicode)
+        case LaneStyle.BUDGET:
+            return _draw_steps(lane, columns, Rows(2, columns.count), Ink.BUDGET, unicode=unicode)
+        case LaneStyle.ACTIVE:
+            return _draw_active(lane, columns)
+        case LaneStyle.FIRINGS:
+            return _draw_firings(lane, columns, unicode=unicode)
+
+
+def _draw_steps(lane: Lane, columns: Columns, rows: Rows, ink: Ink, *, unicode: bool) -> Rows:
+    """Draw steps in all rows but the first, which leaves room for the value of the tallest."""
+    height = height_scale(lane)
+    bars = len(rows.cells) - 1
+    shown = _shown(lane, columns)
+    for part in shown:
+        left, right = _extent(part, columns)
+        values = _values(part)
+        blocked = any(is_blocked(lane, value) for value in values)
+        levels = [8] * bars if blocked else _fill(max(map(height, values)), bars)
+        shapes = _BLOCKED if blocked else _DENSE if isinstance(part, DenseSpans) else _EIGHTHS
+        for row, filled in enumerate(levels, start=1):
+            rows.put(row, left, shapes[filled] * (right - left), Ink.BLOCKED if blocked else ink)
+    for part in shown:
+        if isinstance(part, DenseSpans):
+            continue
+        left, right = _extent(part, columns)
+        if is_blocked(lane, part.value):
+            _put_centred(rows, 0, left, right, ("blocked", "0"), Ink.BLOCKED)
+        else:
+            above = _fill(height(part.value), bars).count(0)
+            _put_centred(rows, above, left, right, value_forms(part.value, unicode=unicode), Ink.STRONG)
+    return rows
+
+
+def _shown(lane: Lane, columns: Columns) -> list[Span | DenseSpans]:
+    return merge_short_spans(lane_spans(lane, columns.start, columns.until), columns.seconds)
+
+
+def _values(part: Span | DenseSpans) -> list[LaneValue]:
+    return [span.value for span in part.spans] if isinstance(part, DenseSpans) else [part.value]
+
+
+def _extent(part: Span | DenseSpans, columns: Columns) -> tuple[int, int]:
+    """Give the columns of a span: at least one, so that what is short still shows."""
+    left = min(columns.edge(part.start), columns.count - 1)
+    return left, max(columns.edge(part.end), left + 1)
+
+
+def _fill(height: int, rows: int) -> list[int]:
+    """Tell for every row from the top how many eighths of it a step of this height fills."""
+    eighths = -(-height * rows * 8 // FULL_HEIGHT)
+    return [min(max(eighths - 8 * below, 0), 8) for below in reversed(range(rows))]
+
+
+def _draw_active(lane: Lane, columns: Columns) -> Rows:
+    rows = Rows(1, columns.count)
+    for part in _shown(lane, columns):
+        left, right = _extent(part, columns)
+        on = any(map(is_on, _values(part)))
+        shape = "▒" if isinstance(part, DenseSpans) else "█" if on else "·"
+        rows.put(0, left, shape * (right - left), Ink.ACTIVE if on else Ink.FAINT)
+    return rows
+
+
+def _draw_firings(lane: Lane, columns: Columns, *, unicode: bool) -> Rows:
+    rows = Rows(2, columns.count)
+    rows.put(1, 0, "·" * columns.count, Ink.FAINT)
+    places = [columns.at(change.at) for change in lane.changes]
+    for place in places:
+        rows.put(1, place, "●", Ink.PIN)
+    groups = group_firings(lane.changes, columns.seconds)
+    for place, group in enumerate(groups, start=1):
+        left = columns.at(group[0].at)
+        end = columns.at(groups[place][0].at) - 1 if place < len(groups) else columns.count
+        forms = firing_group_forms(group) if len(group) > 1 else value_forms(group[0].value, unicode=unicode)
+        text = _longest_fit(forms, end - left)
+        if text and rows.is_blank(0, left, left + len(text)):
+            rows.put(0, left, text, Ink.STRONG)
+    return rows
+
+
+def _put_centred(rows: Rows, row: int, left: int, right: int, forms: Iterable[str], ink: Ink) -> None:
+    text = _longest_fit(forms, right - left - 1)  # values that touch read as one number
+    if text:
+        start = left + (right - left - len(text)) // 2
+        if rows.is_blank(row, start, start + len(text)):
+            rows.put(row, start, text, ink)
+
+
+def _longest_fit(forms: Iterable[str], room: int) -> str | None:
+    return next((form for form in forms if cell_len(form) == len(form) <= room), None)

@@ -1,4 +1,6 @@
-"""How the webhooks are made known to the API server: pure functions from a target to objects.
+"""Where the API server reaches the webhooks: through a Service, or at a URL.
+
+How the webhooks are made known to the API server: pure functions from a target to objects.
 
 The API server decides by these whom it asks about what. It asks about objects that are ours, and only where a write
 changes what they mean: so nobody else's objects wait for us, and an object can always be labelled, released from a
@@ -9,15 +11,54 @@ from __future__ import annotations
 
 import base64
 import copy
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
-from springtide.apis.conversion import CONVERTED_GROUPS
-from springtide.apis.extensions import ANNOTATION
 from springtide.apis.kinds import Kind
-from springtide.apis.ownership import ownership_of
-from springtide.apis.registry import KINDS
-from springtide.cluster.admission.targets import Target
+from springtide.apis.scheme import CONVERTED_GROUPS, KINDS, ownership_of
+from springtide.apis.validation import ANNOTATION
 from springtide.cluster.resources import Object
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTarget:
+    """A Service of the cluster; the usual way."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that a certificate must have; API servers ask for the first."""
+        within = f"{self.name}.{self.namespace}.svc"
+        return within, f"{within}.cluster.local", f"{self.name}.{self.namespace}"
+
+    def client_config(self, path: str) -> Object:
+        """Write it as a `clientConfig`, without the authority to trust."""
+        return {"service": {"namespace": self.namespace, "name": self.name, "path": path, "port": self.port}}
+
+
+@dataclass(frozen=True, slots=True)
+class UrlTarget:
+    """A server that the API server reaches without a Service: in the same process, or on the same machine."""
+
+    url: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that a certificate must have."""
+        host = urlsplit(self.url).hostname or ""
+        return (host,) if host == "localhost" else (host, "localhost")
+
+    def client_config(self, path: str) -> Object:
+        """Write it as a `clientConfig`, without the authority to trust."""
+        return {"url": f"{self.url.rstrip('/')}{path}"}
+
+
+WebhookTarget: TypeAlias = ServiceTarget | UrlTarget
+
 
 VALIDATING = "springtide-validating"
 MUTATING = "springtide-mutating"
@@ -28,7 +69,7 @@ _LABELS = {"app.kubernetes.io/name": "springtide", "app.kubernetes.io/component"
 
 
 def webhook_configurations(
-    target: Target, ca_bundle: bytes = b"", *, failure_policy: str = "Fail"
+    target: WebhookTarget, ca_bundle: bytes = b"", *, failure_policy: str = "Fail"
 ) -> tuple[Object, Object]:
     """Give the validating and the mutating configuration; without a bundle, whoever knows one fills it in later.
 
@@ -72,13 +113,13 @@ def is_unconverted(definition: Object) -> bool:
     return versions == ours and (spec.get("conversion") or {}).get("strategy", "None") == "None"
 
 
-def conversion(target: Target, ca_bundle: bytes = b"") -> Object:
+def conversion(target: WebhookTarget, ca_bundle: bytes = b"") -> Object:
     """Give the `spec.conversion` of a CRD whose versions we convert."""
     client = _client_config(target, CONVERT_PATH, ca_bundle)
     return {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
 
 
-def with_conversion(definition: Object, target: Target, ca_bundle: bytes = b"") -> Object:
+def with_conversion(definition: Object, target: WebhookTarget, ca_bundle: bytes = b"") -> Object:
     """Give a CRD with all its versions served, as they are where somebody converts them."""
     made = copy.deepcopy(definition)
     made["spec"]["conversion"] = conversion(target, ca_bundle)
@@ -87,7 +128,7 @@ def with_conversion(definition: Object, target: Target, ca_bundle: bytes = b"") 
     return made
 
 
-def encoded(ca_bundle: bytes) -> str:
+def encoded_bundle(ca_bundle: bytes) -> str:
     """Write a bundle as `caBundle` has it."""
     return base64.b64encode(ca_bundle).decode()
 
@@ -102,7 +143,7 @@ def _configuration(kind: str, name: str, webhook: Object) -> Object:
 
 
 def _webhook(
-    name: str, target: Target, path: str, ca_bundle: bytes, kinds: list[Kind], failure_policy: str
+    name: str, target: WebhookTarget, path: str, ca_bundle: bytes, kinds: list[Kind], failure_policy: str
 ) -> dict[str, Any]:
     return {
         "name": name,
@@ -117,8 +158,8 @@ def _webhook(
     }
 
 
-def _client_config(target: Target, path: str, ca_bundle: bytes) -> Object:
-    return target.client_config(path) | ({"caBundle": encoded(ca_bundle)} if ca_bundle else {})
+def _client_config(target: WebhookTarget, path: str, ca_bundle: bytes) -> Object:
+    return target.client_config(path) | ({"caBundle": encoded_bundle(ca_bundle)} if ca_bundle else {})
 
 
 def _rule(kind: Kind) -> Object:

@@ -22,18 +22,18 @@ from springtide.cluster.admission.configurations import (
     CONVERT_PATH,
     MUTATING,
     VALIDATING,
+    WebhookTarget,
     conversion,
     converted_definitions,
-    encoded,
+    encoded_bundle,
     is_unconverted,
     webhook_configurations,
 )
-from springtide.cluster.admission.targets import Target
-from springtide.cluster.certificates.keeper import MANAGER
+from springtide.cluster.certificates.manager import FIELD_MANAGER
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, Conflict, NotFound
-from springtide.cluster.port import Patch, Precondition, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.transport import Patch, Precondition, Transport, Write
 
 _GROUP = "admissionregistration.k8s.io"
 _KINDS = {
@@ -51,24 +51,24 @@ PERMISSIONS = (
 )
 """What a replica needs to fill in bundles."""
 
-_WRITE = Write(MANAGER, "API servers are told whom to trust")
+_WRITE = Write(FIELD_MANAGER, "API servers are told whom to trust")
 _LOOKS = 5
 """How often an object is read again that others write at the same time."""
 
 log = logging.getLogger(__name__)
 
-Newest = Callable[[], Awaitable[bytes]]
-Difference = Callable[[Object, bytes], list[Object]]
+NewestBundle = Callable[[], Awaitable[bytes]]
+BundleDiff = Callable[[Object, bytes], list[Object]]
 """Gives the JSON patch that an object needs for a bundle to be published by it."""
 
 
-class Registration:
+class WebhookRegistration:
     """The webhooks, as API servers know them."""
 
     def __init__(
         self,
         transport: Transport,
-        target: Target,
+        target: WebhookTarget,
         *,
         create: bool = False,
         convert: bool = False,
@@ -90,7 +90,7 @@ class Registration:
         bundles = [_bundle_of(webhook.get("clientConfig")) for webhook in found.get("webhooks") or ()]
         return next(filter(None, bundles), b"")
 
-    async def publish(self, bundle: bytes, newest: Newest) -> bool:
+    async def publish(self, bundle: bytes, newest: NewestBundle) -> bool:
         """Make sure that a bundle is published, or the newest one where that has changed meanwhile.
 
         Tells whether both configurations are installed. Definitions do not count: there are clusters without them.
@@ -106,7 +106,7 @@ class Registration:
         return installed
 
     async def _settle(
-        self, resource: Resource, name: str, difference: Difference, bundle: bytes, newest: Newest
+        self, resource: Resource, name: str, difference: BundleDiff, bundle: bytes, newest: NewestBundle
     ) -> bool:
         """Bring one object to where it publishes a bundle; tell whether it is there."""
         for _ in range(_LOOKS):
@@ -132,7 +132,7 @@ class Registration:
             return True
         raise Conflict(f"{resource.kind} {name} is written by others all the time")
 
-    async def _create_missing(self, newest: Newest) -> None:
+    async def _create_missing(self, newest: NewestBundle) -> None:
         for name, resource in _KINDS.items():
             try:
                 await self._transport.get(resource, Key("", name))
@@ -148,18 +148,18 @@ class Registration:
             self._missed.add(name)
             log.info("%s %s is not installed, nothing to fill in", resource.kind, name)
 
-    def _webhook_difference(self, wanted: Object) -> Difference:
+    def _webhook_difference(self, wanted: Object) -> BundleDiff:
         def difference(found: Object, bundle: bytes) -> list[Object]:
             webhooks = found.get("webhooks") or []
             operations = [
-                {"op": "add", "path": f"/webhooks/{position}/clientConfig/caBundle", "value": encoded(bundle)}
+                {"op": "add", "path": f"/webhooks/{position}/clientConfig/caBundle", "value": encoded_bundle(bundle)}
                 for position, webhook in enumerate(webhooks)
-                if webhook["clientConfig"].get("caBundle") != encoded(bundle)
+                if webhook["clientConfig"].get("caBundle") != encoded_bundle(bundle)
             ]
             if not self._create or _covers(webhooks, wanted["webhooks"]):
                 return operations
             made = [
-                {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded(bundle)}}
+                {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded_bundle(bundle)}}
                 for webhook in wanted["webhooks"]
             ]
             return [{"op": "add", "path": "/webhooks", "value": made}]
@@ -176,10 +176,10 @@ class Registration:
             return [*convert, *serve]
         client = (current.get("webhook") or {}).get("clientConfig") or {}
         ours = _covers(client, self._target.client_config(CONVERT_PATH))
-        if not ours or client.get("caBundle") == encoded(bundle):
+        if not ours or client.get("caBundle") == encoded_bundle(bundle):
             return []
         path = "/spec/conversion/webhook/clientConfig/caBundle"
-        return [{"op": "add", "path": path, "value": encoded(bundle)}]
+        return [{"op": "add", "path": path, "value": encoded_bundle(bundle)}]
 
 
 def _covers(found: Any, wanted: Any) -> bool:

@@ -2,15 +2,21 @@
 
 What comes in is read strictly, and whatever it is, reading it ends: with a review, or with `Malformed` and words that
 tell what is wrong with it.
+
+What is said about a review: yes, with warnings and repairs, or no, with everything that is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
+from springtide.apis.problems import Problem, format_path
+from springtide.cluster.errors import Invalid, StatusCause
 from springtide.cluster.resources import Object
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -21,7 +27,7 @@ DEEPEST = 128
 T = TypeVar("T")
 
 
-class Malformed(ValueError):
+class MalformedReview(ValueError):
     """A body that is no review; the message says why."""
 
 
@@ -77,7 +83,7 @@ def read_admission(body: bytes) -> AdmissionRequest:
     """Read an AdmissionReview."""
     review = _read(body, AdmissionReview)
     if review.api_version != ADMISSION:
-        raise Malformed(f'apiVersion is "{review.api_version[:100]}", expected "{ADMISSION}"')
+        raise MalformedReview(f'apiVersion is "{review.api_version[:100]}", expected "{ADMISSION}"')
     _refuse_deep((review.request.object, review.request.old_object))
     return review.request
 
@@ -86,7 +92,7 @@ def read_conversion(body: bytes) -> ConversionRequest:
     """Read a ConversionReview."""
     review = _read(body, ConversionReview)
     if review.api_version != CONVERSION:
-        raise Malformed(f'apiVersion is "{review.api_version[:100]}", expected "{CONVERSION}"')
+        raise MalformedReview(f'apiVersion is "{review.api_version[:100]}", expected "{CONVERSION}"')
     _refuse_deep(review.request.objects)
     return review.request
 
@@ -103,7 +109,7 @@ def _read(body: bytes, type_: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=type_)
     except (ValueError, RecursionError) as failure:
-        raise Malformed(f"the body is no {type_.__name__}: {failure}") from failure
+        raise MalformedReview(f"the body is no {type_.__name__}: {failure}") from failure
 
 
 def _refuse_deep(roots: Iterable[Any]) -> None:
@@ -113,8 +119,91 @@ def _refuse_deep(roots: Iterable[Any]) -> None:
         level = [inner for part in level for inner in _inner(part) if isinstance(inner, dict | list)]
         if not level:
             return
-    raise Malformed(f"an object is nested more than {DEEPEST} levels deep")
+    raise MalformedReview(f"an object is nested more than {DEEPEST} levels deep")
 
 
 def _inner(part: Any) -> Iterable[Any]:
     return part.values() if isinstance(part, dict) else part
+
+
+MOST_LISTED = 100
+"""How many problems are listed; an answer must stay readable, and far smaller than what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionResponse:
+    """The answer to an AdmissionReview."""
+
+    refusal: Object | None = None
+    """The Status that says why not; None: the object may be stored."""
+    warnings: tuple[str, ...] = ()
+    patch: tuple[Object, ...] = ()
+    """What is to be changed before it is stored, as a JSON patch."""
+
+    def written(self, uid: str) -> bytes:
+        """Write the answer for the review with this uid."""
+        response: dict[str, Any] = {"uid": uid, "allowed": self.refusal is None}
+        if self.refusal is not None:
+            response["status"] = self.refusal
+        if self.warnings:
+            response["warnings"] = list(self.warnings)
+        if self.patch:
+            response["patchType"] = "JSONPatch"
+            response["patch"] = base64.b64encode(msgspec.json.encode(self.patch)).decode()
+        return msgspec.json.encode({"apiVersion": ADMISSION, "kind": "AdmissionReview", "response": response})
+
+
+ALLOWED = AdmissionResponse()
+
+
+def admission_response(
+    item: Object, problems: Sequence[Problem], *, patch: tuple[Object, ...] = ()
+) -> AdmissionResponse:
+    """Judge by problems: errors refuse the object, all of them at once; warnings are passed on to the user."""
+    errors = [problem for problem in problems if problem.severity == "error"]
+    warnings = [_problem_line(problem) for problem in problems if problem.severity == "warning"]
+    told = tuple(_listed(list(dict.fromkeys(warnings))))
+    return AdmissionResponse(_refusal(item, errors) if errors else None, told, patch)
+
+
+def _refusal(item: Object, errors: Sequence[Problem]) -> Object:
+    """Write a Status as the API server's own validation does, so that kubectl shows every cause on its own line."""
+    kind, group = item["kind"], item["apiVersion"].rpartition("/")[0]
+    metadata = item.get("metadata")
+    name = (metadata.get("name") or metadata.get("generateName") or "") if isinstance(metadata, dict) else ""
+    lines = _listed([_problem_line(problem) for problem in errors])
+    listed = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
+    causes = tuple(StatusCause(format_path(problem.path), _problem_text(problem)) for problem in errors[:MOST_LISTED])
+    status = Invalid(f'{kind}.{group} "{name}" is invalid: {listed}', causes=causes).status()
+    details: Object = {"name": str(name), "group": group, "kind": kind, **status["details"]}
+    return {**status, "details": details}
+
+
+def _listed(lines: list[str]) -> list[str]:
+    more = len(lines) - MOST_LISTED
+    return lines if more <= 0 else [*lines[:MOST_LISTED], f"and {more} more"]
+
+
+def _problem_line(problem: Problem) -> str:
+    place = format_path(problem.path)
+    # A warning travels in an HTTP header, which has no room for lines and control characters.
+    words = "".join(character if character.isprintable() else " " for character in _problem_text(problem))
+    return f"{place}: {words}" if place else words
+
+
+def _problem_text(problem: Problem) -> str:
+    return f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+
+
+def conversion_success(uid: str, objects: list[Object]) -> bytes:
+    """Write the answer to a ConversionReview."""
+    return _conversion({"uid": uid, "convertedObjects": objects, "result": {"status": "Success"}})
+
+
+def conversion_failure(uid: str, message: str) -> bytes:
+    """Write the answer to a ConversionReview that cannot be fulfilled: none of its objects is given."""
+    return _conversion({"uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": message}})
+
+
+def _conversion(response: Object) -> bytes:
+    return msgspec.json.encode({"apiVersion": CONVERSION, "kind": "ConversionReview", "response": response})

@@ -1,5 +1,5 @@
 """Certificates that Springtide makes for itself: for webhooks on a live cluster, and for the embedded API server."""
 
-from springtide.cluster.certificates.making import Pair, make_authority, make_serving
+from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
 
-__all__ = ["Pair", "make_authority", "make_serving"]
+__all__ = ["CertificatePair", "make_authority", "make_serving"]

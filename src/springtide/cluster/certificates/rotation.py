@@ -1,4 +1,10 @@
-"""When certificates are renewed, and how an authority hands over to the next without anybody noticing.
+"""What is known about the certificates of the webhooks, and how it stands in a Secret.
+
+One Secret holds everything, so that all replicas agree: the authority that signs now, the one that will sign next, the
+certificates of authorities that have signed before, and the serving certificate itself. A Secret that somebody has
+edited into something else is told apart from one that is not there: it is replaced, with a warning.
+
+When certificates are renewed, and how an authority hands over to the next without anybody noticing.
 
 Everything here is pure: a decision is a function of the state and the time, and a step makes the next state. An
 authority hands over in four steps, each of which is a write that any replica may make:
@@ -14,12 +20,171 @@ published bundle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
-from springtide.cluster.certificates.making import make_authority, make_serving
-from springtide.cluster.certificates.state import Former, Issued, State, authorities, issued
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
+from springtide.cluster.resources import Object
+
+
+class InvalidSecret(ValueError):
+    """A Secret that does not hold what we have put there; the message says what is wrong, and no secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedCertificate:
+    """A certificate with its key, and the time it is good for."""
+
+    pair: CertificatePair
+    begins: int
+    ends: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetiredAuthority:
+    """The certificate of an authority that signs no more, but whose certificates may still be shown somewhere."""
+
+    certificate: bytes
+    until: int
+    """When the last certificate that it has signed ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateState:
+    """The certificates of the webhooks, as all replicas see them."""
+
+    authority: IssuedCertificate
+    serving: IssuedCertificate
+    """Signed by `authority`."""
+    names: tuple[str, ...]
+    """The names that the serving certificate is for."""
+    signed_until: int
+    """When the last certificate ends that `authority` has signed."""
+    successor: IssuedCertificate | None = None
+    """The authority that will sign next; it is trusted already."""
+    announced: int | None = None
+    """Since when API servers are told to trust the successor; None: they may not know it yet."""
+    former: tuple[RetiredAuthority, ...] = ()
+
+    @property
+    def bundle(self) -> bytes:
+        """The certificates to trust."""
+        successors = () if self.successor is None else (self.successor.pair.certificate,)
+        return b"".join((self.authority.pair.certificate, *successors, *(old.certificate for old in self.former)))
+
+
+class _RotationRecord(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What the certificates do not say themselves."""
+
+    signed_until: int
+    announced: int | None = None
+    former_until: tuple[int, ...] = ()
+
+
+_RECORD = "rotation.json"
+
+
+def secret_data(state: CertificateState) -> dict[str, str]:
+    """Write a state as the `data` of a Secret."""
+    notes = _RotationRecord(
+        signed_until=state.signed_until,
+        announced=state.announced,
+        former_until=tuple(old.until for old in state.former),
+    )
+    parts = {
+        "tls.crt": state.serving.pair.certificate,
+        "tls.key": state.serving.pair.key,
+        "ca.crt": state.authority.pair.certificate,
+        "ca.key": state.authority.pair.key,
+        "bundle.crt": state.bundle,
+        "former.crt": b"".join(old.certificate for old in state.former),
+        _RECORD: msgspec.json.encode(notes),
+    }
+    if state.successor is not None:
+        parts |= {"next-ca.crt": state.successor.pair.certificate, "next-ca.key": state.successor.pair.key}
+    return {name: base64.b64encode(part).decode() for name, part in parts.items()}
+
+
+def read_secret(secret: Object) -> CertificateState:
+    """Read the state from a Secret; raises `Unsound`."""
+    data = secret.get("data")
+    if not isinstance(data, dict):
+        raise InvalidSecret("it has no data")
+    try:
+        state = _state(data)
+    except Exception as failure:
+        # Keys and certificates can be broken in many ways, and every library has its own words and types for them.
+        raise InvalidSecret(str(failure) or type(failure).__name__) from failure
+    return state
+
+
+def issued(pair: CertificatePair) -> IssuedCertificate:
+    """Read from a certificate how long it is good for."""
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    return IssuedCertificate(
+        pair, int(certificate.not_valid_before_utc.timestamp()), int(certificate.not_valid_after_utc.timestamp())
+    )
+
+
+def authorities(bundle: bytes) -> tuple[tuple[bytes, int], ...]:
+    """Give the certificates of a bundle, each once, and when they end; nothing where it cannot be read."""
+    try:
+        found = x509.load_pem_x509_certificates(bundle)
+    except ValueError:
+        return ()
+    ends = {each.public_bytes(Encoding.PEM): int(each.not_valid_after_utc.timestamp()) for each in found}
+    return tuple(ends.items())
+
+
+def _state(data: Mapping[str, Any]) -> CertificateState:
+    notes = msgspec.json.decode(_decoded(data, _RECORD), type=_RotationRecord)
+    authority, serving = _matching_pair(data, "ca"), _matching_pair(data, "tls")
+    _certificate(serving).verify_directly_issued_by(_certificate(authority))
+    former = _decoded(data, "former.crt")
+    certificates = x509.load_pem_x509_certificates(former) if former else []
+    names = _certificate(serving).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return CertificateState(
+        authority=authority,
+        serving=serving,
+        names=tuple(str(name.value) for name in names),
+        signed_until=notes.signed_until,
+        successor=_matching_pair(data, "next-ca") if "next-ca.crt" in data else None,
+        announced=notes.announced,
+        former=tuple(
+            RetiredAuthority(certificate.public_bytes(Encoding.PEM), until)
+            for certificate, until in zip(certificates, notes.former_until, strict=True)
+        ),
+    )
+
+
+def _matching_pair(data: Mapping[str, Any], name: str) -> IssuedCertificate:
+    """Read a certificate and its key, and make sure that they belong together."""
+    found = issued(CertificatePair(_decoded(data, f"{name}.crt"), _decoded(data, f"{name}.key")))
+    key = load_pem_private_key(found.pair.key, None)
+    if not isinstance(key, EllipticCurvePrivateKey):
+        raise InvalidSecret(f"{name}.key is not a key on an elliptic curve")
+    if key.public_key() != _certificate(found).public_key():
+        raise InvalidSecret(f"{name}.key is not the key of {name}.crt")
+    return found
+
+
+def _certificate(found: IssuedCertificate) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(found.pair.certificate)
+
+
+def _decoded(data: Mapping[str, Any], name: str) -> bytes:
+    if name not in data:
+        raise InvalidSecret(f"{name} is missing")
+    return base64.b64decode(data[name], validate=True)
+
 
 _DAY = 86_400
 _AUTHORITY_NAME = "springtide-webhooks"
@@ -28,7 +193,7 @@ _MOST_FORMER = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CertificateLifetimes:
     """How long things last, in seconds. What is renewed is renewed when two thirds of its time have passed."""
 
     authority: int = 365 * _DAY
@@ -37,7 +202,7 @@ class Terms:
     """How long after it was published a bundle has certainly reached every API server."""
 
 
-class Step(StrEnum):
+class RotationStep(StrEnum):
     """What is to be done next."""
 
     BEGIN = "begin"
@@ -49,75 +214,83 @@ class Step(StrEnum):
     WAIT = "wait"
 
 
-def decide(state: State | None, now: int, names: Sequence[str], terms: Terms) -> Step:
+def next_step(
+    state: CertificateState | None, now: int, names: Sequence[str], terms: CertificateLifetimes
+) -> RotationStep:
     """Tell the next step; a state whose bundle has been published is taken for granted."""
     if state is None:
-        return Step.BEGIN
+        return RotationStep.BEGIN
     successor = state.successor
     if not _usable(state.authority, now):
-        return Step.PROMOTE if successor is not None and _usable(successor, now) else Step.BEGIN
+        return RotationStep.PROMOTE if successor is not None and _usable(successor, now) else RotationStep.BEGIN
     if successor is None:
         if _is_due(state.authority, now):
-            return Step.PREPARE
+            return RotationStep.PREPARE
     elif not _usable(successor, now):
-        return Step.PREPARE
+        return RotationStep.PREPARE
     elif state.announced is None or state.announced > now:
-        return Step.ANNOUNCE
+        return RotationStep.ANNOUNCE
     elif state.announced + terms.propagation <= now:
-        return Step.PROMOTE
+        return RotationStep.PROMOTE
     if _must_renew(state, now, names):
-        return Step.RENEW
+        return RotationStep.RENEW
     if any(old.until <= now for old in state.former):
-        return Step.FORGET
-    return Step.WAIT
+        return RotationStep.FORGET
+    return RotationStep.WAIT
 
 
-def begin(now: int, names: Sequence[str], terms: Terms, published: bytes = b"") -> State:
+def initial_state(
+    now: int, names: Sequence[str], terms: CertificateLifetimes, published: bytes = b""
+) -> CertificateState:
     """Start anew; what is published already stays trusted for as long as somebody may show what it has signed."""
     authority = issued(make_authority(_AUTHORITY_NAME, now=now, seconds=terms.authority))
     serving = _serving(authority, names, now, terms)
     former = tuple(
-        Former(certificate, min(ends, now + terms.serving))
+        RetiredAuthority(certificate, min(ends, now + terms.serving))
         for certificate, ends in authorities(published)[:_MOST_FORMER]
         if ends > now
     )
-    return State(authority, serving, tuple(names), serving.ends, former=former)
+    return CertificateState(authority, serving, tuple(names), serving.ends, former=former)
 
 
-def taken(step: Step, state: State, now: int, names: Sequence[str], terms: Terms) -> State:
+def after_step(
+    step: RotationStep, state: CertificateState, now: int, names: Sequence[str], terms: CertificateLifetimes
+) -> CertificateState:
     """Make the state after a step that changes one."""
     match step:
-        case Step.PREPARE:
+        case RotationStep.PREPARE:
             successor = issued(make_authority(_AUTHORITY_NAME, now=now, seconds=terms.authority))
             return replace(state, successor=successor, announced=None)
-        case Step.ANNOUNCE:
+        case RotationStep.ANNOUNCE:
             return replace(state, announced=now)
-        case Step.PROMOTE:
+        case RotationStep.PROMOTE:
             return _promoted(state, now, names, terms)
-        case Step.RENEW:
+        case RotationStep.RENEW:
             # Replicas of two versions may want different names for a while: neither takes the other's away.
             wanted = tuple(names) if set(names) <= set(state.names) else tuple(dict.fromkeys((*names, *state.names)))
             serving = _serving(state.authority, wanted, now, terms)
             return replace(state, serving=serving, names=wanted, signed_until=max(state.signed_until, serving.ends))
-        case Step.FORGET:
+        case RotationStep.FORGET:
             return replace(state, former=tuple(old for old in state.former if old.until > now))
         case _:
             return state
 
 
-def _promoted(state: State, now: int, names: Sequence[str], terms: Terms) -> State:
+def _promoted(state: CertificateState, now: int, names: Sequence[str], terms: CertificateLifetimes) -> CertificateState:
     assert state.successor is not None  # noqa: S101 - nobody else can be promoted
     serving = _serving(state.successor, names, now, terms)
-    former = Former(state.authority.pair.certificate, state.signed_until)
-    return State(state.successor, serving, tuple(names), serving.ends, former=(*state.former, former))
+    former = RetiredAuthority(state.authority.pair.certificate, state.signed_until)
+    return CertificateState(state.successor, serving, tuple(names), serving.ends, former=(*state.former, former))
 
 
-def _serving(authority: Issued, names: Sequence[str], now: int, terms: Terms) -> Issued:
+def _serving(
+    authority: IssuedCertificate, names: Sequence[str], now: int, terms: CertificateLifetimes
+) -> IssuedCertificate:
     seconds = min(terms.serving, authority.ends - now)
     return issued(make_serving(authority.pair, names, now=now, seconds=seconds))
 
 
-def _must_renew(state: State, now: int, names: Sequence[str]) -> bool:
+def _must_renew(state: CertificateState, now: int, names: Sequence[str]) -> bool:
     serving = state.serving
     if not _usable(serving, now) or not set(names) <= set(state.names):
         return True
@@ -125,10 +298,10 @@ def _must_renew(state: State, now: int, names: Sequence[str]) -> bool:
     return _is_due(serving, now) and serving.ends < state.authority.ends
 
 
-def _usable(certificate: Issued, now: int) -> bool:
+def _usable(certificate: IssuedCertificate, now: int) -> bool:
     """Tell whether a certificate is good now; the clock may have been wrong when it was made."""
     return certificate.begins <= now < certificate.ends
 
 
-def _is_due(certificate: Issued, now: int) -> bool:
+def _is_due(certificate: IssuedCertificate, now: int) -> bool:
     return 3 * (now - certificate.begins) >= 2 * (certificate.ends - certificate.begins)

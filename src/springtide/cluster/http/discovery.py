@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from springtide.cluster.errors import ApiError, NotFound, ServerError
-from springtide.cluster.http.wire import JSON
+from springtide.cluster.http.rest_client import JSON
 from springtide.cluster.resources import Resource
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Fetcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedResource:
     """A resource as a server describes it."""
 
     resource: Resource
@@ -44,10 +44,10 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class ServerDiscovery:
     """All resources of a server, in its own order: groups and versions that it prefers come first."""
 
-    served: tuple[Served, ...]
+    served: tuple[ServedResource, ...]
     server_version: str = ""
 
     def resource_of(self, api_version: str, kind: str) -> Resource | None:
@@ -72,28 +72,28 @@ class Discovery:
         return None
 
 
-def _called_fully(served: Served, word: str) -> bool:
+def _called_fully(served: ServedResource, word: str) -> bool:
     return word in (served.resource.plural, served.singular, served.resource.kind.lower())
 
 
-def _called_shortly(served: Served, word: str) -> bool:
+def _called_shortly(served: ServedResource, word: str) -> bool:
     return word in served.short_names
 
 
-async def discover(transport: Fetcher) -> Discovery:
+async def discover(transport: Fetcher) -> ServerDiscovery:
     """Ask a server what it knows."""
     version = _read(await transport.fetch("/version"), _Version, "/version")
-    served: list[Served] = []
+    served: list[ServedResource] = []
     for root in ("/api", "/apis"):
         try:
             answer = await transport.fetch(root, accept=_ACCEPT)
         except NotFound:
             continue
         served += await _everything(transport, root, answer)
-    return Discovery(tuple(served), version.git_version)
+    return ServerDiscovery(tuple(served), version.git_version)
 
 
-async def _everything(transport: Fetcher, root: str, answer: bytes) -> Sequence[Served]:
+async def _everything(transport: Fetcher, root: str, answer: bytes) -> Sequence[ServedResource]:
     listed = _read(answer, _Root, root)
     if listed.kind == "APIGroupDiscoveryList":
         return [*_aggregated(listed.items)]
@@ -103,7 +103,7 @@ async def _everything(transport: Fetcher, root: str, answer: bytes) -> Sequence[
     return [served for part in parts for served in part]
 
 
-def _aggregated(groups: Sequence[_Group]) -> Iterator[Served]:
+def _aggregated(groups: Sequence[_Group]) -> Iterator[ServedResource]:
     for group in groups:
         for version in group.versions:
             for known in version.resources:
@@ -111,10 +111,12 @@ def _aggregated(groups: Sequence[_Group]) -> Iterator[Served]:
                 resource = Resource(
                     group.metadata.name, version.version, known.resource, kind.kind, known.scope == "Namespaced"
                 )
-                yield Served(resource, known.singular_resource, tuple(known.short_names), frozenset(known.verbs))
+                yield ServedResource(
+                    resource, known.singular_resource, tuple(known.short_names), frozenset(known.verbs)
+                )
 
 
-async def _one_version(transport: Fetcher, path: str) -> list[Served]:
+async def _one_version(transport: Fetcher, path: str) -> list[ServedResource]:
     try:
         answer = await transport.fetch(path)
     except ApiError as error:
@@ -124,7 +126,7 @@ async def _one_version(transport: Fetcher, path: str) -> list[Served]:
     listed = _read(answer, _ResourceList, path)
     group, _, version = listed.group_version.rpartition("/")
     return [
-        Served(
+        ServedResource(
             Resource(group, version, known.name, known.kind, known.namespaced),
             known.singular_name or known.kind.lower(),
             tuple(known.short_names),

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from springtide.cluster.http.credentials import AccessError, Certificate, Proof, bearer
+from springtide.cluster.http.credentials import AccessError, Authentication, ClientCertificate, bearer_header
 
 _LEEWAY = 10.0
 """Seconds before its end at which a credential is not used any more: a request takes time, and clocks differ."""
@@ -65,10 +65,10 @@ class ExecCredentials:
     def __init__(self, plugin: ExecPlugin) -> None:
         self._plugin = plugin
         self._running = asyncio.Lock()
-        self._proof: Proof | None = None
+        self._proof: Authentication | None = None
         self._until: float | None = None
 
-    async def proof(self) -> Proof:
+    async def proof(self) -> Authentication:
         """Give the proof at hand, or run the program for another one."""
         async with self._running:
             expired = self._until is not None and time() >= self._until - _LEEWAY
@@ -77,7 +77,7 @@ class ExecCredentials:
             assert self._proof is not None  # noqa: S101 - it is what `_run` is for
             return self._proof
 
-    async def renew(self, rejected: Proof) -> bool:
+    async def renew(self, rejected: Authentication) -> bool:
         """Run the program again, unless somebody has done so since."""
         async with self._running:
             if self._proof == rejected:
@@ -89,15 +89,17 @@ class ExecCredentials:
         credential = _credential_in(output, self._plugin)
         certificate = None
         if credential.client_certificate_data:
-            certificate = Certificate(credential.client_certificate_data.encode(), credential.client_key_data.encode())
-        self._proof = Proof(bearer(credential.token), certificate)
+            certificate = ClientCertificate(
+                credential.client_certificate_data.encode(), credential.client_key_data.encode()
+            )
+        self._proof = Authentication(bearer_header(credential.token), certificate)
         self._until = None if credential.expiration_timestamp is None else credential.expiration_timestamp.timestamp()
 
 
 async def _output_of(plugin: ExecPlugin) -> bytes:
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if plugin.interactive == "Always" and not terminal:
-        raise _failed(plugin, "wants to ask its user, and there is no terminal")
+        raise _plugin_error(plugin, "wants to ask its user, and there is no terminal")
     asking = terminal and plugin.interactive != "Never"
     try:
         process = await asyncio.create_subprocess_exec(
@@ -106,22 +108,22 @@ async def _output_of(plugin: ExecPlugin) -> bytes:
             stdin=None if asking else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=None if asking else asyncio.subprocess.PIPE,
-            env={**os.environ, **plugin.environment, "KUBERNETES_EXEC_INFO": _told(plugin, asking=asking)},
+            env={**os.environ, **plugin.environment, "KUBERNETES_EXEC_INFO": _exec_info(plugin, asking=asking)},
         )
     except OSError as failure:
-        raise _failed(plugin, f"cannot be run: {failure.strerror}") from failure
+        raise _plugin_error(plugin, f"cannot be run: {failure.strerror}") from failure
     try:
         async with asyncio.timeout(plugin.seconds):
             output, complaint = await process.communicate()
     except TimeoutError:
-        raise _failed(plugin, f"has not answered within {plugin.seconds:g} seconds") from None
+        raise _plugin_error(plugin, f"has not answered within {plugin.seconds:g} seconds") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
         said = (complaint or b"").decode(errors="replace").strip().splitlines()
-        raise _failed(plugin, f"failed with exit code {process.returncode}" + (f": {said[-1]}" if said else ""))
+        raise _plugin_error(plugin, f"failed with exit code {process.returncode}" + (f": {said[-1]}" if said else ""))
     return output
 
 
@@ -130,11 +132,11 @@ def _program(plugin: ExecPlugin) -> str:
         return str(plugin.folder / plugin.command)
     found = shutil.which(plugin.command)
     if found is None:
-        raise _failed(plugin, "is not installed")
+        raise _plugin_error(plugin, "is not installed")
     return found
 
 
-def _told(plugin: ExecPlugin, *, asking: bool) -> str:
+def _exec_info(plugin: ExecPlugin, *, asking: bool) -> str:
     told: dict[str, Any] = {"interactive": asking}
     if plugin.cluster is not None:
         told["cluster"] = plugin.cluster
@@ -146,20 +148,20 @@ def _credential_in(output: bytes, plugin: ExecPlugin) -> _Credential:
     try:
         answer = msgspec.json.decode(output, type=_Answer)
     except msgspec.DecodeError as error:
-        raise _failed(plugin, f"did not print an ExecCredential: {error}") from error
+        raise _plugin_error(plugin, f"did not print an ExecCredential: {error}") from error
     if (answer.kind, answer.api_version) != ("ExecCredential", plugin.api_version):
         printed = f"{answer.kind} of {answer.api_version}"
-        raise _failed(plugin, f"printed a {printed}; an ExecCredential of {plugin.api_version} was asked for")
+        raise _plugin_error(plugin, f"printed a {printed}; an ExecCredential of {plugin.api_version} was asked for")
     credential = answer.status
     if credential is None or not (credential.token or credential.client_certificate_data):
-        raise _failed(plugin, "printed an ExecCredential with neither a token nor a certificate")
+        raise _plugin_error(plugin, "printed an ExecCredential with neither a token nor a certificate")
     if bool(credential.client_certificate_data) != bool(credential.client_key_data):
-        raise _failed(plugin, "printed a certificate without its key, or a key without its certificate")
+        raise _plugin_error(plugin, "printed a certificate without its key, or a key without its certificate")
     if credential.expiration_timestamp is not None and credential.expiration_timestamp.tzinfo is None:
-        raise _failed(plugin, "printed an expirationTimestamp without a time zone")
+        raise _plugin_error(plugin, "printed an expirationTimestamp without a time zone")
     return credential
 
 
-def _failed(plugin: ExecPlugin, what: str) -> AccessError:
+def _plugin_error(plugin: ExecPlugin, what: str) -> AccessError:
     hint = f"\n{plugin.install_hint.strip()}" if plugin.install_hint.strip() else ""
     return AccessError(f"{plugin.source}: the exec plugin {plugin.command!r} {what}{hint}")

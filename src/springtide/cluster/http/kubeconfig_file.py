@@ -15,7 +15,7 @@ from springtide.cluster.http.credentials import AccessError
 T = TypeVar("T")
 
 
-class Extension(msgspec.Struct):
+class ClusterExtension(msgspec.Struct):
     """Something that only the one who wrote it understands."""
 
     name: str
@@ -32,10 +32,10 @@ class ClusterEntry(msgspec.Struct, rename="kebab"):
     certificate_authority_data: str = ""
     proxy_url: str = ""
     disable_compression: bool = False
-    extensions: list[Extension] = []
+    extensions: list[ClusterExtension] = []
 
 
-class Variable(msgspec.Struct):
+class ExecVariable(msgspec.Struct):
     """A variable of an exec plugin's environment."""
 
     name: str
@@ -47,7 +47,7 @@ class ExecEntry(msgspec.Struct, rename="camel"):
 
     command: str = ""
     args: list[str] = []
-    env: list[Variable] = []
+    env: list[ExecVariable] = []
     api_version: str = ""
     install_hint: str = ""
     provide_cluster_info: bool = False
@@ -104,7 +104,7 @@ class _File(msgspec.Struct, rename="kebab"):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class FoundEntry(Generic[T]):
     """An entry, and the file that it stands in."""
 
     entry: T
@@ -115,9 +115,9 @@ class Found(Generic[T]):
 class Kubeconfig:
     """Several files as one: of each name the first entry counts, as a whole, and the others are as if not there."""
 
-    clusters: dict[str, Found[ClusterEntry]] = field(default_factory=dict)
-    users: dict[str, Found[UserEntry]] = field(default_factory=dict)
-    contexts: dict[str, Found[ContextEntry]] = field(default_factory=dict)
+    clusters: dict[str, FoundEntry[ClusterEntry]] = field(default_factory=dict)
+    users: dict[str, FoundEntry[UserEntry]] = field(default_factory=dict)
+    contexts: dict[str, FoundEntry[ContextEntry]] = field(default_factory=dict)
     current_context: str = ""
 
 
@@ -127,11 +127,11 @@ def read_files(paths: Sequence[Path]) -> Kubeconfig:
     for path in paths:
         file = _read_file(path)
         for cluster in file.clusters:
-            merged.clusters.setdefault(cluster.name, Found(cluster.cluster, path))
+            merged.clusters.setdefault(cluster.name, FoundEntry(cluster.cluster, path))
         for user in file.users:
-            merged.users.setdefault(user.name, Found(user.user, path))
+            merged.users.setdefault(user.name, FoundEntry(user.user, path))
         for context in file.contexts:
-            merged.contexts.setdefault(context.name, Found(context.context, path))
+            merged.contexts.setdefault(context.name, FoundEntry(context.context, path))
         merged.current_context = merged.current_context or file.current_context
     return merged
 
@@ -147,7 +147,7 @@ def _read_file(path: Path) -> _File:
     if not documents:
         return _File()
     first = documents[0]
-    if isinstance(first, yaml.Unreadable):
+    if isinstance(first, yaml.UnreadableDocument):
         hint = f"; {first.hint}" if first.hint else ""
         raise AccessError(f"{path}:{first.line}:{first.column}: {first.message}{hint}")
     try:

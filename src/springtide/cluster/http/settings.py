@@ -1,14 +1,20 @@
-"""How patiently, and with how many connections, the HTTP transport talks to a server."""
+"""How patiently, and with how many connections, the HTTP transport talks to a server.
+
+Which requests the transport sends again by itself, and when.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from random import Random
 
-from springtide.cluster.backoff import Backoff
+from springtide.cluster.clock import Backoff
+from springtide.cluster.errors import ApiError, ClusterError, ServerError, TooManyRequests, TransportError
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
+class RetrySettings:
     """When a request that failed without effect is sent again by the transport itself.
 
     Only what cannot be done twice is: reads, writes of which no byte has left, and writes that the server refused
@@ -47,4 +53,47 @@ class HttpSettings:
     """Seconds for which a connection is kept that nobody uses; servers keep theirs for longer."""
     largest: int = 512 * 1024 * 1024
     """Bytes of one answer, or of one event of a watch, beyond which it is refused."""
-    retries: Retries = field(default=Retries())
+    retries: RetrySettings = field(default=RetrySettings())
+
+
+_VERSION_AHEAD = "ResourceVersionTooLarge"
+
+
+class RetryBudget:
+    """How often one request has been tried, and whether it is tried once more."""
+
+    def __init__(self, retries: RetrySettings, random: Random, *, began: float) -> None:
+        self._retries = retries
+        self._random = random
+        self._began = began
+        self._failures = 0
+
+    def pause_after(self, error: ClusterError, *, repeatable: bool, now: float) -> float:
+        """Give the seconds to wait before the next attempt, or infinity where there is none."""
+        self._failures += 1
+        if not repeatable or self._failures >= self._retries.attempts:
+            return math.inf
+        pause = self._retries.pauses.after(self._failures, random=self._random.random())
+        if isinstance(error, ApiError) and error.retry_after is not None:
+            pause = max(pause, error.retry_after)
+        return pause if now + pause - self._began <= self._retries.patience else math.inf
+
+
+def is_read_retryable(error: ClusterError) -> bool:
+    """Tell whether a read that failed so may go better the next time.
+
+    A server that lags behind the version that is asked for has waited for it already; the caller can ask for less.
+    """
+    if isinstance(error, ApiError) and any(cause.reason == _VERSION_AHEAD for cause in error.causes):
+        return False
+    return isinstance(error, TransportError | ServerError | TooManyRequests)
+
+
+def is_write_retryable(error: ClusterError, *, sent: bool, evicting: bool) -> bool:
+    """Tell whether a write that failed so had certainly no effect, and may go better the next time.
+
+    A busy server says when to come back. An eviction that is refused now is an answer: a disruption budget gave it.
+    """
+    if isinstance(error, TransportError):
+        return not sent
+    return isinstance(error, TooManyRequests) and error.retry_after is not None and not evicting

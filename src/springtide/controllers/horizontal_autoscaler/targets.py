@@ -6,17 +6,17 @@ import re
 from dataclasses import dataclass
 
 from springtide.apis.meta.types import ScaleTargetReference
+from springtide.cluster.context import ControllerContext
 from springtide.cluster.errors import ApiError, Forbidden, MethodNotAllowed, NotFound
-from springtide.cluster.kinds import DEFINITIONS, Kinds
+from springtide.cluster.kinds import DEFINITIONS, KindRegistry
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.cluster.tools import Tools
-from springtide.controllers.horizontal_autoscaler.recommending import Scale
+from springtide.controllers.horizontal_autoscaler.recommendation import ObservedScale
 
-_NO_NUMBER = re.compile("replicas field .* does not exist")
+_NO_REPLICAS_FIELD = re.compile("replicas field .* does not exist")
 """How servers say that a custom object has no number of replicas; live ones call it a failure of their own."""
 
 
-class Unscalable(Exception):
+class TargetNotScalable(Exception):
     """A target that cannot be scaled; the message is for people."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -26,13 +26,13 @@ class Unscalable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ScaleTarget:
     """Something that can be scaled."""
 
     resource: Resource
     read: Object
     """Its `scale` as the server has it."""
-    scale: Scale
+    scale: ObservedScale
 
     @property
     def uid(self) -> str:
@@ -45,47 +45,47 @@ class Target:
         return f"{self.resource.kind} {self.read['metadata']['name']}"
 
 
-async def find_target(tools: Tools, reference: ScaleTargetReference, namespace: str) -> Target:
+async def find_target(context: ControllerContext, reference: ScaleTargetReference, namespace: str) -> ScaleTarget:
     """Read the scale that a reference means; `Unscalable` where there is none for us."""
     version = reference.api_version or "v1"
-    kind = Kinds(tools.store(DEFINITIONS)).find(version, reference.kind)
+    kind = KindRegistry(context.store(DEFINITIONS)).find(version, reference.kind)
     if kind is None:
         message = f"the cluster has no kind {reference.kind} in {version} that can be scaled: mend `scaleTargetRef`"
-        raise Unscalable("UnknownKind", message)
+        raise TargetNotScalable("UnknownKind", message)
     if not kind.resource.namespaced:
         # Nobody who may write in one namespace may thereby change what belongs to all.
         message = f"{reference.kind} objects are in no namespace, and an object of one cannot scale them"
-        raise Unscalable("NotScalable", message)
+        raise TargetNotScalable("NotScalable", message)
     if not kind.scalable:
-        raise Unscalable("NotScalable", f"a {reference.kind} of {version} has no scale subresource")
+        raise TargetNotScalable("NotScalable", f"a {reference.kind} of {version} has no scale subresource")
     what = f"{reference.kind} {reference.name}"
     try:
-        read = await tools.client.get(kind.resource, Key(namespace, reference.name), subresource="scale")
+        read = await context.client.get(kind.resource, Key(namespace, reference.name), subresource="scale")
     except ApiError as failure:
-        problem = _understood(kind.resource, what, failure)
+        problem = _not_scalable(kind.resource, what, failure)
         if problem is None:
             raise
         raise problem from failure
     # What is zero is left out.
     asked = (read.get("spec") or {}).get("replicas") or 0
     present = (read.get("status") or {}).get("replicas") or 0
-    return Target(kind.resource, read, Scale(int(asked), int(present)))
+    return ScaleTarget(kind.resource, read, ObservedScale(int(asked), int(present)))
 
 
-def _understood(resource: Resource, what: str, failure: ApiError) -> Unscalable | None:
+def _not_scalable(resource: Resource, what: str, failure: ApiError) -> TargetNotScalable | None:
     """Say why a scale cannot be read; None where that may pass by itself."""
-    if _NO_NUMBER.search(failure.message):
+    if _NO_REPLICAS_FIELD.search(failure.message):
         words = f"{what} does not say how many replicas it shall have ({failure.message})"
         advice = "set that once, and leave it out of manifests that are applied again"
-        return Unscalable("NoReplicas", f"{words}: {advice}")
+        return TargetNotScalable("NoReplicas", f"{words}: {advice}")
     if isinstance(failure, Forbidden):
-        return Unscalable("Forbidden", refused(resource, failure))
+        return TargetNotScalable("Forbidden", missing_right(resource, failure))
     if isinstance(failure, NotFound | MethodNotAllowed):
-        return Unscalable("NotFound", f"the scale of {what} cannot be read: {failure.message}")
+        return TargetNotScalable("NotFound", f"the scale of {what} cannot be read: {failure.message}")
     return None
 
 
-def refused(resource: Resource, failure: ApiError) -> str:
+def missing_right(resource: Resource, failure: ApiError) -> str:
     """Say which right is missing, and where it is given."""
     group = resource.group or "core"
     return f"{failure.message}: rights on */scale are given by group in the chart, list {group} there"

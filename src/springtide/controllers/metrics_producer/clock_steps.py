@@ -10,34 +10,34 @@ import asyncio
 from collections.abc import Callable
 
 from springtide.cluster.clock import Clock
-from springtide.cluster.tools import Tools
+from springtide.cluster.context import ControllerContext
 
-LOOK = 60.0
+CHECK_PERIOD = 60.0
 """Seconds between two looks at the clock."""
-NOTICED = 2
+SMALLEST_STEP = 2
 """Seconds by which a clock must have been set back; less is the difference between two roundings."""
 
 
-def when_set_back(tools: Tools, notice: Callable[[], None]) -> None:
+def on_clock_set_back(context: ControllerContext, notice: Callable[[], None]) -> None:
     """Call somebody soon after the clock was set back, for as long as the controller works."""
-    task = asyncio.ensure_future(_watch(tools.clock, notice))
+    task = asyncio.ensure_future(_watch(context.clock, notice))
 
     def stop() -> None:
         task.cancel()
 
-    tools.when_released(stop)
+    context.on_release(stop)
 
 
 async def _watch(clock: Clock, notice: Callable[[], None]) -> None:
-    began = _beginning(clock)
+    began = _monotonic_epoch(clock)
     while True:
-        await clock.sleep(LOOK)
-        begins = _beginning(clock)
-        if began - begins >= NOTICED:
+        await clock.sleep(CHECK_PERIOD)
+        begins = _monotonic_epoch(clock)
+        if began - begins >= SMALLEST_STEP:
             notice()
         began = begins
 
 
-def _beginning(clock: Clock) -> int:
+def _monotonic_epoch(clock: Clock) -> int:
     """Give the instant at which its seconds began to be counted, which stays the same unless the clock is set."""
     return clock.now() - int(clock.monotonic())

@@ -6,40 +6,50 @@ depends on is the spec, other objects and the present, so it is right after a re
 
 from __future__ import annotations
 
-from springtide.apis.scheduled.behaviors import ScheduleSpec
-from springtide.apis.scheduled.producer import MetricsProducer, MetricsProducerSpec, ReservedCapacitySpec
-from springtide.apis.scheduled.queue import QueueSpec
-from springtide.cluster.conditions import Condition, Truth
-from springtide.cluster.controller import Again, Controller, Permission, Watch, to_nobody
-from springtide.cluster.kinds import DEFINITIONS, Kinds, ServedKind
+from springtide.apis.scheduled.producer import (
+    MetricsProducer,
+    MetricsProducerSpec,
+    QueueSpec,
+    ReservedCapacitySpec,
+    ScheduleSpec,
+)
+from springtide.cluster.conditions import Condition, ConditionStatus
+from springtide.cluster.context import ControllerContext
+from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
+from springtide.cluster.kinds import DEFINITIONS, KindInfo, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.cluster.tools import Tools
 from springtide.controllers.calendars import ALL_CALENDARS
 from springtide.controllers.calendars import PERMISSIONS as CALENDAR_PERMISSIONS
-from springtide.controllers.judged import Judged, judged
-from springtide.controllers.metrics_producer.clock_steps import when_set_back
-from springtide.controllers.metrics_producer.expectations import expected_metrics
-from springtide.controllers.metrics_producer.node_records import ALL_NODES, ALL_PODS
-from springtide.controllers.metrics_producer.node_records import PERMISSIONS as NODE_PERMISSIONS
-from springtide.controllers.metrics_producer.outcomes import Outcome
-from springtide.controllers.metrics_producer.queue_lengths import QueueLengths
-from springtide.controllers.metrics_producer.records import PRODUCERS, ProducerRecord, Written
-from springtide.controllers.metrics_producer.remains import left_over
-from springtide.controllers.metrics_producer.reservations import Reservations
-from springtide.controllers.metrics_producer.resources import METRICS_PRODUCERS
+from springtide.controllers.grants import ALL_GRANTS
+from springtide.controllers.grants import PERMISSIONS as GRANT_PERMISSIONS
+from springtide.controllers.metrics_producer.clock_steps import on_clock_set_back
+from springtide.controllers.metrics_producer.decide import ProducerDecision, decide_last_known
+from springtide.controllers.metrics_producer.occupancy import ALL_NODES, ALL_PODS
+from springtide.controllers.metrics_producer.occupancy import PERMISSIONS as NODE_PERMISSIONS
+from springtide.controllers.metrics_producer.queues import QueueLengths
+from springtide.controllers.metrics_producer.records import (
+    ALL_PRODUCERS,
+    METRICS_PRODUCERS,
+    ProducerRecord,
+    WrittenProducer,
+    expected_metrics,
+)
+from springtide.controllers.metrics_producer.reserved_capacity import ReservedCapacity
 from springtide.controllers.metrics_producer.schedules import Schedules
-from springtide.controllers.trust import ALL_GRANTS
-from springtide.controllers.trust import PERMISSIONS as GRANT_PERMISSIONS
-from springtide.metrics.series import SeriesBook
+from springtide.controllers.validated import Validated, validated
+from springtide.metrics.series import SeriesStore
 
-_NOT_KNOWN = Condition("Calculable", Truth.UNKNOWN, "Invalid", "what the metric is made from is not known")
-_PENDING_CAPACITY = Outcome(
+_NOT_KNOWN = Condition("Calculable", ConditionStatus.UNKNOWN, "Invalid", "what the metric is made from is not known")
+_PENDING_CAPACITY = ProducerDecision(
     active=Condition(
-        "Active", Truth.FALSE, "NotComputedYet", "this version does not compute pending capacity: no metric is exported"
+        "Active",
+        ConditionStatus.FALSE,
+        "NotComputedYet",
+        "this version does not compute pending capacity: no metric is exported",
     ),
-    calculable=Condition("Calculable", Truth.UNKNOWN, "NotComputedYet", "pending pods are not looked at"),
+    calculable=Condition("Calculable", ConditionStatus.UNKNOWN, "NotComputedYet", "pending pods are not looked at"),
 )
 
 
@@ -47,14 +57,14 @@ class MetricsProducerController(Controller):
     """Exports the metrics of MetricsProducers, and keeps their status."""
 
     name = "metrics-producer"
-    by_itself = True
+    independent = True
     watches = (
-        Watch(PRODUCERS),
-        Watch(ALL_CALENDARS, keys=to_nobody, optional=True),
-        Watch(DEFINITIONS, keys=to_nobody),
-        Watch(ALL_GRANTS, keys=to_nobody, optional=True),
-        Watch(ALL_NODES, keys=to_nobody),
-        Watch(ALL_PODS, keys=to_nobody),
+        Watch(ALL_PRODUCERS),
+        Watch(ALL_CALENDARS, keys=cache_only, optional=True),
+        Watch(DEFINITIONS, keys=cache_only),
+        Watch(ALL_GRANTS, keys=cache_only, optional=True),
+        Watch(ALL_NODES, keys=cache_only),
+        Watch(ALL_PODS, keys=cache_only),
     )
     permissions = (
         Permission(METRICS_PRODUCERS, ("get", "list", "watch")),
@@ -66,44 +76,44 @@ class MetricsProducerController(Controller):
     )
     workers = 16
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._book = tools.services.get(SeriesBook)
-        self._kinds = Kinds(tools.store(DEFINITIONS))
-        self._schedules = Schedules(tools)
-        self._reservations = Reservations(tools)
-        self._queues = QueueLengths(tools)
-        self._read: dict[Key, tuple[Written, Judged[MetricsProducer]]] = {}
-        tools.when_released(self._book.close)
-        tools.follow(PRODUCERS, self._producer_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._book = context.services.get(SeriesStore)
+        self._kinds = KindRegistry(context.store(DEFINITIONS))
+        self._schedules = Schedules(context)
+        self._reservations = ReservedCapacity(context)
+        self._queues = QueueLengths(context)
+        self._read: dict[Key, tuple[WrittenProducer, Validated[MetricsProducer]]] = {}
+        context.on_release(self._book.close)
+        context.follow(ALL_PRODUCERS, self._producer_changed)
         # Now that all producers are expected, what nobody expects is not there.
         self._book.open()
-        tools.follow(DEFINITIONS, self._definition_changed)
-        when_set_back(tools, self._look_at_all)
+        context.follow(DEFINITIONS, self._definition_changed)
+        on_clock_set_back(context, self._look_at_all)
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Export what a producer comes to, write its status, and come back when that changes."""
-        record = self.tools.store(PRODUCERS).get(key)
+        record = self.context.store(ALL_PRODUCERS).get(key)
         if record is None:
             return None
         status = record.status()
         outcome = self._outcome(record, status, now)
-        if not isinstance(outcome, Outcome):
+        if not isinstance(outcome, ProducerDecision):
             return outcome
         if outcome.series is not None:
-            self._book.put(key, outcome.series.values, good_until=outcome.series.good_until)
+            self._book.put(key, outcome.series.values, fresh_until=outcome.series.fresh_until)
         else:
             self._book.drop(key)
         await self._tell(record, status, outcome, now)
         return outcome.again
 
-    def _outcome(self, record: ProducerRecord, status: Object, now: int) -> Outcome | Again | None:
+    def _outcome(self, record: ProducerRecord, status: Object, now: int) -> ProducerDecision | Result | None:
         """Ask the source of a producer; what is no outcome says when there will be one."""
         key, found = record.key, self._judged(record, now)
         match found.sound:
             case None:
-                invalid = Condition("Active", Truth.FALSE, "Invalid", found.words)
-                return left_over(invalid, _NOT_KNOWN, status, self._book.get(key), now)
+                invalid = Condition("Active", ConditionStatus.FALSE, "Invalid", found.words)
+                return decide_last_known(invalid, _NOT_KNOWN, status, self._book.get(key), now)
             case MetricsProducer(spec=MetricsProducerSpec(schedule=ScheduleSpec() as schedule)):
                 return self._schedules.produce(record, schedule, status, now)
             case MetricsProducer(spec=MetricsProducerSpec(reserved_capacity=ReservedCapacitySpec() as reserved)):
@@ -113,12 +123,12 @@ class MetricsProducerController(Controller):
             case _:
                 return _PENDING_CAPACITY
 
-    def _judged(self, record: ProducerRecord, now: int) -> Judged[MetricsProducer]:
+    def _judged(self, record: ProducerRecord, now: int) -> Validated[MetricsProducer]:
         """Read a producer, once for what its author has written; no error of it depends on the present."""
         read = self._read.get(record.key)
         if read is None or read[0] != record.written:
             self._forget(record.key)
-            found = judged(record.as_read(), MetricsProducer, now=now, default_zone=self.tools.default_zone)
+            found = validated(record.as_read(), MetricsProducer, now=now, default_zone=self.context.default_zone)
             read = self._read[record.key] = (record.written, found)
         return read[1]
 
@@ -127,9 +137,9 @@ class MetricsProducerController(Controller):
         for source in (self._schedules, self._reservations, self._queues):
             source.forget(key)
 
-    async def _tell(self, record: ProducerRecord, status: Object, outcome: Outcome, now: int) -> None:
+    async def _tell(self, record: ProducerRecord, status: Object, outcome: ProducerDecision, now: int) -> None:
         origin = record.as_origin(status)
-        written = await self.tools.client.apply_status(
+        written = await self.context.client.apply_status(
             METRICS_PRODUCERS,
             self._kinds.declared(METRICS_PRODUCERS, outcome.status),
             outcome.conditions,
@@ -140,7 +150,7 @@ class MetricsProducerController(Controller):
         )
         if written:
             for notice in (*outcome.notices, *outcome.warnings(status)):
-                self.tools.events.record(METRICS_PRODUCERS, origin, notice)
+                self.context.events.record(METRICS_PRODUCERS, origin, notice)
 
     def _producer_changed(self, delta: Delta[ProducerRecord]) -> None:
         if delta.new is None:
@@ -150,11 +160,11 @@ class MetricsProducerController(Controller):
         elif delta.old is None or delta.old.written != delta.new.written:
             self._book.expect(delta.key, expected_metrics(delta.new.written.spec))
 
-    def _definition_changed(self, delta: Delta[tuple[ServedKind, ...]]) -> None:
+    def _definition_changed(self, delta: Delta[tuple[KindInfo, ...]]) -> None:
         """Write statuses anew when the schema of producers changes: it may have more places than before."""
         if delta.old is not None and delta.key.name == str(METRICS_PRODUCERS):
             self._look_at_all()
 
     def _look_at_all(self) -> None:
-        for key in self.tools.store(PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
-            self.tools.wake(key)
+        for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
+            self.context.wake(key)

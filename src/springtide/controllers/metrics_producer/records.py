@@ -1,7 +1,11 @@
-"""What is kept of every MetricsProducer: all that is read and written of it, packed.
+"""What a MetricsProducer is called in the API.
+
+What is kept of every MetricsProducer: all that is read and written of it, packed.
 
 Of ten thousand objects as the API tells them, with the fields that each manager owns, a process would hold hundreds of
 megabytes. Their specs and statuses are read a few times a day, so they are kept as the JSON that they came from.
+
+Which metrics a producer will have, before anybody has looked closely at it.
 """
 
 from __future__ import annotations
@@ -10,13 +14,15 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.extensions import ANNOTATION
+from springtide.apis.validation import ANNOTATION
 from springtide.cluster.controller import Cached
-from springtide.cluster.resources import Key, Object, Selection
-from springtide.controllers.metrics_producer.resources import METRICS_PRODUCERS
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.metrics.series import HELP
+
+METRICS_PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricsproducers", "MetricsProducer")
 
 
-class Written(msgspec.Struct, frozen=True, gc=False):
+class WrittenProducer(msgspec.Struct, frozen=True, gc=False):
     """What the author of a producer has written, packed; producers with equal ones mean the same."""
 
     spec: bytes
@@ -32,7 +38,7 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
     uid: str
     version: str
     generation: int
-    written: Written
+    written: WrittenProducer
     packed_status: bytes
 
     @property
@@ -77,9 +83,33 @@ def _record(item: Any) -> ProducerRecord:
         metadata.get("uid", ""),
         metadata.get("resourceVersion", ""),
         metadata.get("generation", 0),
-        Written(msgspec.json.encode(item.get("spec")), (metadata.get("annotations") or {}).get(ANNOTATION)),
+        WrittenProducer(msgspec.json.encode(item.get("spec")), (metadata.get("annotations") or {}).get(ANNOTATION)),
         msgspec.json.encode(item.get("status") or {}),
     )
 
 
-PRODUCERS = Cached(Selection(METRICS_PRODUCERS), record=_record)
+ALL_PRODUCERS = Cached(Selection(METRICS_PRODUCERS), record=_record)
+
+
+_PREFIXES = {
+    "schedule": "karpenter_scheduled_",
+    "queue": "karpenter_queue_",
+    "reservedCapacity": "karpenter_reserved_capacity_",
+}
+_METRICS = {source: tuple(name for name in HELP if name.startswith(prefix)) for source, prefix in _PREFIXES.items()}
+_SOURCES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NOTHING = b"null"
+
+
+def expected_metrics(spec: bytes) -> tuple[str, ...]:
+    """Name the metrics of whatever sources a spec has, right or wrong; of pending capacity there are none yet."""
+    try:
+        sources = _SOURCES.decode(spec)
+    except msgspec.MsgspecError:
+        return ()
+    return tuple(
+        metric
+        for source, metrics in _METRICS.items()
+        if bytes(sources.get(source, _NOTHING)) != _NOTHING
+        for metric in metrics
+    )

@@ -7,9 +7,9 @@ It is an aggregated API: the API server of the cluster passes requests on, prove
 who asks. Every replica serves it; the Service leads to the one that leads.
 """
 
-from springtide.metrics.external.marking import LABEL
+from springtide.metrics.external.documents import SeriesMetrics
+from springtide.metrics.external.leader_label import LABEL
 from springtide.metrics.external.registration import api_service
 from springtide.metrics.external.serving import PERMISSIONS, ExternalMetrics, external_metrics
-from springtide.metrics.external.simulated import SeriesMetrics
 
 __all__ = ["LABEL", "PERMISSIONS", "ExternalMetrics", "SeriesMetrics", "api_service", "external_metrics"]

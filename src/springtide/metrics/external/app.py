@@ -1,4 +1,11 @@
-"""The aggregated API as an ASGI application: discovery and values for whoever the API server vouches for.
+"""Label selectors as requests write them, such as `name=shop` or `name in (shop,depot),namespace!=test`.
+
+Whether somebody may ask: the cluster decides, by a SubjectAccessReview, and its answer holds for some seconds.
+
+Autoscalers ask again and again; a cluster that is asked about each request has twice the work. Where it gives no
+answer, nobody gets one from us.
+
+The aggregated API as an ASGI application: discovery and values for whoever the API server vouches for.
 
 `/healthz`, `/livez` and `/readyz` answer anybody; they tell nothing but whether the server works. Discovery is answered
 by every replica. Values are told by the one that leads, for it alone has them: the others answer 503, so that an
@@ -7,7 +14,10 @@ autoscaler leaves everything as it is and asks again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,13 +25,185 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from springtide.cluster.clock import Clock
-from springtide.cluster.errors import ApiError, MethodNotAllowed, NotFound, ServerError
-from springtide.cluster.resources import Object
-from springtide.metrics.external.access import Access, Asked
+from springtide.cluster.controller import Permission
+from springtide.cluster.errors import (
+    ApiError,
+    BadRequest,
+    ClusterError,
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+    ServerError,
+)
+from springtide.cluster.resources import Object, Resource
+from springtide.cluster.transport import Transport, Write
 from springtide.metrics.external.documents import GROUP, PATH, VERSION, group, group_list, resource_list, value_list
-from springtide.metrics.external.front_proxy import Caller, FrontProxy
-from springtide.metrics.external.selectors import LabelSelector
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.external.request_header import Caller, FrontProxy
+from springtide.metrics.series import SeriesStore
+
+_LABEL = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_ONE_VALUE = re.compile(_VALUE)
+_REQUIREMENT = re.compile(
+    rf"""\s*(?:
+        (?P<absent>!)\s*(?P<missing>{_LABEL})
+      | (?P<listed>{_LABEL})\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\)
+      | (?P<compared>{_LABEL})\s*(?P<sign>==|=|!=)\s*(?P<value>{_VALUE})
+      | (?P<present>{_LABEL})
+    )\s*(?:(?P<comma>,)|$)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRequirement:
+    """What one label must, or must not, be."""
+
+    label: str
+    values: frozenset[str] | None
+    """None: any value, the label only has to be there."""
+    wanted: bool = True
+    """Whether it must be so; else it must not, and a label that is not there is never so."""
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether these labels are as required."""
+        value = labels.get(self.label)
+        found = value is not None and (self.values is None or value in self.values)
+        return found is self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSelector:
+    """Requirements that all have to hold; none: everything is meant."""
+
+    requirements: tuple[SeriesRequirement, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> SeriesSelector:
+        """Read a selector; raises `BadRequest` with what was not understood."""
+        requirements: list[SeriesRequirement] = []
+        position, more = 0, bool(text.strip())
+        while more:
+            match = _REQUIREMENT.match(text, position)
+            if match is None or not all(_ONE_VALUE.fullmatch(value) for value in _listed(match)):
+                rest = text[position:].strip()
+                raise BadRequest(
+                    f"labelSelector {text!r}: {rest!r} is not a requirement,"
+                    " expected such as name=shop, name!=shop, name in (shop,depot), name or !name"
+                )
+            requirements.append(_requirement(match))
+            position, more = match.end(), match["comma"] is not None
+        return cls(tuple(requirements))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether something with these labels is meant."""
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+def _listed(match: re.Match[str]) -> list[str]:
+    """Give the values that stand in brackets, if any do.
+
+    They are told apart here: a pattern that finds the spaces around each can be led to try all ways of sharing them.
+    """
+    return [value.strip() for value in match["values"].split(",")] if match["listed"] else []
+
+
+def _requirement(match: re.Match[str]) -> SeriesRequirement:
+    if match["absent"]:
+        return SeriesRequirement(match["missing"], None, wanted=False)
+    if match["present"]:
+        return SeriesRequirement(match["present"], None)
+    if match["listed"]:
+        return SeriesRequirement(match["listed"], frozenset(_listed(match)), wanted=match["word"] == "in")
+    return SeriesRequirement(match["compared"], frozenset((match["value"],)), wanted=match["sign"] != "!=")
+
+
+REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
+PERMISSIONS = (Permission(REVIEWS, ("create",)),)
+
+_REMEMBERED_SECONDS = 10.0
+_MOST_REMEMBERED = 1024
+_WRITE = Write("springtide-external-metrics", "somebody asks for external metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAttributes:
+    """What is asked for: a metric of a namespace, or a path that is no object."""
+
+    path: str
+    namespace: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+    def attributes(self) -> dict[str, Any]:
+        """Write it as a review does; several values of a metric are listed, even where there is one."""
+        if not self.resource:
+            return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
+        return {
+            "resourceAttributes": {
+                "namespace": self.namespace,
+                "verb": "list",
+                "group": self.group,
+                "version": self.version,
+                "resource": self.resource,
+            }
+        }
+
+    def __str__(self) -> str:
+        if not self.resource:
+            return f'get path "{self.path}"'
+        return f'list resource "{self.resource}" in API group "{self.group}" in the namespace "{self.namespace}"'
+
+
+class AccessReviewer:
+    """Asks the cluster, and remembers what it said."""
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._remembered: dict[tuple[Caller, RequestAttributes], tuple[float, str | None]] = {}
+
+    async def check(self, caller: Caller, asked: RequestAttributes) -> None:
+        """Pass if the caller may; raises `Forbidden`, or `ServerError` where nobody can tell."""
+        now = self._clock.monotonic()
+        until, refusal = self._remembered.get((caller, asked), (now, None))
+        if until <= now:
+            refusal = await self._review(caller, asked)
+            self._remember(caller, asked, refusal)
+        if refusal is not None:
+            raise Forbidden(refusal)
+
+    async def _review(self, caller: Caller, asked: RequestAttributes) -> str | None:
+        """Give the words of a refusal, or nothing."""
+        body = {
+            "apiVersion": REVIEWS.api_version,
+            "kind": REVIEWS.kind,
+            "spec": {
+                "user": caller.user,
+                **({"uid": caller.uid} if caller.uid else {}),
+                "groups": list(caller.groups),
+                "extra": {name: list(values) for name, values in caller.extra},
+                **asked.attributes(),
+            },
+        }
+        try:
+            status = (await self._transport.create(REVIEWS, body, _WRITE)).get("status") or {}
+        except ClusterError as failure:
+            words = f"whether {caller.user} may {asked} could not be found out: {failure}"
+            raise ServerError(words, code=503, reason="ServiceUnavailable", retry_after=1) from failure
+        if status.get("allowed") is True and not status.get("denied"):
+            return None
+        why = f": {status['reason']}" if status.get("reason") else ""
+        return f'User "{caller.user}" cannot {asked}{why}'
+
+    def _remember(self, caller: Caller, asked: RequestAttributes, refusal: str | None) -> None:
+        while len(self._remembered) >= _MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        # The newest stands last, so that the first to go is the oldest.
+        self._remembered.pop((caller, asked), None)
+        self._remembered[caller, asked] = (self._clock.monotonic() + _REMEMBERED_SECONDS, refusal)
+
 
 _DISCOVERY: dict[str, Callable[[], Object]] = {
     "/apis": group_list,
@@ -35,9 +217,9 @@ class ExternalMetricsApp:
 
     def __init__(
         self,
-        book: SeriesBook,
+        book: SeriesStore,
         clock: Clock,
-        access: Access,
+        access: AccessReviewer,
         *,
         front_proxy: Callable[[], FrontProxy | None],
         leading: Callable[[], bool],
@@ -92,13 +274,13 @@ class ExternalMetricsApp:
         ]
         return front_proxy.caller(certificate, headers, self._clock.now())
 
-    def _answer(self, request: Request, asked: Asked) -> Object:
+    def _answer(self, request: Request, asked: RequestAttributes) -> Object:
         if asked.resource:
             if not self._leading():
                 raise _unavailable(
                     "this replica does not lead and has no values; the Service should lead to the leader"
                 )
-            selector = LabelSelector.parse(request.query_params.get("labelSelector", ""))
+            selector = SeriesSelector.parse(request.query_params.get("labelSelector", ""))
             now = self._clock.now()
             return value_list(self._book, asked.resource, asked.namespace, selector.matches, now)
         document = _DISCOVERY.get(asked.path)
@@ -107,14 +289,14 @@ class ExternalMetricsApp:
         return document()
 
 
-def _asked(path: str) -> Asked:
+def _asked(path: str) -> RequestAttributes:
     """Read from a path what is asked for."""
     path = path.rstrip("/") or "/"
     match path.removeprefix(f"{PATH}/").split("/"):
         case ["namespaces", namespace, metric] if path.startswith(f"{PATH}/") and namespace and metric:
-            return Asked(path, namespace, GROUP, VERSION, metric)
+            return RequestAttributes(path, namespace, GROUP, VERSION, metric)
         case _:
-            return Asked(path)
+            return RequestAttributes(path)
 
 
 def _unavailable(words: str) -> ServerError:

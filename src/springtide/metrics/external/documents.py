@@ -1,25 +1,27 @@
 """What `external.metrics.k8s.io/v1beta1` says: which metrics there are, and their values, as JSON objects.
 
 Everything here is a pure function of the book and the time.
+
+A book of series where simulated autoscalers read: what the aggregated API is on a live cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.errors import NotFound, ServerError
 from springtide.cluster.resources import Key, Object
-from springtide.metrics.series import HELP, OLDEST, SeriesBook
+from springtide.metrics.series import HELP, STALENESS_LIMIT, SeriesStore
 
 GROUP = "external.metrics.k8s.io"
 VERSION = "v1beta1"
 GROUP_VERSION = f"{GROUP}/{VERSION}"
 PATH = f"/apis/{GROUP_VERSION}"
 
-Selects = Callable[[Mapping[str, str]], bool]
+LabelPredicate = Callable[[Mapping[str, str]], bool]
 """Tells by the labels of a series whether it is meant."""
 
 
@@ -50,7 +52,7 @@ def resource_list() -> Object:
     }
 
 
-def value_list(book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int) -> Object:
+def value_list(book: SeriesStore, metric: str, namespace: str, selects: LabelPredicate, now: int) -> Object:
     """Give the series of a metric that are meant, of one namespace.
 
     Whoever asks adds them up. So a series that has no value, or one that has been old for too long or is not known yet,
@@ -72,7 +74,7 @@ def value_list(book: SeriesBook, metric: str, namespace: str, selects: Selects, 
 
 
 def series(
-    book: SeriesBook, metric: str, namespace: str, selects: Selects, now: int
+    book: SeriesStore, metric: str, namespace: str, selects: LabelPredicate, now: int
 ) -> Iterator[tuple[dict[str, str], int | Fraction, int]]:
     """Give the labels, the value and the age of every series that is meant."""
     if not book.is_open:
@@ -87,7 +89,7 @@ def series(
         if value is None:
             raise _unavailable(f"{metric} of MetricsProducer {key} has no value now: its status says why")
         age = book.age(key, now)
-        if age > OLDEST:
+        if age > STALENESS_LIMIT:
             raise _unavailable(
                 f"the value of {metric} of MetricsProducer {key} has been old for {age} s: its conditions say why"
             )
@@ -116,3 +118,31 @@ def _labels(key: Key) -> dict[str, str]:
 
 def _unavailable(words: str, retry_after: float | None = None) -> ServerError:
     return ServerError(words, code=503, reason="ServiceUnavailable", retry_after=retry_after)
+
+
+class SeriesMetrics:
+    """External metrics from the books of all processes, of which the leader's is open; nothing else is measured."""
+
+    def __init__(self, books: Sequence[SeriesStore]) -> None:
+        self._books = books
+
+    def of_pods(self, metric: str, namespace: str, pods: Sequence[str], container: str, now: int) -> Mapping[str, int]:  # noqa: ARG002
+        """Read nothing."""
+        return {}
+
+    def of_object(self, metric: str, namespace: str, kind: str, name: str, now: int) -> int | None:  # noqa: ARG002
+        """Read nothing."""
+        return None
+
+    def external(self, metric: str, namespace: str, selects: LabelPredicate, now: int) -> int | None:
+        """Add up, in thousandths, the series of a namespace that are meant; none where there are none to rely on."""
+        try:
+            values = [
+                value
+                for book in self._books
+                if book.is_open
+                for _, value, _ in series(book, metric, namespace, selects, now)
+            ]
+        except ServerError:
+            return None
+        return sum(map(milli, values)) if values else None

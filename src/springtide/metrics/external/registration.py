@@ -14,11 +14,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from springtide.cluster.admission.targets import ServiceTarget
+from springtide.cluster.admission.configurations import ServiceTarget
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, Conflict, NotFound
-from springtide.cluster.port import Patch, Precondition, Transport, Write
 from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.transport import Patch, Precondition, Transport, Write
 from springtide.metrics.external.documents import GROUP, VERSION
 
 API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)

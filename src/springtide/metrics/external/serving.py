@@ -6,28 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from springtide.cluster.admission.targets import ServiceTarget
-from springtide.cluster.certificates.keeper import ROUND_SECONDS, CertificateKeeper, permissions_of, wall_time
-from springtide.cluster.certificates.making import Pair, make_authority, make_serving
-from springtide.cluster.certificates.rotation import Terms
+from springtide.cluster.admission.configurations import ServiceTarget
+from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
+from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, permissions_of, wall_time
+from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.clock import Clock
-from springtide.cluster.port import Transport
 from springtide.cluster.resources import Key
-from springtide.cluster.serving import LOOPBACK, Serving, serving
-from springtide.metrics.external import access, marking, registration
-from springtide.metrics.external.access import Access
-from springtide.metrics.external.app import ExternalMetricsApp
-from springtide.metrics.external.believing import Believing
-from springtide.metrics.external.door import Door
-from springtide.metrics.external.marking import LeaderMark
+from springtide.cluster.serving import LOOPBACK, RunningServer, serving
+from springtide.cluster.transport import Transport
+from springtide.metrics.external import app as access
+from springtide.metrics.external import leader_label, registration
+from springtide.metrics.external.app import AccessReviewer, ExternalMetricsApp
+from springtide.metrics.external.leader_label import LeaderLabel
 from springtide.metrics.external.registration import ApiServiceRegistration
-from springtide.metrics.series import SeriesBook
+from springtide.metrics.external.request_header import RequestHeaderTls, RequestHeaderWatcher
+from springtide.metrics.series import SeriesStore
 
 SECRET_NAME = "springtide-external-metrics-certificates"  # noqa: S105 - where the secret is, not what it is
 PERMISSIONS = (
     *registration.PERMISSIONS,
     *access.PERMISSIONS,
-    *marking.PERMISSIONS,
+    *leader_label.PERMISSIONS,
     *permissions_of(SECRET_NAME),
 )
 """What a replica needs, besides the Role `extension-apiserver-authentication-reader` of kube-system."""
@@ -39,7 +38,11 @@ class ExternalMetrics:
     """External metrics that are served."""
 
     def __init__(
-        self, served: Serving, keeper: CertificateKeeper, registration: ApiServiceRegistration, believing: Believing
+        self,
+        served: RunningServer,
+        keeper: CertificateManager,
+        registration: ApiServiceRegistration,
+        believing: RequestHeaderWatcher,
     ) -> None:
         self.serving = served
         self.keeper = keeper
@@ -68,7 +71,7 @@ class ExternalMetrics:
 @asynccontextmanager
 async def external_metrics(
     transport: Transport,
-    book: SeriesBook,
+    book: SeriesStore,
     *,
     clock: Clock,
     leading: Callable[[], bool],
@@ -77,7 +80,7 @@ async def external_metrics(
     port: int = 0,
     pod: str = "",
     create: bool = False,
-    terms: Terms | None = None,
+    terms: CertificateLifetimes | None = None,
     round_seconds: float = ROUND_SECONDS,
 ) -> AsyncIterator[ExternalMetrics]:
     """Serve the book as `external.metrics.k8s.io/v1beta1` within the block.
@@ -87,10 +90,10 @@ async def external_metrics(
     Service selects by; empty where there is no pod, or only one. `create` makes the APIService where nobody has
     installed it. Nothing is waited for: until everything is in place, `problem` says what is missing.
     """
-    door = Door(_provisional(host))
-    believing = Believing(transport, door, round_seconds=round_seconds)
+    door = RequestHeaderTls(_provisional(host))
+    believing = RequestHeaderWatcher(transport, door, round_seconds=round_seconds)
     registered = ApiServiceRegistration(transport, service, create=create)
-    keeper = CertificateKeeper(
+    keeper = CertificateManager(
         transport,
         namespace=service.namespace,
         names=service.names,
@@ -104,7 +107,7 @@ async def external_metrics(
     app = ExternalMetricsApp(
         book,
         clock,
-        Access(transport, clock),
+        AccessReviewer(transport, clock),
         front_proxy=lambda: believing.front_proxy,
         leading=leading,
         problem=lambda: up.problem() if up is not None else "starting",
@@ -116,7 +119,7 @@ async def external_metrics(
             asyncio.create_task(believing.run(), name="whom external metrics believe"),
         ]
         if pod:
-            mark = LeaderMark(transport, Key(service.namespace, pod), leading)
+            mark = LeaderLabel(transport, Key(service.namespace, pod), leading)
             tasks.append(asyncio.create_task(mark.run(), name="the leader's mark"))
         try:
             yield up
@@ -126,7 +129,7 @@ async def external_metrics(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _provisional(host: str) -> Pair:
+def _provisional(host: str) -> CertificatePair:
     """Make something to show until the real certificate is there; nobody trusts it."""
     now = wall_time()
     authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)

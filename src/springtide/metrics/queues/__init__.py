@@ -1,6 +1,6 @@
 """Queues: who is asked how long one is."""
 
-from springtide.metrics.queues.facade import Queues
-from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target
+from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, QueueTarget
+from springtide.metrics.queues.readers import DelegatingQueueReader
 
-__all__ = ["QueueError", "QueueLength", "QueueReader", "Queues", "Target"]
+__all__ = ["DelegatingQueueReader", "QueueError", "QueueLength", "QueueReader", "QueueTarget"]

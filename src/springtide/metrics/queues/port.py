@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from springtide.apis.scheduled.queue import QueueSpec
-from springtide.apis.springtide.grants import Reach
+from springtide.apis.scheduled.producer import QueueSpec
+from springtide.apis.springtide.grants import GrantedResource
 
 LONGEST = 2**63 - 1
 """What a status has room for."""
@@ -36,10 +36,10 @@ class QueueLength:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class QueueTarget:
     """What reading a queue reaches through our credentials, and what a Grant must therefore allow."""
 
-    reach: Reach
+    reach: GrantedResource
     name: str
 
 
@@ -47,7 +47,7 @@ class QueueReader(ABC):
     """Reads queues."""
 
     @abstractmethod
-    def target(self, queue: QueueSpec) -> Target | None:
+    def target(self, queue: QueueSpec) -> QueueTarget | None:
         """Tell what would be reached to read a queue; None where nothing outside of this process is.
 
         Raises `QueueError` where that cannot be told.

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.scheduled.queue import QueueSpec
-from springtide.apis.springtide.grants import Reach
-from springtide.cluster.threads import Threads
-from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, Target, whole_messages
-from springtide.providers.aws.answers import passes
+from springtide.apis.scheduled.producer import QueueSpec
+from springtide.apis.springtide.grants import GrantedResource
+from springtide.cluster.compute import Threads
+from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, QueueTarget, whole_messages
+from springtide.providers.aws.client import is_transient
 
 CONNECT_TIMEOUT = 3
 READ_TIMEOUT = 5
@@ -61,7 +61,7 @@ class _Described(msgspec.Struct, frozen=True, rename="pascal"):
     attributes: _Attributes
 
 
-class SqsQueues(QueueReader):
+class SqsQueueReader(QueueReader):
     """Reads queues by their ARNs."""
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class SqsQueues(QueueReader):
         self._making = threading.Lock()
         self._threads = Threads("sqs", MOST_AT_ONCE, each=OF_ONE_NAMESPACE)
 
-    def target(self, queue: QueueSpec) -> Target | None:
+    def target(self, queue: QueueSpec) -> QueueTarget | None:
         """Name the queue."""
-        return Target(Reach.QUEUE, queue.id)
+        return QueueTarget(GrantedResource.QUEUE, queue.id)
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
         """Ask SQS, in a thread."""
@@ -156,4 +156,4 @@ def _refused(arn: str, response: Any) -> QueueError:
         msg = f"AWS refuses to show {arn} ({code}): allow sqs:GetQueueUrl and sqs:GetQueueAttributes on it"
         return QueueError("AccessDenied", msg, retryable=False)
     msg = f"SQS refuses to tell about {arn}: {code}"
-    return QueueError("Refused", msg, retryable=passes(code, status))
+    return QueueError("Refused", msg, retryable=is_transient(code, status))

@@ -28,7 +28,7 @@ class Matcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class LabelSet:
     """Which labels count when samples are compared or grouped, or stay when they are: `by` and `on`, or all others."""
 
     labels: tuple[str, ...]
@@ -62,7 +62,7 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
+class ScalarVector:
     """A number as a vector of one sample without labels: `vector(3)`."""
 
     number: Formula
@@ -82,7 +82,7 @@ class Arithmetic:
     operator: str
     left: Formula
     right: Formula
-    matching: Keeping
+    matching: LabelSet
     written: str
 
 
@@ -92,7 +92,7 @@ class Aggregation:
 
     operator: str
     inner: Formula
-    grouping: Keeping
+    grouping: LabelSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,10 @@ class Union:
 
     left: Formula
     right: Formula
-    matching: Keeping
+    matching: LabelSet
 
 
-Formula: TypeAlias = Number | Selector | Lifted | Negation | Arithmetic | Aggregation | Union
+Formula: TypeAlias = Number | Selector | ScalarVector | Negation | Arithmetic | Aggregation | Union
 
 
 def selectors(formula: Formula) -> Iterator[Selector]:
@@ -112,7 +112,7 @@ def selectors(formula: Formula) -> Iterator[Selector]:
     match formula:
         case Selector():
             yield formula
-        case Lifted():
+        case ScalarVector():
             yield from selectors(formula.number)
         case Negation() | Aggregation():
             yield from selectors(formula.inner)

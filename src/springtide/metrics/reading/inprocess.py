@@ -15,20 +15,20 @@ from springtide.metrics.reading.formulas import (
     Arithmetic,
     Formula,
     Labels,
-    Lifted,
     Matcher,
     Negation,
     Number,
+    ScalarVector,
     Selector,
     Union,
     selectors,
 )
-from springtide.metrics.reading.port import Unreadable
-from springtide.metrics.series import OLDEST, SeriesBook
+from springtide.metrics.reading.port import QueryError
+from springtide.metrics.series import STALENESS_LIMIT, SeriesStore
 
-Value: TypeAlias = Fraction | None
+SampleValue: TypeAlias = Fraction | None
 """None is NaN, which no arithmetic makes a number of again."""
-Vector: TypeAlias = dict[Labels, Value]
+Vector: TypeAlias = dict[Labels, SampleValue]
 """Samples by their labels, in the order of their objects. Names of metrics are left out: they never tell two apart."""
 
 _MOST_BITS = 1 << 15
@@ -40,7 +40,7 @@ _MOST_STEPS = 1_000_000
 """Of patterns, over the names of series: some 50 milliseconds, in which nobody else in the process is served."""
 
 
-def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | None = None) -> Fraction:
+def evaluate(formula: Formula, book: SeriesStore, *, namespace: str, now: int | None = None) -> Fraction:
     """Give the one sample of a formula, for an object of a namespace; raises `Unreadable`.
 
     A series that has been old for too long is no answer: what it was made from may be quite different by now. Nor is
@@ -50,14 +50,14 @@ def answer(formula: Formula, book: SeriesBook, *, namespace: str, now: int | Non
     result = evaluation.of(formula)
     if isinstance(result, dict):
         if not result:
-            raise Unreadable("NoSample", evaluation.absence(formula))
+            raise QueryError("NoSample", evaluation.absence(formula))
         if len(result) > 1:
-            raise Unreadable("ManySamples", many_samples([_written(labels) for labels in result]))
+            raise QueryError("ManySamples", many_samples([_written(labels) for labels in result]))
         result = next(iter(result.values()))
     if result is None:
-        raise Unreadable("NoValue", "the result is NaN: there is no value yet, or nothing to divide by")
+        raise QueryError("NoValue", "the result is NaN: there is no value yet, or nothing to divide by")
     if abs(result) >= _INFINITE:
-        raise Unreadable("NoValue", "the result is so large that Prometheus would call it infinite")
+        raise QueryError("NoValue", "the result is so large that Prometheus would call it infinite")
     return result
 
 
@@ -70,7 +70,7 @@ def many_samples(written: Sequence[str]) -> str:
 
 
 @dataclass(slots=True)
-class _Effort:
+class _EvaluationBudget:
     """How much an answer may still take; counted and not measured, so that the same query always fares the same."""
 
     left: int = _MOST_STEPS
@@ -80,23 +80,23 @@ class _Effort:
 class _Evaluation:
     """One look at the book, through the eyes of a namespace."""
 
-    book: SeriesBook
+    book: SeriesStore
     namespace: str
     now: int | None
-    effort: _Effort = field(default_factory=_Effort)
+    effort: _EvaluationBudget = field(default_factory=_EvaluationBudget)
     seen: dict[Selector, Vector] = field(default_factory=dict)
     """What was selected already."""
 
-    def of(self, formula: Formula) -> Value | Vector:
+    def of(self, formula: Formula) -> SampleValue | Vector:
         """Compute a formula."""
         match formula:
             case Number():
                 return formula.value
             case Selector():
                 return self._selected(formula)
-            case Lifted():
+            case ScalarVector():
                 # The parser lets only numbers stand here.
-                return {(): cast(Value, self.of(formula.number))}
+                return {(): cast(SampleValue, self.of(formula.number))}
             case Negation():
                 inner = self.of(formula.inner)
                 if isinstance(inner, dict):
@@ -132,14 +132,14 @@ class _Evaluation:
     def _select(self, selector: Selector) -> Vector:
         for matcher in selector.matchers:
             if matcher.label == "namespace" and not self._meets(selector, (matcher,), self.namespace):
-                raise Unreadable(
+                raise QueryError(
                     "OtherNamespace",
                     f"{selector.written} is about another namespace, and only series of namespace {self.namespace}"
                     f" can be read from here: remove `{matcher.written}`",
                     lasting=True,
                 )
         if not self.book.is_open:
-            raise Unreadable(
+            raise QueryError(
                 "NotKnownYet",
                 f"{selector.written} is not known before the metrics-producer controller of this process has begun;"
                 " where that runs in another one, let Prometheus answer with --metrics-source prometheus",
@@ -148,7 +148,7 @@ class _Evaluation:
         for key in self.book.awaited(selector.metric, self.namespace, selector.name):
             if self._meets(selector, named, key.name):
                 # An answer without it would be too small, or that of a fallback.
-                raise Unreadable(
+                raise QueryError(
                     "NotKnownYet", f"the value of MetricsProducer {key.name} for {selector.written} is not known yet"
                 )
         found = [
@@ -167,7 +167,7 @@ class _Evaluation:
         for matcher in matchers:
             self.effort.left -= matcher.steps * (len(value) + 1)
             if self.effort.left < 0:
-                raise Unreadable(
+                raise QueryError(
                     "TooCostly",
                     f"the patterns of {selector.written} take too long, with so many series, to be answered in process:"
                     " name one with name=, write shorter patterns, or let Prometheus record the result by a rule",
@@ -178,16 +178,21 @@ class _Evaluation:
 
     def _refuse_if_outdated(self, selector: Selector, key: Key) -> None:
         reading = self.book.get(key)
-        if self.now is None or reading is None or reading.good_until is None or reading.age(self.now) <= OLDEST:
+        if (
+            self.now is None
+            or reading is None
+            or reading.fresh_until is None
+            or reading.age(self.now) <= STALENESS_LIMIT
+        ):
             return
         # Since when, and not for how long: what people are told must not be news at every look.
-        since = format_instant(reading.good_until)
-        raise Unreadable(
+        since = format_instant(reading.fresh_until)
+        raise QueryError(
             "Outdated",
             f"{selector.written} of MetricsProducer {key.name} has been old since {since}: its conditions say why",
         )
 
-    def _computed(self, formula: Arithmetic) -> Value | Vector:
+    def _computed(self, formula: Arithmetic) -> SampleValue | Vector:
         left, right = self.of(formula.left), self.of(formula.right)
         if isinstance(left, dict):
             if isinstance(right, dict):
@@ -202,7 +207,7 @@ class _Evaluation:
         return cast(Vector, self.of(formula))
 
 
-def _negated(value: Value) -> Value:
+def _negated(value: SampleValue) -> SampleValue:
     return None if value is None else -value
 
 
@@ -212,13 +217,13 @@ def _joined(union: Union, left: Vector, right: Vector) -> Vector:
 
 
 def _aggregated(aggregation: Aggregation, vector: Vector) -> Vector:
-    groups: dict[Labels, list[Value]] = {}
+    groups: dict[Labels, list[SampleValue]] = {}
     for labels, value in vector.items():
         groups.setdefault(aggregation.grouping.of(labels), []).append(value)
     return {labels: _aggregate(aggregation.operator, values) for labels, values in groups.items()}
 
 
-def _aggregate(operator: str, values: Sequence[Value]) -> Value:
+def _aggregate(operator: str, values: Sequence[SampleValue]) -> SampleValue:
     numbers = [value for value in values if value is not None]
     # As in Prometheus, the highest and the lowest are those of the numbers, and a sum with NaN is NaN.
     if not numbers or (operator in ("sum", "avg") and len(numbers) < len(values)):
@@ -245,7 +250,7 @@ def _paired(formula: Arithmetic, left: Vector, right: Vector) -> Vector:
     """Compute with samples of both sides whose labels are the same, which at most one of each side may have."""
     if not left:
         return {}
-    partners: dict[Labels, Value] = {}
+    partners: dict[Labels, SampleValue] = {}
     for labels, value in right.items():
         group = formula.matching.of(labels)
         if group in partners:
@@ -261,11 +266,11 @@ def _paired(formula: Arithmetic, left: Vector, right: Vector) -> Vector:
     return result
 
 
-def _operated(formula: Arithmetic, left: Value, right: Value) -> Value:
+def _operated(formula: Arithmetic, left: SampleValue, right: SampleValue) -> SampleValue:
     if left is None or right is None:
         return None
     if not right and formula.operator in ("/", "%"):
-        raise Unreadable("DivisionByZero", f"{formula.written} divides by zero now")
+        raise QueryError("DivisionByZero", f"{formula.written} divides by zero now")
     match formula.operator:
         case "+":
             return _kept(left + right)
@@ -284,7 +289,7 @@ def _operated(formula: Arithmetic, left: Value, right: Value) -> Value:
 def _raised(formula: Arithmetic, base: Fraction, exponent: Fraction) -> Fraction:
     # Only small whole exponents are compiled.
     if not base and exponent < 0:
-        raise Unreadable("DivisionByZero", f"{formula.written} divides by zero now")
+        raise QueryError("DivisionByZero", f"{formula.written} divides by zero now")
     _kept(base, times=abs(int(exponent)))
     return Fraction(base ** int(exponent))
 
@@ -292,12 +297,12 @@ def _raised(formula: Arithmetic, base: Fraction, exponent: Fraction) -> Fraction
 def _kept(number: Fraction, *, times: int = 1) -> Fraction:
     """Give a number back, unless it, or that many of it multiplied, would be too large to go on with."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) * times > _MOST_BITS:
-        raise Unreadable("TooLarge", "the exact result has too many digits to be computed in process")
+        raise QueryError("TooLarge", "the exact result has too many digits to be computed in process")
     return number
 
 
-def _ambiguous(formula: Arithmetic, side: str, group: Labels) -> Unreadable:
-    return Unreadable(
+def _ambiguous(formula: Arithmetic, side: str, group: Labels) -> QueryError:
+    return QueryError(
         "AmbiguousMatch",
         f"{formula.written} has several samples with the labels {_written(group)} on the {side} side:"
         " put sum(…) or max(…) around that side, or add a matcher such as name=",

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 
-class Unreadable(Exception):
+class QueryError(Exception):
     """A query that has no answer; the message is for people, and says what to do about it."""
 
     def __init__(self, reason: str, message: str, *, lasting: bool = False) -> None:

@@ -5,11 +5,13 @@ boto3 is needed only where such a group is asked for: `pip install springtide[aw
 
 from __future__ import annotations
 
-from springtide.apis.scheduled.node_group_ids import AutoScalingGroupId, EksNodeGroupId, read_group_id
+from springtide.apis.scheduled.node_group import AutoScalingGroupId, EksNodeGroupId, read_group_id
 from springtide.cluster.client import Client
 from springtide.providers.aws import auto_scaling, eks
-from springtide.providers.aws.connections import Connections
+from springtide.providers.aws.client import AwsClients
 from springtide.providers.port import NodeGroup, Provider, ProviderError
+
+__all__ = ["AwsProvider"]
 
 
 class AwsProvider(Provider):
@@ -17,8 +19,8 @@ class AwsProvider(Provider):
 
     types = (auto_scaling.TYPE, eks.TYPE)
 
-    def __init__(self, connections: Connections | None = None) -> None:
-        self._connections = connections or Connections()
+    def __init__(self, connections: AwsClients | None = None) -> None:
+        self._connections = connections or AwsClients()
 
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
         """Give a group by its ARN, or an Auto Scaling group by its name."""
@@ -32,6 +34,3 @@ class AwsProvider(Provider):
     def close(self) -> None:
         """Ask nothing more."""
         self._connections.close()
-
-
-__all__ = ["AwsProvider"]

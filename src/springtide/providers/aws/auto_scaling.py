@@ -6,13 +6,18 @@ from collections import Counter
 
 import msgspec
 
-from springtide.apis.scheduled.node_group_ids import AutoScalingGroupId
+from springtide.apis.scheduled.node_group import AutoScalingGroupId
 from springtide.cluster.client import Client
-from springtide.providers.aws.answers import read
-from springtide.providers.aws.connections import Connections
-from springtide.providers.bounds import check_bounds
-from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, ProviderError
-from springtide.providers.wording import nodes, ready_of
+from springtide.providers.aws.client import AwsClients, decode_response
+from springtide.providers.port import (
+    GROUP_NOT_FOUND,
+    GroupState,
+    NodeGroup,
+    ProviderError,
+    check_bounds,
+    nodes_text,
+    ready_text,
+)
 
 TYPE = "AWSEC2AutoScalingGroup"
 _SERVICE = "autoscaling"
@@ -22,7 +27,7 @@ _COUNTED = ("Launch", "Terminate")
 """The processes of a group that change how many instances it has."""
 
 
-class Instance(msgspec.Struct, frozen=True, rename="pascal"):
+class GroupInstance(msgspec.Struct, frozen=True, rename="pascal"):
     """An instance, as AWS describes it."""
 
     lifecycle_state: str
@@ -35,7 +40,7 @@ class SuspendedProcess(msgspec.Struct, frozen=True, rename="pascal"):
     process_name: str
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+class GroupDescription(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     """A group, as AWS describes it."""
 
     arn: str = msgspec.field(name="AutoScalingGroupARN")
@@ -44,18 +49,18 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     desired_capacity: int
     desired_capacity_type: str | None = None
     status: str | None = None
-    instances: tuple[Instance, ...] | None = None
+    instances: tuple[GroupInstance, ...] | None = None
     suspended_processes: tuple[SuspendedProcess, ...] | None = None
 
 
 class _Described(msgspec.Struct, frozen=True, rename="pascal"):
-    auto_scaling_groups: tuple[Group, ...]
+    auto_scaling_groups: tuple[GroupDescription, ...]
 
 
 class AutoScalingGroup(NodeGroup):
     """One group, by its name or its ARN; the region of the ARN counts."""
 
-    def __init__(self, id_: AutoScalingGroupId, connections: Connections, client: Client) -> None:
+    def __init__(self, id_: AutoScalingGroupId, connections: AwsClients, client: Client) -> None:
         self._id = id_
         self._connections = connections
         self._client = client
@@ -81,7 +86,7 @@ class AutoScalingGroup(NodeGroup):
                 "set its DesiredCapacityType to units"
             )
             raise ProviderError("NotCountedInInstances", msg, retryable=False)
-        if self._client.holds_back(f"ask for {nodes(replicas)} of {self._id.name}", because=because):
+        if self._client.withholds(f"ask for {nodes_text(replicas)} of {self._id.name}", because=because):
             return
         await self._connections.ask(
             _SERVICE,
@@ -93,11 +98,11 @@ class AutoScalingGroup(NodeGroup):
             HonorCooldown=False,
         )
 
-    async def _describe(self) -> Group:
+    async def _describe(self) -> GroupDescription:
         answer = await self._connections.ask(
             _SERVICE, self._id.region, "describe_auto_scaling_groups", AutoScalingGroupNames=[self._id.name]
         )
-        for group in read(_SERVICE, answer, _Described).auto_scaling_groups:
+        for group in decode_response(_SERVICE, answer, _Described).auto_scaling_groups:
             if self._id.arn and group.arn != self._id.arn:
                 # What is granted is the group of this ARN, not whatever has its name.
                 msg = (
@@ -110,7 +115,7 @@ class AutoScalingGroup(NodeGroup):
         raise ProviderError(GROUP_NOT_FOUND, msg, retryable=False)
 
 
-def state_of(group: Group) -> GroupState:
+def state_of(group: GroupDescription) -> GroupState:
     """Tell what a group has come to."""
     instances = group.instances or ()
     wanted = group.desired_capacity
@@ -121,13 +126,15 @@ def state_of(group: Group) -> GroupState:
     if group.status:
         message = f"the group is being deleted ({group.status})"
     elif ready != wanted or busy:
-        message = "; ".join([ready_of(ready, wanted), *(f"{number} {doing}" for doing, number in sorted(busy.items()))])
+        message = "; ".join(
+            [ready_text(ready, wanted), *(f"{number} {doing}" for doing, number in sorted(busy.items()))]
+        )
         suspended = [one.process_name for one in group.suspended_processes or ()]
         message += "".join(f"; its process {name} is suspended" for name in _COUNTED if name in suspended)
     return GroupState(replicas=ready, wanted=wanted, stable=not message, message=message)
 
 
-def _doing(instance: Instance) -> str:
+def _doing(instance: GroupInstance) -> str:
     """Say what an instance does instead of serving; nothing where it serves."""
     if instance.lifecycle_state != _IN_SERVICE:
         return instance.lifecycle_state

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import msgspec
 
-from springtide.apis.scheduled.node_group_ids import EksNodeGroupId
+from springtide.apis.scheduled.node_group import EksNodeGroupId
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
-from springtide.providers.aws.answers import read
-from springtide.providers.aws.connections import Connections
-from springtide.providers.bounds import check_bounds
+from springtide.providers.aws.client import AwsClients, decode_response
 from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
-from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, ProviderError
-from springtide.providers.refusals import refusals_of_the_cluster
-from springtide.providers.wording import nodes, ready_of
+from springtide.providers.port import (
+    GROUP_NOT_FOUND,
+    GroupState,
+    NodeGroup,
+    ProviderError,
+    check_bounds,
+    cluster_errors_as_provider_errors,
+    nodes_text,
+    ready_text,
+)
 
 TYPE = "AWSEKSNodeGroup"
 LABEL = "eks.amazonaws.com/nodegroup"
@@ -59,7 +64,7 @@ class _Described(msgspec.Struct, frozen=True):
 class EksNodeGroup(NodeGroup):
     """One node group of the cluster that we run in."""
 
-    def __init__(self, id_: EksNodeGroupId, connections: Connections, client: Client) -> None:
+    def __init__(self, id_: EksNodeGroupId, connections: AwsClients, client: Client) -> None:
         self.selector = f"{LABEL}={id_.name}"
         self._id = id_
         self._connections = connections
@@ -68,7 +73,7 @@ class EksNodeGroup(NodeGroup):
     async def observe(self) -> GroupState:
         """Compare what the group is to have with the nodes that are there."""
         group = await self._describe()
-        with refusals_of_the_cluster(f"reading the nodes of the EKS node group {self._id.name}"):
+        with cluster_errors_as_provider_errors(f"reading the nodes of the EKS node group {self._id.name}"):
             found = await nodes_labelled(self._client, self.selector)
         return state_of(group, found)
 
@@ -83,7 +88,7 @@ class EksNodeGroup(NodeGroup):
             most=sizes.max_size,
             fix="change minSize or maxSize of the EKS node group, or spec.replicas",
         )
-        if self._client.holds_back(f"ask for {nodes(replicas)} of {self._id.name}", because=because):
+        if self._client.withholds(f"ask for {nodes_text(replicas)} of {self._id.name}", because=because):
             return
         await self._connections.ask(
             _SERVICE,
@@ -110,7 +115,7 @@ class EksNodeGroup(NodeGroup):
             raise ProviderError(
                 GROUP_NOT_FOUND, f"{failure}: create the group, or mend spec.id", retryable=False
             ) from None
-        group = read(_SERVICE, answer, _Described).nodegroup
+        group = decode_response(_SERVICE, answer, _Described).nodegroup
         arn = group.nodegroup_arn
         if arn != self._id.arn and not arn.startswith(f"{self._id.arn}/"):
             # What is granted is the group of this ARN, not whatever has its name.
@@ -126,7 +131,7 @@ def state_of(group: _Group, found: list[GroupNode]) -> GroupState:
     told = [f"the group is {group.status}"] if group.status != _ACTIVE else []
     told += [_told(one) for one in (group.health.issues if group.health is not None else None) or ()]
     if ready != wanted:
-        told.append(ready_of(ready, wanted))
+        told.append(ready_text(ready, wanted))
     return GroupState(replicas=ready, wanted=wanted, stable=not told, message="; ".join(told))
 
 

@@ -12,16 +12,32 @@ from springtide.cluster.controller import Controller
 from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers, Metrics
 from springtide.simulator.behaviours.daemon_sets import DaemonSets
 from springtide.simulator.behaviours.deployments import Deployments
-from springtide.simulator.behaviours.disruption import DisruptionBudgets
+from springtide.simulator.behaviours.disruption_budgets import DisruptionBudgets
 from springtide.simulator.behaviours.jobs import Jobs
-from springtide.simulator.behaviours.kubelet import Kubelets, finding, is_lost, losing
-from springtide.simulator.behaviours.node_lifecycle import NodeLifecycle
-from springtide.simulator.behaviours.quota import ResourceQuotas
+from springtide.simulator.behaviours.kubelet import Kubelets, is_lost, node_found_patch, node_lost_patch
+from springtide.simulator.behaviours.node_lifecycle import NodeLifecycle, PodGarbage, TaintEviction
 from springtide.simulator.behaviours.replica_sets import ReplicaSets, ReplicationControllers
+from springtide.simulator.behaviours.resource_quotas import ResourceQuotas
 from springtide.simulator.behaviours.scheduler import Scheduler
-from springtide.simulator.behaviours.settings import DEFAULT, Delay, Settings
+from springtide.simulator.behaviours.settings import DEFAULT, BehaviourSettings, Delay
 from springtide.simulator.behaviours.stateful_sets import StatefulSets
-from springtide.simulator.behaviours.taint_eviction import PodGarbage, TaintEviction
+
+__all__ = [
+    "ALL",
+    "DEFAULT",
+    "NODES",
+    "POLICIES",
+    "SCHEDULING",
+    "WORKLOADS",
+    "BehaviourSettings",
+    "Delay",
+    "configured",
+    "is_lost",
+    "measuring",
+    "node_found_patch",
+    "node_lost_patch",
+]
+
 
 NODES: tuple[type[Controller], ...] = (Kubelets, NodeLifecycle, TaintEviction, PodGarbage)
 """Machines, and what becomes of those that are lost."""
@@ -41,7 +57,9 @@ POLICIES: tuple[type[Controller], ...] = (DisruptionBudgets, ResourceQuotas, Hor
 ALL: tuple[type[Controller], ...] = (*NODES, *SCHEDULING, *WORKLOADS, *POLICIES)
 
 
-def configured(settings: Settings, behaviours: Sequence[type[Controller]] = ALL) -> tuple[type[Controller], ...]:
+def configured(
+    settings: BehaviourSettings, behaviours: Sequence[type[Controller]] = ALL
+) -> tuple[type[Controller], ...]:
     """Give the same behaviours with other settings."""
     return tuple(type(one.__name__, (one,), {"settings": settings}) for one in behaviours)
 
@@ -52,20 +70,3 @@ def measuring(metrics: Metrics, behaviours: Sequence[type[Controller]] = ALL) ->
         type(one.__name__, (one,), {"metrics": metrics}) if one is HorizontalPodAutoscalers else one
         for one in behaviours
     )
-
-
-__all__ = [
-    "ALL",
-    "DEFAULT",
-    "NODES",
-    "POLICIES",
-    "SCHEDULING",
-    "WORKLOADS",
-    "Delay",
-    "Settings",
-    "configured",
-    "finding",
-    "is_lost",
-    "losing",
-    "measuring",
-]

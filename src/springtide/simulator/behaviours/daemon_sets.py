@@ -1,15 +1,258 @@
-"""DaemonSets: one pod on every node that takes it."""
+"""Which nodes have a daemon and which should: the decisions of DaemonSets.
+
+How the daemons of an old template are replaced: by deleting some at a time, or by starting new ones beside them.
+
+DaemonSets: one pod on every node that takes it.
+"""
 
 from __future__ import annotations
 
-from springtide.cluster.controller import Again, Controller, Permission, Watch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ApiError
 from springtide.cluster.resources import Key, Object, key_of
-from springtide.simulator.behaviours.daemon_rollout import roll
-from springtide.simulator.behaviours.daemons import Plan, available_at, decide, make_pod, standings, status_of
-from springtide.simulator.behaviours.kinds import ALL_NODES, ALL_PODS, DAEMON_SETS, NODES, PODS, owned, to_controller
-from springtide.simulator.behaviours.naming import free_names
-from springtide.simulator.behaviours.owning import claim, create_once, delete_pod, pod_exists, write_status
+from springtide.simulator.behaviours import pod_status as state
+from springtide.simulator.behaviours.ownership import (
+    LABEL,
+    claim,
+    create_once,
+    delete_pod,
+    free_names,
+    pod_exists,
+    pod_from,
+    scaled_count,
+    template_hash,
+    write_status,
+)
+from springtide.simulator.behaviours.predicates import chooses, effective_taints, untolerated
+from springtide.simulator.behaviours.resources import (
+    ALL_NODES,
+    ALL_PODS,
+    DAEMON_SETS,
+    NODES,
+    PODS,
+    owned,
+    to_controller,
+)
+
+_ALWAYS_TOLERATED = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+_ON_THE_HOST = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+@dataclass(slots=True)
+class DaemonSetPlan:
+    """What is to be done about the pods of a DaemonSet."""
+
+    create: list[str] = field(default_factory=list)
+    """Names of nodes."""
+    delete: list[tuple[Object, str]] = field(default_factory=list)
+    """Pods, and why."""
+
+
+def spec_of(item: Object) -> Object:
+    """Give the spec of the pods, with the tolerations that Kubernetes adds: daemons stay where others must go."""
+    spec = item["spec"]["template"]["spec"]
+    added = [*_ALWAYS_TOLERATED, *([_ON_THE_HOST] if spec.get("hostNetwork") else [])]
+    extra = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in added]
+    present = spec.get("tolerations") or []
+    return {**spec, "tolerations": [*present, *(toleration for toleration in extra if toleration not in present)]}
+
+
+def node_of(pod: Object) -> str | None:
+    """Tell for which node a pod was made, whether it is bound already or not."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for requirement in term.get("matchFields") or ():
+            if requirement["key"] == "metadata.name" and requirement.get("values"):
+                return str(requirement["values"][0])
+    name = pod["spec"].get("nodeName")
+    return str(name) if name else None
+
+
+class NodeDaemonState(NamedTuple):
+    """How a node stands to a DaemonSet."""
+
+    should: bool
+    """It should have a daemon."""
+    may: bool
+    """It may keep the one that it has."""
+
+
+def node_states(item: Object, nodes: Iterable[Object]) -> dict[str, NodeDaemonState]:
+    """Tell how each node, by its name, stands to a DaemonSet."""
+    spec = spec_of(item)
+    return {node["metadata"]["name"]: _node_state(spec, node) for node in nodes}
+
+
+def _node_state(spec: Object, node: Object) -> NodeDaemonState:
+    if not chooses(spec, node):
+        return NodeDaemonState(should=False, may=False)
+    tolerations, taints = spec["tolerations"], effective_taints(node)
+    stays = not untolerated(tolerations, taints, ("NoExecute",))
+    return NodeDaemonState(should=stays and not untolerated(tolerations, taints, ("NoSchedule",)), may=stays)
+
+
+def decide(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Object], now: int) -> DaemonSetPlan:
+    """Compare the pods of all nodes with the one that each should have, or the two of a node that changes over."""
+    if state.is_terminating(item):
+        return DaemonSetPlan()
+    there, plan, surges = by_node(pods), DaemonSetPlan(), most_surge(item, nodes) > 0
+    for name, (should, may) in nodes.items():
+        present = there.pop(name, [])
+        alive = [pod for pod in present if not state.is_terminating(pod)]
+        ended = [pod for pod in alive if state.is_finished(pod)]
+        if not may:
+            plan.delete += [(pod, f"node {name} does not take it any more") for pod in alive]
+        elif ended:
+            plan.delete += [(pod, "it has ended, and is made anew") for pod in ended]
+        elif should and not (alive if surges else present):
+            plan.create.append(name)
+        else:
+            surplus = _surplus(item, alive, now) if surges else alive[1:]
+            plan.delete += [(pod, f"node {name} has one already") for pod in surplus]
+    for name, lost in there.items():
+        # Those that are bound to a node that is gone are garbage, and somebody else's business.
+        unbound = [pod for pod in lost if not pod["spec"].get("nodeName") and not state.is_terminating(pod)]
+        plan.delete += [(pod, f"node {name} does not exist any more") for pod in unbound if name]
+    return plan
+
+
+def by_node(pods: Iterable[Object]) -> dict[str, list[Object]]:
+    """Group pods by the node that they are for: on each, those that are bound come first, then the oldest."""
+    grouped: dict[str, list[Object]] = {}
+    for pod in sorted(pods, key=lambda pod: (not pod["spec"].get("nodeName"), state.created_at(pod), key_of(pod))):
+        grouped.setdefault(node_of(pod) or "", []).append(pod)
+    return grouped
+
+
+def most_surge(item: Object, nodes: Mapping[str, NodeDaemonState]) -> int:
+    """Tell how many nodes may have a second pod while they change over to a new template."""
+    rolling = (item["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return scaled_count(rolling.get("maxSurge", 0), sum(node.should for node in nodes.values()), up=True)
+
+
+def _surplus(item: Object, alive: Sequence[Object], now: int) -> list[Object]:
+    """List the pods that a node need not keep: it has one that is up to date, and an old one until that works."""
+    new, old = current_and_old(item, alive)
+    changed_over = new and old and (is_available(item, new[0], now) or not state.is_ready(old[0]))
+    return new[1:] + (old if changed_over else old[1:])
+
+
+def current_and_old(item: Object, pods: Iterable[Object]) -> tuple[list[Object], list[Object]]:
+    """Part the pods that are up to date from those of older templates."""
+    mark = template_hash(item["spec"]["template"])
+    parts: tuple[list[Object], list[Object]] = ([], [])
+    for pod in pods:
+        parts[(pod["metadata"].get("labels") or {}).get(LABEL) != mark].append(pod)
+    return parts
+
+
+def available_at(item: Object, pod: Object) -> int | None:
+    """Give the instant at which a pod of a DaemonSet counts as available."""
+    return state.available_at(pod, int(item["spec"].get("minReadySeconds") or 0))
+
+
+def is_available(item: Object, pod: Object, now: int) -> bool:
+    """Tell whether a pod of a DaemonSet works, and has for long enough."""
+    at = available_at(item, pod)
+    return not state.is_terminating(pod) and at is not None and at <= now
+
+
+def status_of(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Object], now: int) -> dict[str, Any]:
+    """Count nodes: those that should have a pod, those that have one, and those that have one in vain."""
+    first = {name: there[0] for name, there in by_node(pod for pod in pods if state.is_active(pod)).items()}
+    placed = [first[name] for name, node in nodes.items() if node.should and name in first]
+    available = sum(is_available(item, pod, now) for pod in placed)
+    wanted = sum(node.should for node in nodes.values())
+    up_to_date, _ = current_and_old(item, placed)
+    return {
+        "observedGeneration": item["metadata"].get("generation"),
+        "desiredNumberScheduled": wanted,
+        "currentNumberScheduled": len(placed),
+        "numberMisscheduled": sum(not node.should and name in first for name, node in nodes.items()),
+        "numberReady": sum(state.is_ready(pod) for pod in placed),
+        "updatedNumberScheduled": len(up_to_date) or None,
+        "numberAvailable": available or None,
+        "numberUnavailable": wanted - available or None,
+    }
+
+
+def make_pod(item: Object, node: str, name: str) -> Object:
+    """Make the pod for a node; the scheduler puts it there, and nowhere else."""
+    pod = pod_from(item["spec"]["template"], item, DAEMON_SETS, name)
+    pod["metadata"]["labels"][LABEL] = template_hash(item["spec"]["template"])
+    spec = spec_of(item)
+    affinity = spec.get("affinity") or {}
+    required = (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    here = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    terms = [{**term, "matchFields": here} for term in required.get("nodeSelectorTerms") or [{}]]
+    on_node = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    pod["spec"] = {
+        **spec,
+        "affinity": {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **on_node}},
+    }
+    return pod
+
+
+_OUTDATED = "its template is outdated"
+
+
+def roll(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Object], now: int) -> DaemonSetPlan:
+    """Take the next step towards the newest template; the pods are those that `decide` leaves."""
+    strategy = item["spec"].get("updateStrategy") or {}
+    if strategy.get("type", "RollingUpdate") != "RollingUpdate" or state.is_terminating(item):
+        return DaemonSetPlan()
+    active = [pod for pod in pods if state.is_active(pod)]
+    wanted = [name for name, node in nodes.items() if node.should]
+    surge = most_surge(item, nodes)
+    if surge:
+        return _surge(item, wanted, active, surge, now)
+    missing = (strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1)
+    return _delete_first(item, wanted, active, scaled_count(missing, len(wanted), up=True), now)
+
+
+def _delete_first(
+    item: Object, wanted: Sequence[str], pods: Sequence[Object], most_missing: int, now: int
+) -> DaemonSetPlan:
+    """Delete old pods: those of no use at once, others as many as may be missing."""
+    available = {node_of(pod) for pod in pods if is_available(item, pod, now)}
+    room = most_missing - sum(name not in available for name in wanted)
+    _, old = current_and_old(item, pods)
+    useless = [pod for pod in old if not is_available(item, pod, now)]
+    working = [pod for pod in old if is_available(item, pod, now)]
+    return DaemonSetPlan(delete=[(pod, _OUTDATED) for pod in [*useless, *working[: max(0, room)]]])
+
+
+def _surge(item: Object, wanted: Sequence[str], pods: Sequence[Object], surge: int, now: int) -> DaemonSetPlan:
+    """Make new pods beside old ones: where an old one is of no use at once, elsewhere on as many nodes as may have two.
+
+    On a node that should have none any more the old one goes when there are enough without it.
+    """
+    new, old = (by_node(part) for part in current_and_old(item, pods))
+    alone = {name: there[0] for name, there in old.items() if name not in new}
+    useless = {name: pod for name, pod in alone.items() if not is_available(item, pod, now)}
+    working = [name for name in wanted if name in alone and name not in useless]
+    helpless = [name for name in wanted if name in useless]
+    leaving = [name for name in alone if name not in wanted]
+    available = {node_of(pod) for pod in pods if is_available(item, pod, now)}
+    spare = [name for name in leaving if name not in useless][: max(0, len(available) - len(wanted))]
+    gone = [name for name in leaving if name in useless]
+    return DaemonSetPlan(
+        create=helpless + working[: max(0, surge - sum(name in new for name in old))],
+        delete=[(alone[name], _OUTDATED) for name in gone + spare],
+    )
+
 
 _EVERYTHING = Key("", "nodes")
 
@@ -34,9 +277,9 @@ class DaemonSets(Controller):
         Permission(NODES, ("get", "list", "watch")),
     )
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Give every node the pod of a DaemonSet, or of all of them."""
-        sets = self.tools.store(self.watches[0].cached)
+        sets = self.context.store(self.watches[0].cached)
         later: list[int] = []
         failed: ApiError | None = None
         for item in sets.values() if key == _EVERYTHING else [sets.get(key)]:
@@ -47,12 +290,12 @@ class DaemonSets(Controller):
                 failed = failure
         if failed is not None:
             raise failed
-        return Again(at=min(later)) if later else None
+        return Result(at=min(later)) if later else None
 
     async def _look_after(self, item: Object, now: int) -> list[int]:
         """Place, replace and count the pods of one DaemonSet; tell when pods of it will count as available."""
-        nodes = standings(item, self.tools.store(ALL_NODES).values())
-        pods = await claim(self.tools, DAEMON_SETS, item, of=ALL_PODS, selector=item["spec"]["selector"])
+        nodes = node_states(item, self.context.store(ALL_NODES).values())
+        pods = await claim(self.context, DAEMON_SETS, item, of=ALL_PODS, selector=item["spec"]["selector"])
         placing = decide(item, nodes, pods, now)
         await self._carry_out(item, placing)
         going = [key_of(pod) for pod, _ in placing.delete]
@@ -60,14 +303,14 @@ class DaemonSets(Controller):
         status = status_of(item, nodes, pods, now)
         ready, wanted = status.get("numberReady") or 0, status.get("desiredNumberScheduled") or 0
         because = f"{wanted} nodes take a pod, and {ready} of the pods are ready"
-        await write_status(self.tools, DAEMON_SETS, item, status, because=because)
+        await write_status(self.context, DAEMON_SETS, item, status, because=because)
         return [at for pod in pods if (at := available_at(item, pod)) is not None and at > now]
 
-    async def _carry_out(self, item: Object, plan: Plan) -> None:
+    async def _carry_out(self, item: Object, plan: DaemonSetPlan) -> None:
         namespace = item["metadata"]["namespace"]
         for node in plan.create:
-            name = next(free_names(item, lambda taken: pod_exists(self.tools, namespace, taken), node))
+            name = next(free_names(item, lambda taken: pod_exists(self.context, namespace, taken), node))
             because = f"node {node} takes the pods of DaemonSet {item['metadata']['name']}"
-            await create_once(self.tools, PODS, make_pod(item, node, name), because=because)
+            await create_once(self.context, PODS, make_pod(item, node, name), because=because)
         for pod, because in plan.delete:
-            await delete_pod(self.tools, pod, because=because)
+            await delete_pod(self.context, pod, because=because)

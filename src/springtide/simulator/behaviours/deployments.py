@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from springtide.cluster.controller import Again, Controller, Permission, Watch
-from springtide.cluster.port import Patch
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.resources import Key, Object
-from springtide.simulator.behaviours import rollout
-from springtide.simulator.behaviours.deployment_status import gives_up_at, status_of
-from springtide.simulator.behaviours.kinds import DEPLOYMENTS, REPLICA_SETS, owned, to_controller
-from springtide.simulator.behaviours.naming import template_hash
-from springtide.simulator.behaviours.owning import claim, create_once, owner_reference, write_status
-from springtide.simulator.behaviours.pods import created_at, is_terminating
-from springtide.simulator.behaviours.rollout import DESIRED, MOST, Bounds, Sizes, size, told
+from springtide.cluster.transport import Patch
+from springtide.simulator.behaviours import deployment_rollout as rollout
+from springtide.simulator.behaviours.deployment_rollout import (
+    DESIRED,
+    MOST,
+    ReplicaSetSizes,
+    RolloutBounds,
+    gives_up_at,
+    size,
+    status_count,
+    status_of,
+)
+from springtide.simulator.behaviours.ownership import claim, create_once, owner_reference, template_hash, write_status
+from springtide.simulator.behaviours.pod_status import created_at, is_terminating
+from springtide.simulator.behaviours.resources import DEPLOYMENTS, REPLICA_SETS, owned, to_controller
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -23,18 +30,18 @@ _OWN_ANNOTATIONS = (REVISION, DESIRED, MOST, "kubectl.kubernetes.io/last-applied
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DeploymentPlan:
     """What is to be done about the ReplicaSets of a Deployment."""
 
     create: Object | None
-    resize: Sizes
+    resize: ReplicaSetSizes
     delete: tuple[Object, ...]
     revision: int
     """Of the newest template."""
     status: dict[str, Any]
 
 
-def decide(deployment: Object, replica_sets: Sequence[Object], now: int) -> Plan:
+def decide(deployment: Object, replica_sets: Sequence[Object], now: int) -> DeploymentPlan:
     """Take the next step of a rollout, if there is one to take."""
     limits = rollout.bounds(deployment)
     ordered = sorted(replica_sets, key=lambda item: (created_at(item), item["metadata"]["name"]))
@@ -44,23 +51,25 @@ def decide(deployment: Object, replica_sets: Sequence[Object], now: int) -> Plan
     status = status_of(deployment, limits, new, [*olds, *([new] if new is not None else [])], now)
     revision = _revision(new, olds)
     if is_terminating(deployment):
-        return Plan(None, [], (), revision, status)
+        return DeploymentPlan(None, [], (), revision, status)
     if deployment["spec"].get("paused") or rollout.was_scaled(limits, ordered):
-        return Plan(None, rollout.scaled_sizes(limits, new, olds), (), revision, status)
+        return DeploymentPlan(None, rollout.scaled_sizes(limits, new, olds), (), revision, status)
     if new is None:
         return _begin(deployment, limits, olds, revision, status)
     resize = rollout.next_sizes(limits, new, olds)
-    done = not resize and not any(map(size, olds)) and told(new, "availableReplicas") == limits.wanted
-    return Plan(None, resize, _outlived(deployment, olds) if done else (), revision, status)
+    done = not resize and not any(map(size, olds)) and status_count(new, "availableReplicas") == limits.wanted
+    return DeploymentPlan(None, resize, _expired_replica_sets(deployment, olds) if done else (), revision, status)
 
 
-def _begin(deployment: Object, limits: Bounds, olds: Sequence[Object], revision: int, status: dict[str, Any]) -> Plan:
+def _begin(
+    deployment: Object, limits: RolloutBounds, olds: Sequence[Object], revision: int, status: dict[str, Any]
+) -> DeploymentPlan:
     """Make the ReplicaSet of a new template; where pods are recreated, only after all old ones are gone."""
     if limits.recreate:
         shrink = [(old, 0) for old in olds if size(old)]
-        if shrink or any(told(old, "replicas") or told(old, "terminatingReplicas") for old in olds):
-            return Plan(None, shrink, (), revision, status)
-    return Plan(_replica_set(deployment, limits, olds, revision), [], (), revision, status)
+        if shrink or any(status_count(old, "replicas") or status_count(old, "terminatingReplicas") for old in olds):
+            return DeploymentPlan(None, shrink, (), revision, status)
+    return DeploymentPlan(_replica_set(deployment, limits, olds, revision), [], (), revision, status)
 
 
 def _newest(deployment: Object, ordered: Sequence[Object]) -> Object | None:
@@ -86,15 +95,17 @@ def _revision(new: Object | None, olds: Sequence[Object]) -> int:
     return max(newest_old + 1, _revision_of(new) if new is not None else 0)
 
 
-def _outlived(deployment: Object, olds: Sequence[Object]) -> tuple[Object, ...]:
+def _expired_replica_sets(deployment: Object, olds: Sequence[Object]) -> tuple[Object, ...]:
     """List the ReplicaSets beyond the history that is kept, the oldest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit", 10)
     idle = [old for old in olds if not is_terminating(old)]
     idle.sort(key=lambda item: (_revision_of(item), created_at(item), item["metadata"]["name"]))
-    return tuple(old for old in idle[: max(0, len(idle) - int(limit))] if not told(old, "replicas") and not size(old))
+    return tuple(
+        old for old in idle[: max(0, len(idle) - int(limit))] if not status_count(old, "replicas") and not size(old)
+    )
 
 
-def _replica_set(deployment: Object, limits: Bounds, olds: Sequence[Object], revision: int) -> Object:
+def _replica_set(deployment: Object, limits: RolloutBounds, olds: Sequence[Object], revision: int) -> Object:
     template, metadata = deployment["spec"]["template"], deployment["metadata"]
     mark = template_hash(template, int((deployment.get("status") or {}).get("collisionCount") or 0))
     labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH: mark}
@@ -121,7 +132,7 @@ def _replica_set(deployment: Object, limits: Bounds, olds: Sequence[Object], rev
     }
 
 
-def _standing(status: Object, limits: Bounds) -> str:
+def _standing(status: Object, limits: RolloutBounds) -> str:
     """Tell how far a rollout is, or that it has come to nothing."""
     progress = next((one for one in status.get("conditions") or () if one["type"] == "Progressing"), None)
     if progress is not None and progress["status"] == "False":
@@ -130,7 +141,7 @@ def _standing(status: Object, limits: Bounds) -> str:
     return f"{updated} of {limits.wanted} pods are of the newest revision, {available} are available"
 
 
-def _counts(limits: Bounds) -> dict[str, str]:
+def _counts(limits: RolloutBounds) -> dict[str, str]:
     return {DESIRED: str(limits.wanted), MOST: str(limits.most)}
 
 
@@ -146,41 +157,41 @@ class Deployments(Controller):
     )
     workers = 4
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Take one step, and tell how far the rollout is."""
-        item = self.tools.store(self.watches[0].cached).get(key)
+        item = self.context.store(self.watches[0].cached).get(key)
         if item is None:
             return None
         replica_sets = await claim(
-            self.tools, DEPLOYMENTS, item, of=owned(REPLICA_SETS), selector=item["spec"].get("selector")
+            self.context, DEPLOYMENTS, item, of=owned(REPLICA_SETS), selector=item["spec"].get("selector")
         )
         plan = decide(item, replica_sets, now)
         await self._act(item, plan)
         item = await self._number(item, _newest(item, replica_sets), plan.revision)
         await write_status(
-            self.tools, DEPLOYMENTS, item, plan.status, because=_standing(plan.status, rollout.bounds(item))
+            self.context, DEPLOYMENTS, item, plan.status, because=_standing(plan.status, rollout.bounds(item))
         )
         at = gives_up_at(item, plan.status)
-        return None if at is None else Again(at=max(at, now + 1))
+        return None if at is None else Result(at=max(at, now + 1))
 
-    async def _act(self, item: Object, plan: Plan) -> None:
+    async def _act(self, item: Object, plan: DeploymentPlan) -> None:
         name, limits = item["metadata"]["name"], rollout.bounds(item)
         if plan.create is not None:
             because = f"Deployment {name} has a new template, its revision {plan.revision}"
-            await create_once(self.tools, REPLICA_SETS, plan.create, because=because)
+            await create_once(self.context, REPLICA_SETS, plan.create, because=because)
         for replica_set, wanted in plan.resize:
             await self._resize(replica_set, wanted, limits, f"Deployment {name} wants {limits.wanted} pods")
         for replica_set in plan.delete:
             because = f"Deployment {name} keeps {item['spec'].get('revisionHistoryLimit', 10)} old revisions"
-            await self.tools.client.delete(REPLICA_SETS, of=replica_set, because=because)
+            await self.context.client.delete(REPLICA_SETS, of=replica_set, because=because)
 
-    async def _resize(self, replica_set: Object, wanted: int, limits: Bounds, because: str) -> None:
+    async def _resize(self, replica_set: Object, wanted: int, limits: RolloutBounds, because: str) -> None:
         noted = replica_set["metadata"].get("annotations") or {}
         counts = _counts(limits)
         if size(replica_set) != wanted or any(noted.get(name) != count for name, count in counts.items()):
             change = {"metadata": {"annotations": counts}, "spec": {"replicas": wanted}}
             reason = f"{because}: {wanted} instead of {size(replica_set)} of this revision"
-            await self.tools.client.patch(REPLICA_SETS, Patch.merge(change), of=replica_set, because=reason)
+            await self.context.client.patch(REPLICA_SETS, Patch.merge(change), of=replica_set, because=reason)
 
     async def _number(self, item: Object, new: Object | None, revision: int) -> Object:
         """Write the revision to where people look for it: the Deployment, and a ReplicaSet that came back."""
@@ -189,8 +200,8 @@ class Deployments(Controller):
         change = Patch.merge({"metadata": {"annotations": {REVISION: str(revision)}}})
         because = f"the template is revision {revision}"
         if _revision_of(new) != revision:
-            await self.tools.client.patch(REPLICA_SETS, change, of=new, because=because, exact=False)
+            await self.context.client.patch(REPLICA_SETS, change, of=new, because=because, exact=False)
         if _revision_of(item) != revision:
             # By the status, as Kubernetes does: an annotation that is written elsewhere counts as a new generation.
-            return await self.tools.client.patch(DEPLOYMENTS, change, of=item, because=because, subresource="status")
+            return await self.context.client.patch(DEPLOYMENTS, change, of=item, because=because, subresource="status")
         return item

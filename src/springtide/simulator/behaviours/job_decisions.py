@@ -1,4 +1,12 @@
-"""What is to be done about a Job: pods to make, pods to delete, and whether it is over.
+"""Counting the pods of a Job exactly once, whatever becomes of them and of whoever counts.
+
+A pod of a Job cannot vanish before it is counted: a finalizer holds it. When it has ended, its uid is first written
+into the Job's status as not yet counted; then the finalizer goes; then, the finalizer being gone, the uid moves into
+the count. Each step follows from the state alone, so that a crash between any two of them changes nothing.
+
+Jobs whose completions are numbered: which numbers are complete, and which are next.
+
+What is to be done about a Job: pods to make, pods to delete, and whether it is over.
 
 A Job ends in steps. First its status says what it is going to be, then its pods go and are counted, and only when none
 is left does the status say that the Job is over. Each step follows from the state alone.
@@ -11,20 +19,138 @@ from dataclasses import dataclass
 from typing import Any
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours import pods as state
-from springtide.simulator.behaviours.conditions import condition, is_true, with_conditions
-from springtide.simulator.behaviours.job_indexes import completed_indexes, free_indexes, newly_done, written_indexes
-from springtide.simulator.behaviours.job_tracking import Count, count
-from springtide.simulator.behaviours.victims import surplus
+from springtide.simulator.behaviours import pod_status as state
+from springtide.simulator.behaviours.ownership import surplus_pods
+from springtide.simulator.behaviours.pod_status import condition, is_true, with_conditions
+
+FINALIZER = "batch.kubernetes.io/job-tracking"
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+@dataclass(frozen=True, slots=True)
+class PodCount:
+    """How many pods of a Job have ended, and how far their counting is."""
+
+    succeeded: int
+    failed: int
+    uncounted_succeeded: tuple[str, ...]
+    uncounted_failed: tuple[str, ...]
+    release: tuple[Object, ...]
+    """Pods that are written down, and whose finalizer may go."""
+
+    @property
+    def uncounted(self) -> int:
+        """All that have ended and are not counted yet."""
+        return len(self.uncounted_succeeded) + len(self.uncounted_failed)
+
+    @property
+    def successes(self) -> int:
+        """All that succeeded, counted or not."""
+        return self.succeeded + len(self.uncounted_succeeded)
+
+    @property
+    def failures(self) -> int:
+        """All that failed, counted or not."""
+        return self.failed + len(self.uncounted_failed)
+
+
+def is_tracked(pod: Object) -> bool:
+    """Tell whether a pod is held until it is counted."""
+    return FINALIZER in (pod["metadata"].get("finalizers") or ())
+
+
+def without_finalizer(pod: Object) -> list[str] | None:
+    """Give the finalizers of a pod that is not held any more."""
+    return [one for one in pod["metadata"].get("finalizers") or () if one != FINALIZER] or None
+
+
+def has_failed(pod: Object) -> bool:
+    """Tell whether a pod counts as failed: also one that was deleted before it ended."""
+    return state.phase(pod) == "Failed" or (state.is_terminating(pod) and state.phase(pod) != "Succeeded")
+
+
+def count(job: Object, pods: Sequence[Object], indexes: Sequence[int] = ()) -> PodCount:
+    """Take the next step of counting; `indexes` that are complete already are not counted again."""
+    status = job.get("status") or {}
+    written = status.get("uncountedTerminatedPods") or {}
+    held = {pod["metadata"]["uid"] for pod in pods if is_tracked(pod)}
+    succeeded, failed = list(written.get("succeeded") or ()), list(written.get("failed") or ())
+    known = {*succeeded, *failed}
+    moved_succeeded = [uid for uid in succeeded if uid not in held]
+    moved_failed = [uid for uid in failed if uid not in held]
+    release: list[Object] = []
+    done: set[int | None] = set(indexes)
+    for pod in pods:
+        uid = pod["metadata"]["uid"]
+        if not is_tracked(pod):
+            continue
+        if uid in known:
+            release.append(pod)
+        elif state.phase(pod) == "Succeeded" and (completion_index(pod) is None or completion_index(pod) not in done):
+            succeeded.append(uid)
+            done.add(completion_index(pod))
+        elif has_failed(pod):
+            failed.append(uid)
+    return PodCount(
+        succeeded=int(status.get("succeeded") or 0) + len(moved_succeeded),
+        failed=int(status.get("failed") or 0) + len(moved_failed),
+        uncounted_succeeded=tuple(uid for uid in succeeded if uid not in moved_succeeded),
+        uncounted_failed=tuple(uid for uid in failed if uid not in moved_failed),
+        release=tuple(release),
+    )
+
+
+def completion_index(pod: Object) -> int | None:
+    """Read the index of a pod of a Job whose completions have one each."""
+    text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
+    return int(text) if text.isdecimal() else None
+
+
+def completed_indexes(text: str) -> list[int]:
+    """Read a list of indexes such as `1,3-5`."""
+    indexes: list[int] = []
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        indexes += range(int(first), int(last or first) + 1)
+    return indexes
+
+
+def written_indexes(indexes: Sequence[int]) -> str:
+    """Write a list of indexes, runs of three and more as a range."""
+    parts: list[list[int]] = []
+    for index in sorted(indexes):
+        if parts and parts[-1][-1] == index - 1:
+            parts[-1].append(index)
+        else:
+            parts.append([index])
+    runs = [(str(run[0]) if len(run) == 1 else f"{run[0]}{',' if len(run) == 2 else '-'}{run[-1]}") for run in parts]
+    return ",".join(runs)
+
+
+def newly_done(pods: Sequence[Object], counted: PodCount, done: list[int]) -> list[int]:
+    """Add the indexes whose pods have succeeded since."""
+    fresh = [
+        index
+        for pod in pods
+        if pod["metadata"]["uid"] in counted.uncounted_succeeded and (index := completion_index(pod)) is not None
+    ]
+    return sorted({*done, *fresh})
+
+
+def free_indexes(completions: int, done: list[int], active: Sequence[Object]) -> list[int]:
+    """List the indexes that are neither complete nor under way, in order."""
+    taken = {*done, *(completion_index(pod) for pod in active)}
+    return [index for index in range(completions) if index not in taken]
+
 
 _FIRST_WAIT = 10
 _LONGEST_WAIT = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JobPlan:
     """What is to be done about the pods of a Job."""
 
     create: tuple[int | None, ...]
@@ -43,7 +169,7 @@ _TARGETS = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _JobEnd:
     """How a Job ends."""
 
     type: str
@@ -55,7 +181,7 @@ class _End:
         return {"type": kind, "status": "True", "reason": self.reason, "message": self.message, "lastProbeTime": at}
 
 
-def decide(job: Object, pods: Sequence[Object], now: int) -> Plan:
+def decide(job: Object, pods: Sequence[Object], now: int) -> JobPlan:
     """Take the next step of a Job."""
     spec, status = job["spec"], job.get("status") or {}
     indexed = spec.get("completionMode") == "Indexed"
@@ -64,7 +190,7 @@ def decide(job: Object, pods: Sequence[Object], now: int) -> Plan:
     if indexed:
         done = newly_done(pods, counted, done)
     active = [pod for pod in pods if state.is_active(pod)]
-    end = _told_end(job) or _ending(job, counted, active, now)
+    end = _recorded_end(job) or _ending(job, counted, active, now)
     suspended = bool(spec.get("suspend"))
     stopping = end is not None or suspended or state.is_terminating(job)
     wanted = 0 if stopping else _wanted(spec, counted, len(active))
@@ -74,17 +200,17 @@ def decide(job: Object, pods: Sequence[Object], now: int) -> Plan:
     status_now = _status(job, counted, active, end, _news(job, end, settled, now), now)
     if indexed:
         status_now["completedIndexes"] = written_indexes(done) or None
-    return Plan(
+    return JobPlan(
         create=tuple(free_indexes(int(spec["completions"]), done, active)[:missing]) if indexed else (None,) * missing,
-        delete=() if state.is_terminating(job) else tuple(surplus(active, wanted, now)),
+        delete=() if state.is_terminating(job) else tuple(surplus_pods(active, wanted, now)),
         release=counted.release,
         status=status_now,
         again=min(later, default=None),
-        forget_at=_forgotten_at(job, status_now) if end is not None else None,
+        forget_at=_ttl_expires_at(job, status_now) if end is not None else None,
     )
 
 
-def _wanted(spec: Object, counted: Count, active: int) -> int:
+def _wanted(spec: Object, counted: PodCount, active: int) -> int:
     """Tell how many pods should run at a time: never more than completions are missing.
 
     Without completions the first success is enough: those that run may end, and no others are made.
@@ -95,30 +221,30 @@ def _wanted(spec: Object, counted: Count, active: int) -> int:
     return max(0, min(parallelism, int(completions) - counted.successes))
 
 
-def _told_end(job: Object) -> _End | None:
+def _recorded_end(job: Object) -> _JobEnd | None:
     """Give the end that the status of a Job tells of, whether it is there already or only certain."""
     for kind, target in _TARGETS.items():
         for told in (kind, target):
             found = condition(job, told)
             if found is not None and found["status"] == "True":
-                return _End(kind, found.get("reason", ""), found.get("message", ""))
+                return _JobEnd(kind, found.get("reason", ""), found.get("message", ""))
     return None
 
 
-def _ending(job: Object, counted: Count, active: Sequence[Object], now: int) -> _End | None:
+def _ending(job: Object, counted: PodCount, active: Sequence[Object], now: int) -> _JobEnd | None:
     """Tell whether a Job is over, and why."""
     spec = job["spec"]
     retries = counted.failures + sum(map(state.restarts, active))
     started = (job.get("status") or {}).get("startTime")
     deadline = spec.get("activeDeadlineSeconds")
     if retries > int(spec.get("backoffLimit", 6)):
-        return _End("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return _JobEnd("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if deadline is not None and started and not spec.get("suspend") and parse_instant(started) + int(deadline) <= now:
-        return _End("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
+        return _JobEnd("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
     completions = spec.get("completions")
     reached = counted.successes >= int(completions) if completions is not None else counted.successes and not active
     if reached:
-        return _End("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
+        return _JobEnd("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
     return None
 
 
@@ -143,7 +269,7 @@ def _ended_at(pod: Object) -> int | None:
     return max((parse_instant(ended["finishedAt"]) for ended in states if ended), default=None)
 
 
-def _news(job: Object, end: _End | None, settled: bool, now: int) -> Object | None:
+def _news(job: Object, end: _JobEnd | None, settled: bool, now: int) -> Object | None:
     """Give the one condition that is to be told next; `settled`: no pod runs, goes, or is yet to be counted."""
     at = format_instant(now)
     suspended = bool(job["spec"].get("suspend"))
@@ -162,7 +288,7 @@ def _news(job: Object, end: _End | None, settled: bool, now: int) -> Object | No
 
 
 def _status(
-    job: Object, counted: Count, active: Sequence[Object], end: _End | None, news: Object | None, now: int
+    job: Object, counted: PodCount, active: Sequence[Object], end: _JobEnd | None, news: Object | None, now: int
 ) -> dict[str, Any]:
     status, at = job.get("status") or {}, format_instant(now)
     conditions = with_conditions(status.get("conditions"), [news] if news is not None else [], at)
@@ -180,7 +306,7 @@ def _status(
     }
 
 
-def _forgotten_at(job: Object, status: dict[str, Any]) -> int | None:
+def _ttl_expires_at(job: Object, status: dict[str, Any]) -> int | None:
     """Tell when a Job that is over is to be deleted."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     over = next((entry for entry in status["conditions"] or () if entry["type"] in ("Complete", "Failed")), None)

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from itertools import islice
 
-from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import NotFound
-from springtide.cluster.port import Patch, Propagation
 from springtide.cluster.resources import Key, Object, key_of
-from springtide.simulator.behaviours.job_decisions import Plan, decide
-from springtide.simulator.behaviours.job_tracking import FINALIZER, INDEX, is_tracked, without_finalizer
-from springtide.simulator.behaviours.kinds import (
+from springtide.cluster.transport import Patch, Propagation
+from springtide.simulator.behaviours.job_decisions import (
+    FINALIZER,
+    INDEX,
+    JobPlan,
+    decide,
+    is_tracked,
+    without_finalizer,
+)
+from springtide.simulator.behaviours.ownership import (
+    children_of,
+    create_once,
+    delete_pod,
+    free_names,
+    pod_exists,
+    pod_from,
+    write_status,
+)
+from springtide.simulator.behaviours.resources import (
     ALL_PODS,
     JOBS,
     PODS,
@@ -18,15 +33,6 @@ from springtide.simulator.behaviours.kinds import (
     controller_of,
     owned,
     to_controller,
-)
-from springtide.simulator.behaviours.naming import free_names
-from springtide.simulator.behaviours.owning import (
-    children_of,
-    create_once,
-    delete_pod,
-    pod_exists,
-    pod_from,
-    write_status,
 )
 
 
@@ -58,12 +64,12 @@ class Jobs(Controller):
     )
     workers = 4
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Take one step: count, make, delete, and tell."""
-        job = self.tools.store(self.watches[0].cached).get(key)
-        pods = children_of(self.tools, ALL_PODS, "Job", key)
+        job = self.context.store(self.watches[0].cached).get(key)
+        pods = children_of(self.context, ALL_PODS, "Job", key)
         uid = job["metadata"]["uid"] if job is not None else ""
-        orphans = self.tools.store(ALL_PODS).by(UNCONTROLLED, key.namespace)
+        orphans = self.context.store(ALL_PODS).by(UNCONTROLLED, key.namespace)
         for pod in [*orphans, *pods]:
             if is_tracked(pod) and (controller_of(pod) or {}).get("uid") != uid:
                 await self._release(pod, "its Job is gone, and counts it no more")
@@ -73,30 +79,30 @@ class Jobs(Controller):
         plan = decide(job, mine, now)
         if plan.forget_at is not None and plan.forget_at <= now:
             because = f"the Job is over since {job['spec'].get('ttlSecondsAfterFinished')} s"
-            await self.tools.client.delete(JOBS, of=job, because=because, propagation=Propagation.BACKGROUND)
+            await self.context.client.delete(JOBS, of=job, because=because, propagation=Propagation.BACKGROUND)
             return None
         await self._act(job, plan)
-        await write_status(self.tools, JOBS, job, plan.status, because="the pods of the Job have changed")
+        await write_status(self.context, JOBS, job, plan.status, because="the pods of the Job have changed")
         # What is written down as not yet counted may be let go only now that it is written.
         for pod in plan.release:
             await self._release(pod, "it is counted")
         later = [at for at in (plan.again, plan.forget_at) if at is not None]
-        return Again(at=min(later)) if later else None
+        return Result(at=min(later)) if later else None
 
-    async def _act(self, job: Object, plan: Plan) -> None:
+    async def _act(self, job: Object, plan: JobPlan) -> None:
         name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-        names = free_names(job, lambda taken: pod_exists(self.tools, namespace, taken))
+        names = free_names(job, lambda taken: pod_exists(self.context, namespace, taken))
         for index, pod_name in zip(plan.create, islice(names, len(plan.create)), strict=True):
             because = f"Job {name} has not enough pods that succeeded or run"
-            await create_once(self.tools, PODS, make_pod(job, pod_name, index), because=because)
+            await create_once(self.context, PODS, make_pod(job, pod_name, index), because=because)
         for pod in plan.delete:
             # Not its failure: it is not to be counted.
             await self._release(pod, f"Job {name} needs it no more")
-            await delete_pod(self.tools, pod, because=f"Job {name} needs it no more")
+            await delete_pod(self.context, pod, because=f"Job {name} needs it no more")
 
     async def _release(self, pod: Object, because: str) -> None:
         change = Patch.merge({"metadata": {"finalizers": without_finalizer(pod)}})
         try:
-            await self.tools.client.patch(PODS, change, of=pod, because=because)
+            await self.context.client.patch(PODS, change, of=pod, because=because)
         except NotFound:
-            self.tools.log.info("pod %s is gone", key_of(pod))
+            self.context.log.info("pod %s is gone", key_of(pod))

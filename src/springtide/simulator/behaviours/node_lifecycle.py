@@ -1,26 +1,30 @@
-"""What the cluster makes of the reports of its nodes: conditions, taints, and pods that nobody can vouch for."""
+"""What the cluster makes of the reports of its nodes: conditions, taints, and pods that nobody can vouch for.
+
+Taints that drive pods away, and pods whose node is gone: both end with the pod deleted, but not in the same way.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
-from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.apis.meta.times import parse_instant
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import Conflict, NotFound
-from springtide.cluster.port import Patch
 from springtide.cluster.resources import Key, Object, key_of
-from springtide.simulator.behaviours import pods as state
-from springtide.simulator.behaviours.conditions import condition, with_conditions
-from springtide.simulator.behaviours.kinds import ALL_NODES, ALL_PODS, NODES, ON_NODE, PODS, to_node
+from springtide.cluster.transport import Patch
+from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.kubelet import is_lost
-from springtide.simulator.behaviours.predicates import CORDON, NOT_READY, UNREACHABLE
-from springtide.simulator.behaviours.settings import DEFAULT, LOST, Settings
+from springtide.simulator.behaviours.ownership import delete_pod
+from springtide.simulator.behaviours.pod_status import condition, is_terminating, with_conditions
+from springtide.simulator.behaviours.predicates import CORDON, NOT_READY, UNREACHABLE, is_tolerated_by
+from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, NODES, ON_NODE, PODS, to_node
+from springtide.simulator.behaviours.settings import DEFAULT, LOST, BehaviourSettings
 
 _OURS = (NOT_READY, UNREACHABLE, CORDON["key"])
 
 
-def silent_at(node: Object, settings: Settings) -> int | None:
+def silent_at(node: Object, settings: BehaviourSettings) -> int | None:
     """Tell when a lost node counts as one that is not heard of; None: it is heard of. At once, if it says not when."""
     if not is_lost(node):
         return None
@@ -66,11 +70,11 @@ class NodeLifecycle(Controller):
         Permission(PODS, ("get", "list", "watch")),
         Permission(PODS, ("patch",), "status"),
     )
-    settings: ClassVar[Settings] = DEFAULT
+    settings: ClassVar[BehaviourSettings] = DEFAULT
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Bring condition, taints and pods of a node in line with what is heard of it."""
-        node = self.tools.store(ALL_NODES).get(key)
+        node = self.context.store(ALL_NODES).get(key)
         if node is None:
             return None
         silent = silent_at(node, self.settings)
@@ -81,10 +85,10 @@ class NodeLifecycle(Controller):
             change = Patch.merge({"spec": {"taints": taints or None}})
             ready = (condition(node, "Ready") or {}).get("status", "not known yet")
             because = "the node is ready" if ready == "True" else f"the node is not ready: its Ready is {ready}"
-            await self.tools.client.patch(NODES, change, of=node, because=because)
+            await self.context.client.patch(NODES, change, of=node, because=because)
         if (condition(node, "Ready") or {}).get("status") in ("False", "Unknown"):
             await self._mark_pods(key.name, now)
-        return Again(at=silent) if silent is not None and silent > now else None
+        return Result(at=silent) if silent is not None and silent > now else None
 
     async def _mark_unknown(self, node: Object, now: int) -> Object:
         if (condition(node, "Ready") or {}).get("status") == "Unknown":
@@ -98,24 +102,103 @@ class NodeLifecycle(Controller):
         conditions = with_conditions((node.get("status") or {}).get("conditions"), [unknown], format_instant(now))
         change = Patch.merge({"status": {"conditions": conditions}})
         because = f"nothing was heard of the node for {self.settings.node_grace} s"
-        return await self.tools.client.patch(NODES, change, of=node, because=because, subresource="status")
+        return await self.context.client.patch(NODES, change, of=node, because=because, subresource="status")
 
     async def _mark_pods(self, node: str, now: int) -> None:
         """Let no pod count as ready of which nobody knows whether it runs; none holds up the others."""
         conflict: Conflict | None = None
-        for pod in self.tools.store(ALL_PODS).by(ON_NODE, node):
+        for pod in self.context.store(ALL_PODS).by(ON_NODE, node):
             if not state.is_ready(pod):
                 continue
             unready = {**(condition(pod, "Ready") or {}), "status": "False"}
             conditions = with_conditions(pod["status"]["conditions"], [unready], format_instant(now))
             change = Patch.merge({"status": {"conditions": conditions}})
             try:
-                await self.tools.client.patch(
+                await self.context.client.patch(
                     PODS, change, of=pod, because="its node is not ready", subresource="status"
                 )
             except NotFound:
-                self.tools.log.info("pod %s is gone", key_of(pod))
+                self.context.log.info("pod %s is gone", key_of(pod))
             except Conflict as changed:
                 conflict = changed
         if conflict is not None:
             raise conflict
+
+
+def leaves_at(pod: Object, node: Object, settings: BehaviourSettings) -> int | None:
+    """Tell when a pod must leave its node for the taints of that; None: it may stay.
+
+    Every taint counts from its own time. A toleration without seconds tolerates for ever. A taint that nothing
+    tolerates drives the pod away at once, but those of nodes in trouble are tolerated for a while by pods that do not
+    speak of them. Taints whose time is not written yet count from when it is.
+    """
+    ends = [
+        _tolerated_until(pod["spec"].get("tolerations") or [], taint, settings)
+        for taint in (node.get("spec") or {}).get("taints") or ()
+        if taint["effect"] == "NoExecute" and "timeAdded" in taint
+    ]
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _tolerated_until(tolerations: list[Object], taint: Object, settings: BehaviourSettings) -> int | None:
+    since = parse_instant(taint["timeAdded"])
+    seconds = [entry.get("tolerationSeconds") for entry in tolerations if is_tolerated_by(entry, taint)]
+    if not seconds:
+        return since + (settings.eviction_seconds if taint["key"] in (NOT_READY, UNREACHABLE) else 0)
+    limited = [max(0, int(count)) for count in seconds if count is not None]
+    return since + min(limited) if limited else None
+
+
+class TaintEviction(Controller):
+    """Deletes the pods that a taint drives away."""
+
+    name = "taint-eviction"
+    watches = (Watch(ALL_NODES), Watch(ALL_PODS, to_node))
+    permissions = (
+        Permission(NODES, ("get", "list", "watch")),
+        Permission(PODS, ("get", "list", "watch", "delete")),
+    )
+    settings: ClassVar[BehaviourSettings] = DEFAULT
+
+    async def reconcile(self, key: Key, now: int) -> Result | None:
+        """Delete whom a taint of the node drives away by now; come back for the next."""
+        node = self.context.store(ALL_NODES).get(key)
+        if node is None:
+            return None
+        later = []
+        for pod in self.context.store(ALL_PODS).by(ON_NODE, key.name):
+            at = None if is_terminating(pod) else leaves_at(pod, node, self.settings)
+            if at is not None and at <= now:
+                await delete_pod(self.context, pod, because=f"a taint of node {key.name} drives it away")
+            elif at is not None:
+                later.append(at)
+        return Result(at=min(later)) if later else None
+
+
+class PodGarbage(Controller):
+    """Deletes, without grace, pods that are bound to a node that is not there: nobody is left to stop them."""
+
+    name = "pod-garbage"
+    watches = (Watch(ALL_NODES), Watch(ALL_PODS, to_node))
+    permissions = (
+        Permission(NODES, ("get", "list", "watch")),
+        Permission(PODS, ("get", "list", "watch", "delete")),
+    )
+
+    async def reconcile(self, key: Key, now: int) -> Result | None:  # noqa: ARG002
+        """Delete the pods of a node that is gone."""
+        pods = self.context.store(ALL_PODS).by(ON_NODE, key.name)
+        if not pods or key in self.context.store(ALL_NODES) or await self._exists(key):
+            return None
+        for pod in pods:
+            if pod["metadata"].get("deletionGracePeriodSeconds") != 0:
+                await delete_pod(self.context, pod, because=f"its node {key.name} does not exist", grace_seconds=0)
+        return None
+
+    async def _exists(self, key: Key) -> bool:
+        """Ask the server itself: the store of nodes may be behind that of pods."""
+        try:
+            await self.context.client.get(NODES, key)
+        except NotFound:
+            return False
+        return True

@@ -1,4 +1,7 @@
-"""Whether a pod may run on a node, and how well it would fit: pure functions of the two, worded as the scheduler does.
+"""What a pod asks of a node. Most pods are made of few templates, and whatever is true of one demand is so of all equal
+ones: they are read once, and what is found out about them is kept under them.
+
+Whether a pod may run on a node, and how well it would fit: pure functions of the two, worded as the scheduler does.
 
 Reasons that a node is refused come in the order in which the scheduler asks: of a node that fails several questions
 only the first tells, but of the resources that run short all do.
@@ -7,12 +10,49 @@ only the first tells, but of the resources that run short all do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
+import msgspec
+
+from springtide.apis.core.pods import PodSpec, pod_requests
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours.conditions import is_true
-from springtide.simulator.behaviours.demands import Amounts, Demand
-from springtide.simulator.behaviours.requirements import all_hold
+from springtide.quantity import AmountError
+from springtide.simulator.behaviours.pod_status import is_true
+from springtide.simulator.behaviours.resources import all_hold
+
+_MOST_REMEMBERED = 4096
+"""The pods of a DaemonSet all differ; those of clusters long gone must not be kept for ever."""
+
+Amounts = Mapping[str, int]
+"""Resources in billionths, the precision of quantities."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodClass:
+    """All of a pod that decides where it may run."""
+
+    text: bytes
+    """The spec as it is written, but for the node: demands are equal if this is."""
+    spec: Object = field(compare=False)
+    needs: Amounts = field(compare=False)
+    """Nothing where that cannot be read, as no server takes such a pod."""
+
+
+def pod_class_of(pod: Object) -> PodClass:
+    """Tell what a pod asks for, wherever it is."""
+    return _read(msgspec.json.encode({name: value for name, value in pod["spec"].items() if name != "nodeName"}))
+
+
+@lru_cache(maxsize=_MOST_REMEMBERED)
+def _read(text: bytes) -> PodClass:
+    spec = msgspec.json.decode(text)
+    try:
+        requests = pod_requests(msgspec.convert(spec, PodSpec))
+    except (msgspec.ValidationError, AmountError):
+        requests = {}
+    return PodClass(text, spec, {name: amount.nano for name, amount in requests.items()})
+
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -28,7 +68,7 @@ Score = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class NodeInfo:
     """What a node has for pods, and what those take that are there."""
 
     node: Object
@@ -40,7 +80,7 @@ class Room:
     pods: int
 
 
-def refusals(demand: Demand, room: Room) -> tuple[str, ...]:
+def refusals(demand: PodClass, room: NodeInfo) -> tuple[str, ...]:
     """Tell why a pod cannot run on a node; nothing: it can."""
     spec, node = demand.spec, room.node
     tolerations = spec.get("tolerations") or ()
@@ -53,7 +93,7 @@ def refusals(demand: Demand, room: Room) -> tuple[str, ...]:
     return shortages(demand.needs, room)
 
 
-def shortages(needs: Amounts, room: Room) -> tuple[str, ...]:
+def shortages(needs: Amounts, room: NodeInfo) -> tuple[str, ...]:
     """Tell which resources a node has too little of."""
     short = ["Too many pods"] if room.pods + 1 > room.most_pods else []
     short += [
@@ -114,7 +154,7 @@ def is_tolerated_by(toleration: Object, taint: Object) -> bool:
     return bool((toleration.get("value") or "") == (taint.get("value") or ""))
 
 
-def score(demand: Demand, room: Room) -> Score:
+def score(demand: PodClass, room: NodeInfo) -> Score:
     """Judge a node that a pod may run on, the higher the better: taints to avoid first, then what stays free."""
     avoided = untolerated(demand.spec.get("tolerations") or (), room.taints, ("PreferNoSchedule",))
     parts = [
@@ -127,7 +167,7 @@ def score(demand: Demand, room: Room) -> Score:
     return -len(avoided), sum(parts) // len(parts) if parts else 0
 
 
-def told(nodes: int, refused: Iterable[tuple[str, ...]]) -> str:
+def unschedulable_message(nodes: int, refused: Iterable[tuple[str, ...]]) -> str:
     """Word why no node takes a pod: how many nodes, and how many of them for which reason."""
     if not nodes:
         return "no nodes available to schedule pods"

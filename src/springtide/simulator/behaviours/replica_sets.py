@@ -9,36 +9,43 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from springtide.apis.forecast import format_instant
-from springtide.cluster.controller import Again, Controller, Permission, Watch
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ApiError, Forbidden, Invalid
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.behaviours import pods as state
-from springtide.simulator.behaviours.conditions import with_conditions
-from springtide.simulator.behaviours.kinds import (
+from springtide.simulator.behaviours import pod_status as state
+from springtide.simulator.behaviours.ownership import (
+    claim,
+    create_once,
+    delete_pod,
+    free_names,
+    pod_exists,
+    pod_from,
+    surplus_pods,
+    write_status,
+)
+from springtide.simulator.behaviours.pod_status import with_conditions
+from springtide.simulator.behaviours.resources import (
     ALL_PODS,
     PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     owned,
+    selects,
     to_controller,
 )
-from springtide.simulator.behaviours.naming import free_names
-from springtide.simulator.behaviours.owning import claim, create_once, delete_pod, pod_exists, pod_from, write_status
-from springtide.simulator.behaviours.requirements import selects
-from springtide.simulator.behaviours.victims import surplus
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplicaSetPlan:
     """What is to be done about the pods of one controller."""
 
     missing: int
     surplus: tuple[Object, ...]
     status: dict[str, Any]
-    again: Again | None
+    again: Result | None
 
 
-def decide(item: Object, pods: Sequence[Object], now: int) -> Plan:
+def decide(item: Object, pods: Sequence[Object], now: int) -> ReplicaSetPlan:
     """Compare the pods that are there with how many should be."""
     spec = item["spec"]
     wanted, grace = int(spec.get("replicas", 1)), int(spec.get("minReadySeconds") or 0)
@@ -49,9 +56,9 @@ def decide(item: Object, pods: Sequence[Object], now: int) -> Plan:
     labels = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
     everything = {"matchLabels": labels}
     leaving = "deletionTimestamp" in item["metadata"]
-    return Plan(
+    return ReplicaSetPlan(
         missing=0 if leaving else max(0, wanted - len(active)),
-        surplus=() if leaving else tuple(surplus(active, wanted, now)),
+        surplus=() if leaving else tuple(surplus_pods(active, wanted, now)),
         status={
             "replicas": len(active),
             "fullyLabeledReplicas": sum(selects(everything, pod["metadata"].get("labels") or {}) for pod in active)
@@ -61,7 +68,7 @@ def decide(item: Object, pods: Sequence[Object], now: int) -> Plan:
             "terminatingReplicas": going or None,
             "observedGeneration": item["metadata"].get("generation"),
         },
-        again=Again(at=min(later)) if later else None,
+        again=Result(at=min(later)) if later else None,
     )
 
 
@@ -84,35 +91,35 @@ class _Replicas(Controller):
     def selector(self, item: Object) -> Object:
         """Give the selector, in the way that ReplicaSets write it."""
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Make or delete as many pods as it takes, and tell the count."""
-        item = self.tools.store(self.watches[0].cached).get(key)
+        item = self.context.store(self.watches[0].cached).get(key)
         if item is None:
             return None
-        pods = await claim(self.tools, self.resource, item, of=ALL_PODS, selector=self.selector(item))
+        pods = await claim(self.context, self.resource, item, of=ALL_PODS, selector=self.selector(item))
         plan = decide(item, pods, now)
         failure = await self._act(item, plan)
         status = {**plan.status, "conditions": failure_conditions(item, failure, now)}
         made, ready = plan.status.get("replicas") or 0, plan.status.get("readyReplicas") or 0
         because = f"{made} of {item['spec'].get('replicas', 1)} pods exist, {ready} are ready"
-        await write_status(self.tools, self.resource, item, status, because=because)
+        await write_status(self.context, self.resource, item, status, because=because)
         if failure is not None:
             raise failure
         return plan.again
 
-    async def _act(self, item: Object, plan: Plan) -> ApiError | None:
+    async def _act(self, item: Object, plan: ReplicaSetPlan) -> ApiError | None:
         """Carry a plan out; give the error for which a pod could not be made."""
         namespace, wanted = item["metadata"]["namespace"], item["spec"].get("replicas", 1)
         because = f"{self.resource.kind} {item['metadata']['name']} has {plan.status['replicas']} of {wanted} pods"
-        names = free_names(item, lambda name: pod_exists(self.tools, namespace, name))
+        names = free_names(item, lambda name: pod_exists(self.context, namespace, name))
         for name in islice(names, plan.missing):
             pod = pod_from(item["spec"]["template"], item, self.resource, name)
             try:
-                await create_once(self.tools, PODS, pod, because=because)
+                await create_once(self.context, PODS, pod, because=because)
             except (Forbidden, Invalid) as failure:
                 return failure
         for pod in plan.surplus:
-            await delete_pod(self.tools, pod, because=because)
+            await delete_pod(self.context, pod, because=because)
         return None
 
 

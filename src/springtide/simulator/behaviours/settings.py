@@ -32,7 +32,7 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BehaviourSettings:
     """What differs from one simulated cluster to the next."""
 
     seed: str = "springtide"
@@ -61,4 +61,4 @@ class Settings:
     """Seconds that the containers of a Job's pods run where no annotation says how long."""
 
 
-DEFAULT = Settings()
+DEFAULT = BehaviourSettings()

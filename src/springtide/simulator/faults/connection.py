@@ -1,4 +1,6 @@
-"""What a process sees of the API server: the calls of the port, over a network that fails.
+"""A watch as it arrives at a process: buffered, late, and broken off.
+
+What a process sees of the API server: the calls of the port, over a network that fails.
 
 A request has left the process as soon as its `permit` let it pass. From then on it belongs to the network: it arrives
 and takes effect even if the process stops meanwhile, unless the connection is cut.
@@ -7,28 +9,85 @@ and takes effect even if the process stops meanwhile, unless the connection is c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
 from springtide.cluster.errors import ConnectionLost, Gone, Invalid, RequestTimeout
-from springtide.cluster.port import (
-    UNCONDITIONAL,
-    Event,
-    Page,
-    Patch,
-    Precondition,
-    Propagation,
-    Write,
-)
 from springtide.cluster.resources import Key, Object, Resource, Selection
-from springtide.simulator.faults.fate import Dice, Fate
-from springtide.simulator.faults.stream import Stream
-from springtide.simulator.faults.weather import Weather
-from springtide.simulator.processes import Cuttable
-from springtide.simulator.time import VirtualLoop
+from springtide.cluster.transport import UNCONDITIONAL, ListPage, Patch, Precondition, Propagation, WatchEvent, Write
+from springtide.simulator.faults.profile import ServerAvailability
+from springtide.simulator.faults.requests import RequestFault, RequestFaultSource
+from springtide.simulator.processes import Disconnectable
+from springtide.simulator.virtual_time import VirtualLoop, settle
+
+
+class FaultyStream:
+    """Events on their way to a process, in order; each may be read `lag` seconds after it was sent."""
+
+    def __init__(self, loop: VirtualLoop, *, lag: Callable[[], float]) -> None:
+        self._loop = loop
+        self._lag = lag
+        self._arriving: deque[tuple[float, WatchEvent]] = deque()
+        self._last = 0.0
+        self._over = False
+        self._failure: Exception | None = None
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def pump(self, events: AsyncIterator[WatchEvent]) -> None:
+        """Take events from the server until it, or the network, ends the stream."""
+        failure: Exception | None = None
+        try:
+            async for event in events:
+                if self._over:
+                    return
+                # In order: an event never overtakes the one before it.
+                self._last = max(self._last, self._loop.time() + self._lag())
+                self._arriving.append((self._last, event))
+                self._wake()
+        except Exception as raised:  # whatever it is, it is for the reader
+            failure = raised
+        self.break_off(failure)
+
+    def break_off(self, failure: Exception | None) -> None:
+        """End the stream: what has arrived can still be read; what is under way is lost where the connection broke."""
+        if not self._over:
+            self._over, self._failure = True, failure
+            if failure is not None:
+                now = self._loop.time()
+                self._arriving = deque((at, event) for at, event in self._arriving if at <= now)
+            self._wake()
+
+    async def read(self) -> WatchEvent | None:
+        """Give the next event; None at the end. Raises what broke the stream."""
+        while True:
+            at = self._arriving[0][0] if self._arriving else None
+            if at is not None and at <= self._loop.time():
+                return self._arriving.popleft()[1]
+            if at is None and self._over:
+                if self._failure is not None:
+                    raise self._failure
+                return None
+            await self._woken(at)
+
+    async def _woken(self, at: float | None) -> None:
+        """Wait for news of the stream, at most until the next event arrives."""
+        waiting = self._waiting = self._loop.create_future()
+        timer = None if at is None else self._loop.call_at(at, settle, waiting)
+        try:
+            await waiting
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
 
 T = TypeVar("T")
 
@@ -37,7 +96,7 @@ _REPLAYED = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(Write):
+class SentRequest(Write):
     """A write that left a process: by whom, when, and computed from what; for those who watch it take effect."""
 
     sender: str = ""
@@ -45,23 +104,23 @@ class Sent(Write):
     precondition: Precondition = UNCONDITIONAL
 
 
-class Connection:
+class FaultyConnection:
     """The connection of one process, from its start to its crash."""
 
     def __init__(
         self,
-        inner: Cuttable,
+        inner: Disconnectable,
         *,
         loop: VirtualLoop,
         random: Random,
-        weather: Weather,
+        weather: ServerAvailability,
         identity: str,
-        left: Callable[[Sent], None],
+        left: Callable[[SentRequest], None],
         crossed: Callable[[], None],
     ) -> None:
         self._inner = inner
         self._loop = loop
-        self._dice = Dice(weather, random)
+        self._dice = RequestFaultSource(weather, random)
         self._weather = weather
         self._identity = identity
         self._left = left
@@ -77,14 +136,14 @@ class Connection:
 
     async def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
-    ) -> Page:
+    ) -> ListPage:
         """Read a page of objects; one that only must not be older than a version may be as old as that."""
         dice = self._dice
         if continue_ and dice.happens(dice.faults.expired):
             msg = "The provided continue parameter is too old to display a consistent list result."
             raise Gone(msg)
 
-        async def read() -> Page:
+        async def read() -> ListPage:
             page = await self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact)
             if not version or exact or not dice.happens(dice.faults.stale):
                 return page
@@ -100,7 +159,7 @@ class Connection:
 
     async def watch(
         self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Tell what happens: late, again, or not to the end."""
         dice, faults = self._dice, self._dice.faults
         await self._request(_nothing)
@@ -114,7 +173,9 @@ class Connection:
             if not initial_events and dice.happens(faults.replay):
                 version = str(max(1, int(version) - dice.below(_REPLAYED)))
         lagging = dice.happens(faults.lag)
-        stream = Stream(self._loop, lag=lambda: dice.up_to(dice.faults.longest_lag if lagging else dice.faults.latency))
+        stream = FaultyStream(
+            self._loop, lag=lambda: dice.up_to(dice.faults.longest_lag if lagging else dice.faults.latency)
+        )
         breaking = self._break_later(stream) if dice.happens(faults.cut) else None
         events = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
         self._weather.opened(stream)
@@ -183,11 +244,11 @@ class Connection:
         await self._write(write, send, precondition)
 
     async def _write(self, write: Write, send: Callable[[Write], Awaitable[T]], precondition: Precondition) -> T:
-        sent: list[Sent] = []
+        sent: list[SentRequest] = []
 
         def permit() -> None:
             write.permit()
-            left = Sent(
+            left = SentRequest(
                 write.manager,
                 write.because,
                 write.dry_run,
@@ -231,7 +292,7 @@ class Connection:
         finally:
             self._crossed()
 
-    async def _travel(self, call: Callable[[], Awaitable[T]], fate: Fate, answer: asyncio.Future[T]) -> None:
+    async def _travel(self, call: Callable[[], Awaitable[T]], fate: RequestFault, answer: asyncio.Future[T]) -> None:
         """Bring a request to the server and its answer back, whatever becomes of the process that waits for it."""
         if fate.patience is not None:
             self._loop.call_later(fate.patience, _fail, answer, RequestTimeout("nothing came back in time"))
@@ -255,7 +316,7 @@ class Connection:
         elif not answer.done():
             answer.set_result(result)
 
-    def _break_later(self, stream: Stream) -> asyncio.TimerHandle:
+    def _break_later(self, stream: FaultyStream) -> asyncio.TimerHandle:
         dice = self._dice
         failures: tuple[Exception | None, ...] = (
             None,
@@ -273,7 +334,7 @@ async def _nothing() -> None:
     """Ask for nothing but whether the server is there."""
 
 
-async def _pump(stream: Stream, events: AsyncGenerator[Event, None]) -> None:
+async def _pump(stream: FaultyStream, events: AsyncGenerator[WatchEvent, None]) -> None:
     async with aclosing(events) as closing:
         await stream.pump(closing)
 

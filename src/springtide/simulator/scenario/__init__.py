@@ -31,25 +31,23 @@ from springtide.simulator.scenario.actions import (
     scale,
 )
 from springtide.simulator.scenario.invariants import (
-    Broken,
     Invariant,
-    NobodyChangesWhatIsShared,
-    NothingIsOverwrittenUnseen,
+    InvariantViolated,
+    NoLostUpdates,
     OnlyTheLeaderWrites,
+    SharedObjectsAreNotMutated,
     StoresFollowTheServer,
 )
-from springtide.simulator.scenario.outcome import Outcome
-from springtide.simulator.scenario.scenario import Scenario
-from springtide.simulator.scenario.seeds import play
+from springtide.simulator.scenario.scenario import Outcome, Scenario, play
 
 __all__ = [
-    "Broken",
     "Invariant",
-    "NobodyChangesWhatIsShared",
-    "NothingIsOverwrittenUnseen",
+    "InvariantViolated",
+    "NoLostUpdates",
     "OnlyTheLeaderWrites",
     "Outcome",
     "Scenario",
+    "SharedObjectsAreNotMutated",
     "StoresFollowTheServer",
     "compact",
     "crash",

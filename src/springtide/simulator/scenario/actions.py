@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from springtide.cluster.errors import NotFound
-from springtide.cluster.port import Patch, Write
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.simulator.newcomers import DEFAULT_NAMESPACE, USER, admit
+from springtide.cluster.transport import Patch, Write
+from springtide.simulator.bootstrap import DEFAULT_NAMESPACE, USER, create_as_user
 from springtide.simulator.world import World
 
 Action: TypeAlias = Callable[[World], Awaitable[None]]
@@ -25,7 +25,7 @@ def create(*objects: Object, because: str = "") -> Action:
 
     async def act(world: World) -> None:
         for item in objects:
-            admit(world.server, item, because)
+            create_as_user(world.server, item, because)
 
     return act
 

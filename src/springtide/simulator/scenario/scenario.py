@@ -1,37 +1,66 @@
-"""A scenario: what is there, what runs, what happens when, and what must hold; played in virtual time.
+"""How a scenario ended.
+
+A scenario: what is there, what runs, what happens when, and what must hold; played in virtual time.
 
 Scenarios are values: every word gives a new one, so that tests can share a beginning.
+
+Scenarios over many seeds: a seed that breaks something tells the one command that plays it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
+from springtide.cluster.client import Mode
+from springtide.cluster.context import NO_SERVICES, Services
 from springtide.cluster.controller import Cached, Controller
-from springtide.cluster.lease import Leadership
+from springtide.cluster.leader_election import LeaderElector
 from springtide.cluster.manager import Manager, ManagerSettings
-from springtide.cluster.modes import Mode
 from springtide.cluster.reflector import ReflectorSettings
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.services import NONE, Services
 from springtide.cluster.store import Store
 from springtide.quantity import parse_span
 from springtide.simulator.behaviours import measuring
-from springtide.simulator.behaviours.autoscaling.metrics import Scripted, Steps
+from springtide.simulator.behaviours.autoscaling.metrics import MetricSteps, ScriptedMetrics
 from springtide.simulator.faults.profile import Faults, Severity
-from springtide.simulator.processes import Incarnation, Main
+from springtide.simulator.processes import Main, ProcessRun
 from springtide.simulator.scenario.actions import Action, create
-from springtide.simulator.scenario.invariants import Broken, Invariant
-from springtide.simulator.scenario.outcome import Outcome
-from springtide.simulator.scenario.stacks import Stacks
-from springtide.simulator.scenario.stores import WatchedStore
-from springtide.simulator.time import VirtualClock, run
-from springtide.simulator.trace import Entry
+from springtide.simulator.scenario.invariants import Invariant, InvariantViolated, LoggedTracebacks, WatchedStore
+from springtide.simulator.trace import TraceEntry
+from springtide.simulator.virtual_time import VirtualClock, run
 from springtide.simulator.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The world as it was at the end, and how it came to that."""
+
+    world: World
+    seed: int
+
+    @property
+    def trace(self) -> list[TraceEntry]:
+        """Every write that had an effect, in order."""
+        return self.world.trace.entries
+
+    def trace_bytes(self) -> bytes:
+        """Give the trace as JSON lines: what two runs are compared by."""
+        return self.world.trace.as_bytes()
+
+    def object(self, kind: str, name: str, *, namespace: str = "") -> Object:
+        """Give an object as it was at the end; raises `NotFound`."""
+        return self.world.object(kind, name, namespace=namespace)
+
+    def objects(self, kind: str) -> list[Object]:
+        """Give all objects of a kind, in all namespaces, in the order of their keys."""
+        return self.world.objects(kind)
+
 
 T = TypeVar("T")
 
@@ -58,11 +87,11 @@ class _Replicas:
     count: int
     mode: Mode
     default_zone: str
-    services: Callable[[Incarnation], Services]
+    services: Callable[[ProcessRun], Services]
 
 
-def _offering_nothing(incarnation: Incarnation) -> Services:  # noqa: ARG001
-    return NONE
+def _no_services(incarnation: ProcessRun) -> Services:  # noqa: ARG001
+    return NO_SERVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +110,7 @@ class Scenario:
     settle: int = 0
     loads: tuple[tuple[str, str, str], ...] = ()
     tolerated: tuple[type[BaseException], ...] = ()
-    listener: Callable[[Entry], None] | None = None
+    listener: Callable[[TraceEntry], None] | None = None
 
     def given(self, *objects: Object) -> Scenario:
         """Have objects in the cluster from the start; namespaces that they name are made."""
@@ -94,7 +123,7 @@ class Scenario:
         name: str = "springtide",
         mode: Mode = Mode.ACT,
         default_zone: str = "UTC",
-        services: Callable[[Incarnation], Services] = _offering_nothing,
+        services: Callable[[ProcessRun], Services] = _no_services,
     ) -> Scenario:
         """Run controllers, in so many processes (`springtide-0`, …); with more than one, they elect a leader.
 
@@ -147,7 +176,7 @@ class Scenario:
         """Let a process go on although it has logged such a failure with its stack; any other ends the scenario."""
         return replace(self, tolerated=(*self.tolerated, *failures))
 
-    def told_to(self, listener: Callable[[Entry], None]) -> Scenario:
+    def told_to(self, listener: Callable[[TraceEntry], None]) -> Scenario:
         """Tell somebody of every entry of the trace as it is made."""
         return replace(self, listener=listener)
 
@@ -169,7 +198,7 @@ class Scenario:
 
     async def _play(self, clock: VirtualClock, duration: int, seed: int) -> Outcome:
         world = World(start=clock.start, seed=seed, faults=self.faults, listener=self.listener)
-        with Stacks(world.fail, self.tolerated):
+        with LoggedTracebacks(world.fail, self.tolerated):
             return await self._play_in(world, duration)
 
     async def _play_in(self, world: World, duration: int) -> Outcome:
@@ -186,8 +215,8 @@ class Scenario:
             await world.until(clock.start + duration)
             for judge in judges:
                 _put(lambda judge, world: judge.end(world), judge, world)
-        except Broken as broken:
-            raise Broken(self._account(world, seed, str(broken))) from None
+        except InvariantViolated as broken:
+            raise InvariantViolated(self._account(world, seed, str(broken))) from None
         except Exception as failure:
             failure.add_note(self._account(world, seed, "something failed that is no invariant"))
             raise
@@ -198,12 +227,12 @@ class Scenario:
     async def _set_up(self, world: World, judges: list[Invariant]) -> None:
         for judge in judges:
             judge.begin(world)
-        world.observe(_judged(world, lambda judge, written: judge.wrote(world, written), judges))
-        world.observe_departures(_judged(world, lambda judge, sent: judge.left(world, sent), judges))
+        world.observe(_with_invariants(world, lambda judge, written: judge.wrote(world, written), judges))
+        world.observe_departures(_with_invariants(world, lambda judge, sent: judge.left(world, sent), judges))
         world.begin()
         await create(*self.objects)(world)
         if self.behaviours:
-            world.run_beside(_behaving(world, _measured(self.behaviours, self.loads, world.clock.start)))
+            world.run_beside(_run_behaviours(world, _measured(self.behaviours, self.loads, world.clock.start)))
         for group in self.replicas:
             for number in range(group.count):
                 world.add_process(f"{group.name}-{number}", _managing(world, group, judges))
@@ -219,19 +248,19 @@ class Scenario:
 def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
     """Make the program of a replica: a manager with the controllers of its group."""
 
-    async def main(incarnation: Incarnation) -> None:
+    async def main(incarnation: ProcessRun) -> None:
         def make_store(cached: Cached) -> Store[Any]:
             def stepped(judge: Invariant, step: tuple[Store[Any], Key | None]) -> None:
                 judge.stepped(world, incarnation.identity, cached.selection, *step)
 
-            store = WatchedStore(cached, _judged(world, stepped, judges))
+            store = WatchedStore(cached, _with_invariants(world, stepped, judges))
             for judge in judges:
                 judge.opened(world, incarnation.identity, cached.selection, store)
             return store
 
         transport, clock, random = incarnation.transport, incarnation.clock, incarnation.random
         elected = (
-            Leadership(transport, clock, identity=incarnation.identity, random=random) if group.count > 1 else None
+            LeaderElector(transport, clock, identity=incarnation.identity, random=random) if group.count > 1 else None
         )
         await Manager(
             transport,
@@ -267,16 +296,16 @@ def _measured(
     """Give the same behaviours, of which autoscalers read these loads."""
     if not loads:
         return behaviours
-    script = Scripted(
+    script = ScriptedMetrics(
         loads={
-            metric: Steps.of(*((start + parse_span(when), load) for one, when, load in loads if one == metric))
+            metric: MetricSteps.of(*((start + parse_span(when), load) for one, when, load in loads if one == metric))
             for metric, _, _ in loads
         }
     )
     return measuring(script, behaviours)
 
 
-async def _behaving(world: World, behaviours: tuple[type[Controller], ...]) -> None:
+async def _run_behaviours(world: World, behaviours: tuple[type[Controller], ...]) -> None:
     """Run what Kubernetes itself does, out of reach of all faults."""
     settings = replace(_calm(), pausable=False, field_manager_prefix="")
     await Manager(
@@ -284,7 +313,7 @@ async def _behaving(world: World, behaviours: tuple[type[Controller], ...]) -> N
     ).run()
 
 
-def _judged(world: World, ask: Callable[[Invariant, T], None], judges: list[Invariant]) -> Callable[[T], None]:
+def _with_invariants(world: World, ask: Callable[[Invariant, T], None], judges: list[Invariant]) -> Callable[[T], None]:
     """Put a question to all judges; the world ends where one of them finds something broken."""
 
     def observe(observed: T) -> None:
@@ -302,9 +331,9 @@ def _put(ask: Callable[[Invariant, T], None], judge: Invariant, observed: T) -> 
     """Put a question to one judge, whose verdict says whose it is."""
     try:
         ask(judge, observed)
-    except Broken as broken:
+    except InvariantViolated as broken:
         msg = f"{type(judge).__name__}: {broken}"
-        raise Broken(msg) from None
+        raise InvariantViolated(msg) from None
 
 
 async def _happen(world: World, event: _Event, last: int) -> None:
@@ -315,3 +344,23 @@ async def _happen(world: World, event: _Event, last: int) -> None:
         if event.every is None:
             return
         at += event.every
+
+
+SEED = "SPRINGTIDE_SEED"
+"""The environment variable that makes a test play this one seed instead of its own."""
+
+
+def play(scenario: Scenario, duration: str, seeds: Iterable[int]) -> list[Outcome]:
+    """Play a scenario with every seed, or with the one that the environment names; for tests that pytest runs."""
+    chosen = [int(os.environ[SEED])] if SEED in os.environ else seeds
+    return [_play(scenario, duration, seed) for seed in chosen]
+
+
+def _play(scenario: Scenario, duration: str, seed: int) -> Outcome:
+    try:
+        return scenario.run(duration, seed=seed)
+    except Exception as failure:
+        # pytest names the test that is running here, and the phase it is in.
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+        failure.add_note(f"play it again with: {SEED}={seed} .venv/bin/python -m pytest -n0 {shlex.quote(test)}")
+        raise

@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from springtide.apis.forecast import format_instant
-from springtide.cluster.controller import Again, Cached, Controller, Permission, Watch, to_nobody
+from springtide.apiserver.selectors import LabelSelector, parse_labels
+from springtide.cluster.context import ControllerContext
+from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch, cache_only
 from springtide.cluster.errors import ApiError, Conflict
 from springtide.cluster.events import normal, warning
+from springtide.cluster.kinds import DEFINITIONS
 from springtide.cluster.resources import Key, Object, Resource, Selection
-from springtide.cluster.tools import Tools
-from springtide.simulator.api.selectors import LabelSelector, parse_labels
-from springtide.simulator.behaviours.autoscaling.decision import decide, told
-from springtide.simulator.behaviours.autoscaling.limits import History, longest_period
+from springtide.simulator.behaviours.autoscaling.decision import (
+    RecommendationHistory,
+    condition_message,
+    decide,
+    longest_period,
+)
 from springtide.simulator.behaviours.autoscaling.metrics import Metrics, NoMetrics
-from springtide.simulator.behaviours.autoscaling.proposals import Workload
-from springtide.simulator.behaviours.conditions import with_conditions
-from springtide.simulator.behaviours.in_namespace import IN_NAMESPACE, grouped
-from springtide.simulator.behaviours.kinds import PODS
-from springtide.simulator.behaviours.owning import write_status
-from springtide.simulator.behaviours.scale_targets import ALL_DEFINITIONS, resource_of
+from springtide.simulator.behaviours.autoscaling.proposals import ScaledWorkload
+from springtide.simulator.behaviours.ownership import write_status
+from springtide.simulator.behaviours.pod_status import with_conditions
+from springtide.simulator.behaviours.resources import IN_NAMESPACE, PODS, grouped, resource_of
 
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 PERIOD = 15
@@ -27,7 +30,7 @@ PERIOD = 15
 
 _ALL_AUTOSCALERS = Cached(Selection(AUTOSCALERS))
 _PODS_BY_NAMESPACE = grouped(PODS)
-_REACHED = told(
+_REACHED = condition_message(
     "AbleToScale", True, "SucceededGetScale", "the HPA controller was able to get the target's current scale"
 )
 
@@ -43,7 +46,7 @@ class _Unscalable(Exception):
     def unreachable(cls, message: str) -> _Unscalable:
         """Say that there is no scale to be read."""
         words = f"the HPA controller was unable to get the target's current scale: {message}"
-        return cls(message, told("AbleToScale", False, "FailedGetScale", words))
+        return cls(message, condition_message("AbleToScale", False, "FailedGetScale", words))
 
 
 class HorizontalPodAutoscalers(Controller):
@@ -52,26 +55,26 @@ class HorizontalPodAutoscalers(Controller):
     name = "horizontal-pod-autoscaler"
     watches = (
         Watch(_ALL_AUTOSCALERS),
-        Watch(_PODS_BY_NAMESPACE, to_nobody),
-        Watch(ALL_DEFINITIONS, to_nobody),
+        Watch(_PODS_BY_NAMESPACE, cache_only),
+        Watch(DEFINITIONS, cache_only),
     )
     permissions = (
         Permission(AUTOSCALERS, ("get", "list", "watch")),
         Permission(AUTOSCALERS, ("patch",), "status"),
         Permission(PODS, ("get", "list", "watch")),
-        Permission(ALL_DEFINITIONS.selection.resource, ("get", "list", "watch")),
+        Permission(DEFINITIONS.selection.resource, ("get", "list", "watch")),
     )
     metrics: ClassVar[Metrics] = NoMetrics()
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._due: dict[Key, int] = {}
-        self._histories: dict[Key, History] = {}
+        self._histories: dict[Key, RecommendationHistory] = {}
         self._selectors: dict[Key, LabelSelector] = {}
 
-    async def reconcile(self, key: Key, now: int) -> Again | None:
+    async def reconcile(self, key: Key, now: int) -> Result | None:
         """Look at the metrics when that is due; a change of the object in between, also our own, changes nothing."""
-        autoscaler = self.tools.store(_ALL_AUTOSCALERS).get(key)
+        autoscaler = self.context.store(_ALL_AUTOSCALERS).get(key)
         if autoscaler is None:
             self._due.pop(key, None)
             self._histories.pop(key, None)
@@ -79,24 +82,24 @@ class HorizontalPodAutoscalers(Controller):
             return None
         due = self._due.setdefault(key, now + PERIOD)
         if now < due:
-            return Again(at=due)
+            return Result(at=due)
         await self._look(key, autoscaler, now)
         self._due[key] = now + PERIOD
-        return Again(at=now + PERIOD)
+        return Result(at=now + PERIOD)
 
     async def _look(self, key: Key, autoscaler: Object, now: int) -> None:
         try:
             resource, scale, workload = await self._target(key, autoscaler["spec"]["scaleTargetRef"])
         except _Unscalable as problem:
             notice = warning(problem.condition["reason"], str(problem))
-            self.tools.events.record(AUTOSCALERS, autoscaler, notice)
+            self.context.events.record(AUTOSCALERS, autoscaler, notice)
             await self._write(autoscaler, {}, (problem.condition,), now)
             return
-        history = self._histories.setdefault(key, History())
+        history = self._histories.setdefault(key, RecommendationHistory())
         decision = decide(autoscaler["spec"], workload, self.metrics, history, now)
         if decision.failure:
             notice = warning("FailedComputeMetricsReplicas", decision.failure)
-            self.tools.events.record(AUTOSCALERS, autoscaler, notice)
+            self.context.events.record(AUTOSCALERS, autoscaler, notice)
         conditions = {condition["type"]: condition for condition in (_REACHED, *decision.conditions)}
         current = workload.replicas
         status: dict[str, Any] = {"currentReplicas": current, "currentMetrics": list(decision.metrics) or None}
@@ -111,31 +114,33 @@ class HorizontalPodAutoscalers(Controller):
                 status |= {"desiredReplicas": decision.replicas, "lastScaleTime": format_instant(now)}
         await self._write(autoscaler, status, tuple(conditions.values()), now)
 
-    async def _target(self, key: Key, reference: Object) -> tuple[Resource, Object, Workload]:
+    async def _target(self, key: Key, reference: Object) -> tuple[Resource, Object, ScaledWorkload]:
         """Find what is scaled: its resource, its scale and its pods."""
-        resource = resource_of(self.tools, reference)
+        resource = resource_of(self.context, reference)
         if resource is None:
             kind, version = reference["kind"], reference.get("apiVersion", "")
             raise _Unscalable.unreachable(f'no matches for kind "{kind}" in version "{version}"')
         try:
-            scale = await self.tools.client.get(resource, Key(key.namespace, reference["name"]), subresource="scale")
+            scale = await self.context.client.get(resource, Key(key.namespace, reference["name"]), subresource="scale")
         except ApiError as failure:
             raise _Unscalable.unreachable(failure.message) from failure
         status = scale.get("status") or {}
         text = status.get("selector")
         if not text:
             words = "the HPA target's scale is missing a selector"
-            raise _Unscalable("selector is required", told("ScalingActive", False, "InvalidSelector", words))
+            raise _Unscalable(
+                "selector is required", condition_message("ScalingActive", False, "InvalidSelector", words)
+            )
         selector = self._selectors[key] = parse_labels(text)
-        everybody = self.tools.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
+        everybody = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
         pods = tuple(pod for pod in everybody if selector.matches(pod["metadata"].get("labels")))
         rivals = self._rivals(key.namespace, pods)
         if len(rivals) > 1:
             named = " ".join(str(rival) for rival in rivals)
             words = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
-            raise _Unscalable(words, told("ScalingActive", False, "AmbiguousSelector", words))
+            raise _Unscalable(words, condition_message("ScalingActive", False, "AmbiguousSelector", words))
         replicas = (scale.get("spec") or {}).get("replicas", 0)
-        return resource, scale, Workload(key.namespace, int(replicas), int(status.get("replicas", 0)), pods)
+        return resource, scale, ScaledWorkload(key.namespace, int(replicas), int(status.get("replicas", 0)), pods)
 
     def _rivals(self, namespace: str, pods: tuple[Object, ...]) -> list[Key]:
         """Find all autoscalers that look after some of these pods."""
@@ -148,7 +153,7 @@ class HorizontalPodAutoscalers(Controller):
     async def _rescale(self, resource: Resource, scale: Object, replicas: int, because: str) -> ApiError | None:
         """Set the scale; give the error for which that failed."""
         try:
-            await self.tools.client.scale(resource, replicas, of=scale, because=because)
+            await self.context.client.scale(resource, replicas, of=scale, because=because)
         except Conflict:
             # Somebody else has written it: look again, soon.
             raise
@@ -161,15 +166,15 @@ class HorizontalPodAutoscalers(Controller):
         size = f"New size: {replicas}; reason: {because}"
         if failure is not None:
             notice = warning("FailedRescale", f"{size}; error: {failure.message}")
-            self.tools.events.record(AUTOSCALERS, autoscaler, notice)
+            self.context.events.record(AUTOSCALERS, autoscaler, notice)
             message = f"the HPA controller was unable to update the target scale: {failure.message}"
-            return told("AbleToScale", False, "FailedUpdateScale", message)
-        self.tools.events.record(AUTOSCALERS, autoscaler, normal("SuccessfulRescale", size))
+            return condition_message("AbleToScale", False, "FailedUpdateScale", message)
+        self.context.events.record(AUTOSCALERS, autoscaler, normal("SuccessfulRescale", size))
         message = f"the HPA controller was able to update the target scale to {replicas}"
-        return told("AbleToScale", True, "SucceededRescale", message)
+        return condition_message("AbleToScale", True, "SucceededRescale", message)
 
     async def _write(self, autoscaler: Object, status: dict[str, Any], wanted: tuple[Object, ...], now: int) -> None:
         present = (autoscaler.get("status") or {}).get("conditions")
         conditions = with_conditions(present, wanted, format_instant(now))
         status = {**status, "conditions": conditions}
-        await write_status(self.tools, AUTOSCALERS, autoscaler, status, because="the metrics were looked at")
+        await write_status(self.context, AUTOSCALERS, autoscaler, status, because="the metrics were looked at")

@@ -50,7 +50,7 @@ class NoMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class MetricSteps:
     """Values over time: each holds from its instant on; before the first there is none."""
 
     instants: tuple[int, ...]
@@ -58,7 +58,7 @@ class Steps:
     """Thousandths."""
 
     @classmethod
-    def of(cls, *steps: tuple[int, str | int]) -> Steps:
+    def of(cls, *steps: tuple[int, str | int]) -> MetricSteps:
         """Write steps as instants and quantities, such as `(0, "500m"), (3600, 2)`; in any order."""
         ordered = sorted(steps, key=lambda step: step[0])
         return cls(tuple(at for at, _ in ordered), tuple(Quantity.parse(value).milli for _, value in ordered))
@@ -70,18 +70,18 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Scripted:
+class ScriptedMetrics:
     """Readings from a script; names are of metrics, or `NAMESPACE/METRIC` where they differ between namespaces.
 
     A load is shared: what a hundred pods use together, two hundred use together as well. A value per pod is not: each
     pod has it, however many there are.
     """
 
-    loads: Mapping[str, Steps] = field(default_factory=dict)
-    per_pod: Mapping[str, Steps] = field(default_factory=dict)
-    objects: Mapping[str, Steps] = field(default_factory=dict)
+    loads: Mapping[str, MetricSteps] = field(default_factory=dict)
+    per_pod: Mapping[str, MetricSteps] = field(default_factory=dict)
+    objects: Mapping[str, MetricSteps] = field(default_factory=dict)
     """By `KIND/NAME/METRIC`, or `NAMESPACE/KIND/NAME/METRIC`."""
-    externals: Mapping[str, Steps] = field(default_factory=dict)
+    externals: Mapping[str, MetricSteps] = field(default_factory=dict)
 
     def of_pods(self, metric: str, namespace: str, pods: Sequence[str], container: str, now: int) -> Mapping[str, int]:  # noqa: ARG002
         """Share a load evenly among the pods, the first ones bearing what cannot be divided; or give each its value."""
@@ -103,6 +103,6 @@ class Scripted:
         return _read(self.externals, namespace, metric, now)
 
 
-def _read(scripts: Mapping[str, Steps], namespace: str, name: str, now: int) -> int | None:
+def _read(scripts: Mapping[str, MetricSteps], namespace: str, name: str, now: int) -> int | None:
     steps = scripts.get(f"{namespace}/{name}") or scripts.get(name)
     return None if steps is None else steps.at(now)

@@ -1,4 +1,6 @@
-"""How many replicas one metric asks for.
+"""Which pods an autoscaler counts: those that run and are measured, apart from those that are still warming up.
+
+How many replicas one metric asks for.
 
 Ratios are exact fractions, so that a target that is met exactly is met: nothing depends on how floats round.
 """
@@ -11,19 +13,69 @@ from fractions import Fraction
 from math import ceil
 
 from springtide import scaling
+from springtide.apis.meta.times import parse_instant
+from springtide.apiserver.selectors import LabelSelector, selector_of
 from springtide.cluster.resources import Object
 from springtide.quantity import Quantity
-from springtide.scaling import MOST, per_replica
-from springtide.simulator.api.selectors import LabelSelector, selector_of
+from springtide.scaling import MOST, average_value_replicas
 from springtide.simulator.behaviours.autoscaling.metrics import Metrics
-from springtide.simulator.behaviours.autoscaling.readiness import Grouped, group
-from springtide.simulator.behaviours.pods import is_ready, phase
+from springtide.simulator.behaviours.pod_status import condition, is_ready, is_terminating, phase
+
+WARM_UP = 300
+"""Seconds after its start in which the use of CPU of a pod counts only while it is ready."""
+FIRST_READINESS = 30
+"""A pod whose Ready condition has not changed since this long after its start was never ready."""
+WINDOW = 30
+"""Seconds over which a reading is taken: one that began before the pod was ready says nothing about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodsByReadiness:
+    """The pods of a workload, by what they mean to the arithmetic."""
+
+    readings: dict[str, int]
+    """Of the pods that count."""
+    unready: tuple[str, ...]
+    missing: tuple[str, ...]
+    """Pods that should be measured and are not."""
+
+
+def group_by_readiness(pods: Sequence[Object], readings: Mapping[str, int], metric: str, now: int) -> PodsByReadiness:
+    """Tell pods apart; those that go or have failed are left out altogether."""
+    counted: dict[str, int] = {}
+    unready: list[str] = []
+    missing: list[str] = []
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        if is_terminating(pod) or phase(pod) == "Failed":
+            continue
+        if phase(pod) == "Pending":
+            unready.append(name)
+        elif name not in readings:
+            missing.append(name)
+        elif metric == "cpu" and _warms_up(pod, now):
+            unready.append(name)
+        else:
+            counted[name] = readings[name]
+    return PodsByReadiness(counted, tuple(unready), tuple(missing))
+
+
+def _warms_up(pod: Object, now: int) -> bool:
+    ready = condition(pod, "Ready")
+    started = (pod.get("status") or {}).get("startTime")
+    if ready is None or started is None:
+        return True
+    start, changed = parse_instant(started), parse_instant(ready["lastTransitionTime"])
+    if start + WARM_UP > now:
+        return ready["status"] == "False" or now < changed + WINDOW
+    return ready["status"] == "False" and start + FIRST_READINESS > changed
+
 
 _UNREADY = "did not receive metrics for targeted pods (pods might be unready)"
 _EVERYTHING = LabelSelector()
 
 
-class Unmeasurable(Exception):
+class MetricUnavailable(Exception):
     """A metric that says nothing; `reason` is for the condition."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -32,7 +84,7 @@ class Unmeasurable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance(scaling.Tolerance):
+class Tolerance(scaling.ScalingTolerance):
     """How far a ratio may be from 1 before anything is done about it: a tenth, where nobody says otherwise."""
 
     down: Fraction = Fraction(1, 10)
@@ -40,7 +92,7 @@ class Tolerance(scaling.Tolerance):
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class ScaledWorkload:
     """What is scaled, as the scale subresource and its pods show it."""
 
     namespace: str
@@ -52,7 +104,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ReplicaProposal:
     """What a metric asks for."""
 
     replicas: int
@@ -62,7 +114,9 @@ class Proposal:
     """The entry of `status.currentMetrics`."""
 
 
-def propose(metric: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+def propose(
+    metric: Object, workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
+) -> ReplicaProposal:
     """Ask one metric of the spec; `Unmeasurable` where it says nothing."""
     kind = metric["type"]
     match kind:
@@ -76,41 +130,41 @@ def propose(metric: Object, workload: Workload, metrics: Metrics, tolerance: Tol
         case "External":
             return _external(metric["external"], workload, metrics, tolerance, now)
         case _:
-            raise Unmeasurable("InvalidMetricSourceType", f'unknown metric source type "{kind}"')
+            raise MetricUnavailable("InvalidMetricSourceType", f'unknown metric source type "{kind}"')
 
 
 def _resource(
-    kind: str, source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int
-) -> Proposal:
+    kind: str, source: Object, workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
+) -> ReplicaProposal:
     name, target, container = source["name"], source["target"], source.get("container", "")
     reason = f"FailedGet{kind}Metric"
     readings = _readings(name, workload, metrics, container, now)
     if not readings:
         message = f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
-        raise Unmeasurable(reason, f"failed to get {name} utilization: {message}")
+        raise MetricUnavailable(reason, f"failed to get {name} utilization: {message}")
     identity = {"name": name} | ({"container": container} if container else {})
     field = kind[0].lower() + kind[1:]
     if target.get("averageValue") is not None:
         goal = Quantity.parse(target["averageValue"]).milli
         replicas, average = _by_value(reason, name, workload, readings, goal, tolerance, now)
         status = {"type": kind, field: identity | {"current": {"averageValue": _amount(name, average)}}}
-        return Proposal(replicas, f"{name} resource", status)
+        return ReplicaProposal(replicas, f"{name} resource", status)
     goal = target.get("averageUtilization")
     if goal is None:
         message = "neither an average utilization target nor an average value (usage) target was set"
-        raise Unmeasurable(reason, f"invalid resource metric source: {message}")
+        raise MetricUnavailable(reason, f"invalid resource metric source: {message}")
     requests = {pod["metadata"]["name"]: _request(pod, name, container, reason) for pod in workload.pods}
     replicas, share, average = _by_utilization(reason, name, workload, readings, requests, goal, tolerance, now)
     current = {"averageUtilization": share, "averageValue": _amount(name, average)}
     of = "container resource" if container else "resource"
     words = f"{name} {of} utilization (percentage of request)"
-    return Proposal(replicas, words, {"type": kind, field: identity | {"current": current}})
+    return ReplicaProposal(replicas, words, {"type": kind, field: identity | {"current": current}})
 
 
 def _by_utilization(
     reason: str,
     metric: str,
-    workload: Workload,
+    workload: ScaledWorkload,
     readings: Mapping[str, int],
     requests: Mapping[str, int],
     goal: int,
@@ -123,7 +177,7 @@ def _by_utilization(
     def measure(use: Mapping[str, int]) -> tuple[Fraction, int]:
         asked = sum(requests[name] for name in use)
         if not asked:
-            raise Unmeasurable(reason, "no metrics returned matched known pods")
+            raise MetricUnavailable(reason, "no metrics returned matched known pods")
         share = sum(use.values()) * 100 // asked
         return Fraction(share, goal), share
 
@@ -137,7 +191,7 @@ def _by_utilization(
 def _by_value(
     reason: str,
     metric: str,
-    workload: Workload,
+    workload: ScaledWorkload,
     readings: Mapping[str, int],
     goal: int,
     tolerance: Tolerance,
@@ -156,7 +210,7 @@ def _by_value(
 
 def _weighed(
     current: int,
-    groups: Grouped,
+    groups: PodsByReadiness,
     ratio: Fraction,
     missing: Mapping[str, int],
     measure: Callable[[Mapping[str, int]], Fraction],
@@ -185,53 +239,61 @@ def _weighed(
     return current if turned else replicas
 
 
-def _pods(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+def _pods(
+    source: Object, workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
+) -> ReplicaProposal:
     name, reason = source["metric"]["name"], "FailedGetPodsMetric"
     readings = _readings(name, workload, metrics, "", now)
     if not readings:
-        raise Unmeasurable(reason, f"unable to get metric {name}: no metrics returned from custom metrics API")
+        raise MetricUnavailable(reason, f"unable to get metric {name}: no metrics returned from custom metrics API")
     goal = _goal(source["target"], "averageValue", reason)
     # Only the use of CPU depends on whether a pod is still starting: a custom metric named so does not.
     replicas, average = _by_value(reason, "", workload, readings, goal, tolerance, now)
     current = {"averageValue": _amount(name, average)}
-    return Proposal(
+    return ReplicaProposal(
         replicas, f"pods metric {name}", {"type": "Pods", "pods": {"metric": source["metric"], "current": current}}
     )
 
 
-def _object(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+def _object(
+    source: Object, workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
+) -> ReplicaProposal:
     name, described, reason = source["metric"]["name"], source["describedObject"], "FailedGetObjectMetric"
     value = metrics.of_object(name, workload.namespace, described["kind"], described["name"], now)
     if value is None:
         where = f"{described['kind']} {workload.namespace}/{described['name']}"
-        raise Unmeasurable(
+        raise MetricUnavailable(
             reason, f"unable to get metric {name}: no metrics returned from custom metrics API on {where}"
         )
     replicas, current = _by_total(value, source["target"], workload, tolerance, reason)
     status = {"describedObject": described, "metric": source["metric"], "current": current}
-    return Proposal(replicas, f"{described['kind']} metric {name}", {"type": "Object", "object": status})
+    return ReplicaProposal(replicas, f"{described['kind']} metric {name}", {"type": "Object", "object": status})
 
 
-def _external(source: Object, workload: Workload, metrics: Metrics, tolerance: Tolerance, now: int) -> Proposal:
+def _external(
+    source: Object, workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
+) -> ReplicaProposal:
     name, reason = source["metric"]["name"], "FailedGetExternalMetric"
     selector = source["metric"].get("selector")
     selects = (selector_of(selector) if selector is not None else _EVERYTHING).matches
     value = metrics.external(name, workload.namespace, selects, now)
     if value is None:
         message = f"unable to get external metric {workload.namespace}/{name}"
-        raise Unmeasurable(reason, f"{message}: no metrics returned from external metrics API")
+        raise MetricUnavailable(reason, f"{message}: no metrics returned from external metrics API")
     replicas, current = _by_total(value, source["target"], workload, tolerance, reason)
     status = {"metric": source["metric"], "current": current}
-    return Proposal(replicas, f"external metric {name}", {"type": "External", "external": status})
+    return ReplicaProposal(replicas, f"external metric {name}", {"type": "External", "external": status})
 
 
-def _by_total(value: int, target: Object, workload: Workload, tolerance: Tolerance, reason: str) -> tuple[int, Object]:
+def _by_total(
+    value: int, target: Object, workload: ScaledWorkload, tolerance: Tolerance, reason: str
+) -> tuple[int, Object]:
     """Compare one value with a goal for all pods together, or for each of them."""
     if target.get("averageValue") is not None:
         goal = _goal(target, "averageValue", reason)
         present = workload.present
         average = ceil(Fraction(value, present)) if present else value
-        replicas = per_replica(Fraction(value, goal), current=present, tolerance=tolerance)
+        replicas = average_value_replicas(Fraction(value, goal), current=present, tolerance=tolerance)
         return replicas, {"averageValue": _amount("", average)}
     ratio = Fraction(value, _goal(target, "value", reason))
     current = {"value": _amount("", value)}
@@ -240,27 +302,29 @@ def _by_total(value: int, target: Object, workload: Workload, tolerance: Toleran
     if tolerance.holds(ratio):
         return workload.replicas, current
     if not workload.pods:
-        raise Unmeasurable(reason, "no pods returned by selector while calculating replica count")
+        raise MetricUnavailable(reason, "no pods returned by selector while calculating replica count")
     ready = sum(phase(pod) == "Running" and is_ready(pod) for pod in workload.pods)
     return min(MOST, ceil(ratio * ready)), current
 
 
 def _goal(target: Object, field: str, reason: str) -> int:
     if target.get(field) is None:
-        raise Unmeasurable(reason, f"invalid metric source: no {field} target was set")
+        raise MetricUnavailable(reason, f"invalid metric source: no {field} target was set")
     return Quantity.parse(target[field]).milli
 
 
-def _readings(metric: str, workload: Workload, metrics: Metrics, container: str, now: int) -> Mapping[str, int]:
+def _readings(metric: str, workload: ScaledWorkload, metrics: Metrics, container: str, now: int) -> Mapping[str, int]:
     """Read the pods that run: nothing else is measured."""
     running = [pod["metadata"]["name"] for pod in workload.pods if phase(pod) == "Running"]
     return metrics.of_pods(metric, workload.namespace, running, container, now)
 
 
-def _grouped(reason: str, workload: Workload, readings: Mapping[str, int], metric: str, now: int) -> Grouped:
-    groups = group(workload.pods, readings, metric, now)
+def _grouped(
+    reason: str, workload: ScaledWorkload, readings: Mapping[str, int], metric: str, now: int
+) -> PodsByReadiness:
+    groups = group_by_readiness(workload.pods, readings, metric, now)
     if not groups.readings:
-        raise Unmeasurable(reason, _UNREADY)
+        raise MetricUnavailable(reason, _UNREADY)
     return groups
 
 
@@ -270,17 +334,17 @@ def _request(pod: Object, resource: str, container: str, reason: str) -> int:
     own = (spec.get("resources") or {}).get("requests")
     if own and not container:
         if resource not in own:
-            raise Unmeasurable(reason, f"missing pod-level request for {resource} in Pod {name}")
+            raise MetricUnavailable(reason, f"missing pod-level request for {resource} in Pod {name}")
         return Quantity.parse(own[resource]).milli
     sidecars = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
     chosen: Sequence[Object] = [each for each in (*spec["containers"], *sidecars) if container in ("", each["name"])]
     if not chosen:
-        raise Unmeasurable(reason, f"container {container} not found in Pod {name}")
+        raise MetricUnavailable(reason, f"container {container} not found in Pod {name}")
     total = 0
     for each in chosen:
         requests = (each.get("resources") or {}).get("requests") or {}
         if resource not in requests:
-            raise Unmeasurable(reason, f"missing request for {resource} in container {each['name']} of Pod {name}")
+            raise MetricUnavailable(reason, f"missing request for {resource} in container {each['name']} of Pod {name}")
         total += Quantity.parse(requests[resource]).milli
     return total
 

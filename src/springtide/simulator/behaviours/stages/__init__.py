@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from springtide.simulator.behaviours.stages.engine import Due, Stage, Stages, compile_stage, load_stages
+from springtide.simulator.behaviours.stages.engine import DueStage, Stage, Stages, compile_stage, load_stages
 
-__all__ = ["Due", "Stage", "Stages", "compile_stage", "load_stages"]
+__all__ = ["DueStage", "Stage", "Stages", "compile_stage", "load_stages"]

@@ -1,4 +1,22 @@
-"""Stages: the life of an object as data.
+"""Paths into objects, as stages write them.
+
+`status.phase` goes through fields, `metadata.annotations["example.com/a.b"]` through a field whose name has dots, and
+`status.conditions[type=Ready].status` through the first entry of a list that has this value.
+
+Templates: what a stage writes into an object, with places that are filled in from it.
+
+A string that begins with `$` is a place: `$now` is the instant of the stage, `$settings.NAME` a setting, `$item.PATH`
+something of the entry that `$each` is at, and every other `$PATH` something of the object. A place that finds nothing
+leaves its field out. A mapping whose first key begins with `$` is an operation:
+
+* `{$first: [A, B, …]}`: the first that finds something
+* `{$overlay: [A, B, …]}`: mappings put over one another, the last one on top
+* `{$sum: [A, B, …]}`: whole numbers added up; what finds nothing counts as 0
+* `{$each: PATH, $make: TEMPLATE}`: a list with an entry for every entry of another list
+* `{$conditions: [TEMPLATE, …]}`: the conditions of the object with these brought in
+* `{$address: TEMPLATE}`: an IPv4 address of the private network 10.0.0.0/8, the same for the same text
+
+Stages: the life of an object as data.
 
 A stage says of which objects it is the next step, how long after which moment it comes, and what it changes. All of
 that is read from the object itself, so that nothing is lost with the memory of whoever plays the stages: the moment is
@@ -8,20 +26,158 @@ of the stage, and comes out the same every time.
 
 from __future__ import annotations
 
+import hashlib
 import random
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
 import yaml
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.meta.instants import parse_instant
+from springtide.apis.meta.times import parse_instant
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours.settings import Delay, Settings
-from springtide.simulator.behaviours.stages.paths import compile_path
-from springtide.simulator.behaviours.stages.templates import Filling, Template, compile_template
+from springtide.simulator.behaviours.pod_status import with_conditions
+from springtide.simulator.behaviours.settings import BehaviourSettings, Delay
+
+_STEP = re.compile(r'(?:^|\.)(?P<field>[A-Za-z_]\w*)|\["(?P<quoted>[^"]+)"\]|\[(?P<key>\w+)=(?P<value>[^\]]+)\]')
+
+Step = Callable[[Any], Any]
+
+
+def compile_path(path: str) -> Step:
+    """Make the function that reads a path; it gives None where there is nothing, or null."""
+    steps: list[Step] = []
+    position = 0
+    while position < len(path):
+        match = _STEP.match(path, position)
+        if match is None:
+            msg = f"`{path}` is not a path: expected a field or an entry of a list at `{path[position:]}`"
+            raise ValueError(msg)
+        steps.append(
+            _entry(match["key"], match["value"]) if match["key"] else _field(match["field"] or match["quoted"])
+        )
+        position = match.end()
+
+    def read(value: Any) -> Any:
+        for step in steps:
+            if value is None:
+                return None
+            value = step(value)
+        return value
+
+    return read
+
+
+def _field(name: str) -> Step:
+    return lambda value: value.get(name) if isinstance(value, dict) else None
+
+
+def _entry(key: str, wanted: str) -> Step:
+    def find(value: Any) -> Any:
+        for entry in value if isinstance(value, list) else ():
+            if isinstance(entry, dict) and _text(entry.get(key)) == wanted:
+                return entry
+        return None
+
+    return find
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateContext:
+    """What a template is filled in from."""
+
+    object: Object
+    now: str
+    settings: BehaviourSettings
+    item: Any = None
+
+
+Template = Callable[[TemplateContext], Any]
+"""Makes the value; None where a place found nothing."""
+
+
+def compile_template(written: Any) -> Template:
+    """Make the function that fills a template in."""
+    if isinstance(written, str) and written.startswith("$"):
+        return _place(written[1:])
+    if isinstance(written, dict):
+        first = next(iter(written), "")
+        return _operation(first, written) if first.startswith("$") else _mapping(written)
+    if isinstance(written, list):
+        entries = [compile_template(entry) for entry in written]
+        return lambda filling: [entry(filling) for entry in entries]
+    return lambda filling: written  # noqa: ARG005
+
+
+def _place(name: str) -> Template:
+    root, _, rest = name.partition(".")
+    if name == "now":
+        return lambda filling: filling.now
+    if root == "settings":
+        return lambda filling: getattr(filling.settings, rest)
+    if root == "item":
+        read_item = compile_path(rest)
+        return lambda filling: read_item(filling.item)
+    read = compile_path(name)
+    return lambda filling: read(filling.object)
+
+
+def _mapping(written: dict[str, Any]) -> Template:
+    fields = {name: compile_template(value) for name, value in written.items()}
+    removed = {name for name, value in written.items() if value is None}
+
+    def make(filling: TemplateContext) -> Object:
+        made = {name: template(filling) for name, template in fields.items()}
+        return {name: value for name, value in made.items() if value is not None or name in removed}
+
+    return make
+
+
+def _operation(name: str, written: dict[str, Any]) -> Template:
+    if name == "$each":
+        return _each(compile_path(written["$each"]), compile_template(written["$make"]))
+    argument = written[name]
+    if name == "$address":
+        text = compile_template(argument)
+        return lambda filling: address(str(text(filling)))
+    parts = [compile_template(part) for part in argument]
+    if name == "$first":
+        return lambda filling: next((value for part in parts if (value := part(filling)) is not None), None)
+    if name == "$overlay":
+        return lambda filling: {name: value for part in parts for name, value in (part(filling) or {}).items()}
+    if name == "$sum":
+        return lambda filling: sum(int(part(filling) or 0) for part in parts)
+    if name == "$conditions":
+        return _conditions(parts)
+    msg = f"`{name}` is not an operation of templates"
+    raise ValueError(msg)
+
+
+def _each(read: Callable[[Any], Any], make: Template) -> Template:
+    def make_all(filling: TemplateContext) -> list[Any] | None:
+        entries = read(filling.object)
+        return None if entries is None else [make(replace(filling, item=item)) for item in entries]
+
+    return make_all
+
+
+def _conditions(parts: list[Template]) -> Template:
+    present = compile_path("status.conditions")
+    return lambda filling: with_conditions(present(filling.object), [part(filling) for part in parts], filling.now)
+
+
+def address(text: str) -> str:
+    """Give an address to something by its name; two things may share one, as nothing here is ever reached by it."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"10.{digest[0]}.{digest[1]}.{1 + digest[2] % 254}"
+
 
 Test = Callable[[Object], bool]
 
@@ -44,7 +200,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueStage:
     """The next stage of an object, and when it comes."""
 
     stage: Stage
@@ -54,22 +210,22 @@ class Due:
 class Stages:
     """The stages of one kind; of those that match an object, the first is its next."""
 
-    def __init__(self, stages: tuple[Stage, ...], settings: Settings) -> None:
+    def __init__(self, stages: tuple[Stage, ...], settings: BehaviourSettings) -> None:
         self._stages = stages
         self._settings = settings
 
-    def next(self, item: Object) -> Due | None:
+    def next(self, item: Object) -> DueStage | None:
         """Tell what comes next in the life of an object, and when; None: it stays as it is."""
         for stage in self._stages:
             if stage.matches(item):
-                return Due(stage, _moment(stage, item) + self._delay(stage, item))
+                return DueStage(stage, _moment(stage, item) + self._delay(stage, item))
         return None
 
     def status(self, stage: Stage, item: Object, now: int) -> Object | None:
         """Write the merge patch that a stage makes to an object; None: the stage deletes it."""
         if stage.status is None:
             return None
-        return {"status": stage.status(Filling(item, format_instant(now), self._settings))}
+        return {"status": stage.status(TemplateContext(item, format_instant(now), self._settings))}
 
     def _delay(self, stage: Stage, item: Object) -> int:
         given = (item["metadata"].get("annotations") or {}).get(stage.annotation, "")
@@ -94,7 +250,7 @@ def _moment(stage: Stage, item: Object) -> int:
     return 0
 
 
-def load_stages(name: str, settings: Settings) -> Stages:
+def load_stages(name: str, settings: BehaviourSettings) -> Stages:
     """Load the stages that are shipped for a kind."""
     text = resources.files(__package__).joinpath(f"{name}.yaml").read_text("utf-8")
     return Stages(tuple(compile_stage(written) for written in yaml.safe_load(text)), settings)

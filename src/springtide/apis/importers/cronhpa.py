@@ -1,0 +1,292 @@
+"""The jobs of kubernetes-cronhpa-controller as cron rules.
+
+A job is a rule: it fires at instants, as a rule does. Seconds, intervals that count from the start of the controller,
+and jobs that run once need a word each. Excluded dates become a Calendar.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.almanac import Cron, CronError, Dialect, Zone, load_zone
+from springtide.almanac.civil import ALL_WEEKDAYS, DayRule, members, month_length
+from springtide.almanac.cron_grammar import MACROS, parse_schedule
+from springtide.apis.forecast import format_instant
+from springtide.apis.importers.conversion import (
+    Conversion,
+    ConversionNotes,
+    ConversionSettings,
+    Tree,
+    cron_object,
+    free_name,
+    group_kind,
+    mapping_at,
+    metadata_of,
+    required_name,
+    to_int32,
+)
+from springtide.apis.problems import Path
+from springtide.quantity import DurationError, parse_duration
+
+CRON_HPA = ("autoscaling.alibabacloud.com", "CronHorizontalPodAutoscaler")
+CHART_ZONE = "Asia/Shanghai"
+"""The zone that the controller's chart sets."""
+
+_DATE = re.compile(r"@date\s+(?P<day>\d{4}-\d{1,2}-\d{1,2})\s+(?P<time>\d{1,2}:\d{1,2}:\d{1,2})", re.ASCII)
+_EVERY = re.compile(r"@every\s+(?P<span>\S+)", re.ASCII)
+_NANOSECONDS = 1_000_000_000
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_LEAP_YEAR = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _ObjectContext:
+    """What all jobs of an object share."""
+
+    setting: ConversionSettings
+    zone: Zone
+    notes: ConversionNotes
+
+
+def convert_cronhpa(value: Tree, setting: ConversionSettings) -> Conversion | None:
+    """Convert a CronHorizontalPodAutoscaler."""
+    if group_kind(value) != CRON_HPA:
+        return None
+    notes = ConversionNotes()
+    name = required_name(value, notes)
+    zone = setting.zone or CHART_ZONE
+    if setting.zone is None:
+        notes.warn(
+            ("spec", "jobs"),
+            f"the zone is that of the controller, which its chart sets to {CHART_ZONE}: taken for that",
+            "name another one with `--timezone`",
+        )
+    world = _ObjectContext(setting, load_zone(zone), notes)
+    target = mapping_at(value, "spec", "scaleTargetRef")
+    for field in ("kind", "name"):
+        if not isinstance(target.get(field), str) or not target[field]:
+            notes.error(("spec", "scaleTargetRef"), f"the target has no {field}", f"add `{field}`")
+    jobs = mapping_at(value, "spec").get("jobs")
+    if not isinstance(jobs, list) or not jobs:
+        notes.error(("spec",), "there are no jobs to convert", "add `jobs`, or remove the object")
+        return notes.refused(value)
+    rules: list[Tree] = []
+    for position, job in enumerate(jobs):
+        rule = _rule(mapping_at(job), ("spec", "jobs", position), target, [made["name"] for made in rules], world)
+        if rule is not None:
+            rules.append(rule)
+    calendar = _calendar(value, name, world)
+    if notes.failed:
+        return notes.refused(value)
+    if target.get("kind") == "HorizontalPodAutoscaler":
+        notes.warn(
+            ("spec", "scaleTargetRef"),
+            "cronhpa moves whichever bound of a HorizontalPodAutoscaler is in the way of targetSize and never lowers"
+            " the maximum again: here targetSize becomes the minimum, and the maximum stays",
+            "set `targetMaxReplicas` on rules that need a higher maximum",
+        )
+    if calendar is None:
+        return notes.done(None, cron_object(metadata_of(value, name), target, rules))
+    excluded = [{"name": calendar["metadata"]["name"], "mode": "Exclude"}]
+    rules = [{**rule, "calendars": excluded} for rule in rules]
+    return notes.done(None, cron_object(metadata_of(value, name), target, rules), calendar)
+
+
+def _rule(job: Tree, path: Path, target: Tree, taken: Sequence[str], world: _ObjectContext) -> Tree | None:
+    notes = world.notes
+    given = job.get("name")
+    name = free_name(given if isinstance(given, str) and given else f"job-{path[-1]}", taken)
+    if name != given:
+        notes.warn((*path, "name"), f"the rule is called `{name}`: names have at most 32 letters and are unique")
+    if job.get("targetSize") is None:
+        notes.error(path, "the job has no `targetSize`", "say how many replicas it sets")
+        return None
+    size = to_int32(job["targetSize"])
+    if size is None or size < 0:
+        notes.error((*path, "targetSize"), f"{job['targetSize']!r} is no number of replicas")
+        return None
+    timing = _timing(job, path, world)
+    if timing is None:
+        return None
+    return {"name": name, **timing, **_action(size, target, path, notes)}
+
+
+def _action(size: int, target: Tree, path: Path, notes: ConversionNotes) -> Tree:
+    if target.get("kind") != "HorizontalPodAutoscaler":
+        return {"targetReplicas": size}
+    if size == 0:
+        notes.warn((*path, "targetSize"), "a HorizontalPodAutoscaler has a minimum of at least 1: 1 it is")
+    return {"targetMinReplicas": max(size, 1)}
+
+
+# When a job runs
+
+
+def _timing(job: Tree, path: Path, world: _ObjectContext) -> Tree | None:
+    text = job.get("schedule")
+    path = (*path, "schedule")
+    if not isinstance(text, str) or not text.strip():
+        world.notes.error(path, "the job has no schedule", 'write one, such as "0 30 8 * * *"')
+        return None
+    text = text.strip()
+    if text.startswith("@date"):
+        moment = _date(text, path, world.notes)
+        if moment is None:
+            return None
+        at = world.zone.instant(moment)
+        if at <= world.setting.now:
+            world.notes.warn(path, f"`{text}` is over: the rule will never fire", "remove the job")
+        return {"at": format_instant(at)}
+    schedule = _interval(text, path, world.notes) if text.startswith("@every") else _five_fields(text, path, world)
+    if schedule is None:
+        return None
+    try:
+        cron = Cron.parse(schedule, Dialect.RULE)
+    except CronError as failure:
+        world.notes.error(path, failure.message, failure.hint)
+        return None
+    if job.get("runOnce") is not True:
+        return {"schedule": schedule, "timeZone": world.zone.name}
+    coming = cron.after(world.setting.now, world.zone)
+    if coming is None:
+        world.notes.error(path, f"`{text}` does not come again", "remove the job")
+        return None
+    world.notes.warn((*path[:-1], "runOnce"), f"the job runs once: the rule has the next time of `{text}`")
+    return {"at": format_instant(coming)}
+
+
+def _five_fields(text: str, path: Path, world: _ObjectContext) -> str | None:
+    """Leave out the seconds, which rules do not have."""
+    if text.startswith("@"):
+        if text in MACROS:
+            return text
+        world.notes.error(path, f"`{text}` is unknown, expected one of {', '.join(MACROS)}, @every or @date")
+        return None
+    fields = text.split()
+    if len(fields) != 6:
+        world.notes.error(
+            path,
+            f"schedule `{text}` has {_fields(len(fields))}, expected 6: second, minute, hour, day of month, month, day"
+            " of week",
+        )
+        return None
+    try:
+        parse_schedule(f"{fields[0]} * * * *", Dialect.RULE)  # seconds have the values that minutes have
+    except CronError:
+        world.notes.error(path, f"second {fields[0]!r} is not understood, expected 0-59", "write 0")
+        return None
+    if fields[0].strip("0"):
+        world.notes.warn(path, f"rules have no seconds: instead of second `{fields[0]}` the rule fires at second 0")
+    return " ".join(fields[1:])
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
+
+
+def _interval(text: str, path: Path, notes: ConversionNotes) -> str | None:
+    """Write an interval that divides the hour or the day as times of the clock."""
+    every = _EVERY.fullmatch(text)
+    try:
+        seconds, rest = divmod(0 if every is None else parse_duration(every["span"]), _NANOSECONDS)
+    except DurationError:
+        seconds, rest = 0, 0
+    schedule = None if rest else _steps(seconds)
+    if schedule is None:
+        notes.error(
+            path,
+            f"`{text}` counts from whenever the controller was started and does not divide the hour or the day",
+            "write the times that are meant as a cron expression",
+        )
+        return None
+    notes.warn(path, f"`{text}` counts from whenever the controller was started: the rule has `{schedule}`")
+    return schedule
+
+
+def _steps(seconds: int) -> str | None:
+    if seconds > 0 and seconds % _MINUTE == 0 and _HOUR % seconds == 0:
+        minutes = seconds // _MINUTE
+        return "0 * * * *" if minutes == 60 else f"*/{minutes} * * * *"
+    if seconds > 0 and seconds % _HOUR == 0 and _DAY % seconds == 0:
+        hours = seconds // _HOUR
+        return "0 0 * * *" if hours == 24 else f"0 */{hours} * * *"
+    return None
+
+
+def _date(text: str, path: Path, notes: ConversionNotes) -> int | None:
+    """Read a moment of the wall clock, in seconds since 1970 of that clock."""
+    found = _DATE.fullmatch(text)
+    try:
+        if found is None:
+            raise ValueError(text)
+        day = [int(number) for number in found["day"].split("-")]
+        time = [int(number) for number in found["time"].split(":")]
+        moment = datetime.datetime(*day, *time, tzinfo=datetime.UTC)  # type: ignore[misc,arg-type]
+    except ValueError:
+        notes.error(path, f"`{text}` is no date", "write it as @date 2026-11-27 06:00:00")
+        return None
+    return int(moment.timestamp())
+
+
+# Days on which no job runs
+
+
+def _calendar(value: Tree, name: str, world: _ObjectContext) -> Tree | None:
+    excluded = mapping_at(value, "spec").get("excludeDates")
+    if not isinstance(excluded, list) or not excluded:
+        return None
+    yearly: set[str] = set()
+    dates: set[str] = set()
+    for position, text in enumerate(excluded):
+        path: Path = ("spec", "excludeDates", position)
+        if isinstance(text, str) and text.strip().startswith("@date"):
+            moment = _date(text.strip(), path, world.notes)
+            if moment is not None:
+                dates.add(format_instant(moment)[:10])
+        else:
+            yearly.update(_days_of_year(str(text), path, world.notes))
+    # A calendar is in no namespace, so that its name has to say whose it is.
+    owner = mapping_at(value, "metadata").get("namespace")
+    called = f"{owner}-{name}-excluded" if isinstance(owner, str) and owner else f"{name}-excluded"
+    spec: dict[str, Any] = {"timeZone": world.zone.name}
+    if dates:
+        spec["dates"] = sorted(dates)
+    if yearly:
+        spec["yearly"] = sorted(yearly)
+    return {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": called}, "spec": spec}
+
+
+def _days_of_year(text: str, path: Path, notes: ConversionNotes) -> list[str]:
+    fields = text.split()
+    if len(fields) != 6:
+        notes.error(path, f"`{text}` has {_fields(len(fields))}, expected 6, such as * * * 25 12 *")
+        return []
+    try:
+        days = parse_schedule(f"0 0 {' '.join(fields[3:])}", Dialect.RULE).days
+    except CronError as failure:
+        notes.error(path, failure.message, failure.hint)
+        return []
+    if days.weekdays != ALL_WEEKDAYS:
+        notes.error(
+            path,
+            f"`{text}` excludes weekdays, and a calendar has dates",
+            "leave these weekdays out of the schedules of the jobs",
+        )
+        return []
+    if days.daily:
+        notes.error(path, f"`{text}` excludes every day: no job ever runs", "remove it, or name a day")
+        return []
+    return _dates_of(days)
+
+
+def _dates_of(days: DayRule) -> list[str]:
+    return [
+        f"{month:02}-{day:02}"
+        for month in members(days.months)
+        for day in members(days.days)
+        if day <= month_length(_LEAP_YEAR, month)
+    ]

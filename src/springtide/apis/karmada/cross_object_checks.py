@@ -1,0 +1,135 @@
+"""Cron objects judged together with others: rules that contradict each other, or the bounds of their target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from springtide.almanac import FiringRule, load_zone, same_minute
+from springtide.apis.core.workloads import HorizontalPodAutoscaler, ScaledObject
+from springtide.apis.karmada.cron import CronFederatedHPA
+from springtide.apis.karmada.federated import FederatedHPA
+from springtide.apis.karmada.rules import collision_problems, fires, firings_of
+from springtide.apis.karmada.targets import CronTarget, action_of
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import KnownCalendars, date_and_time
+from springtide.apis.objects import LoadedObject
+from springtide.apis.problems import Path, Problem, warning
+
+_HORIZON = 60 * 86400
+_MOST_COMPARISONS = 400
+
+
+def cron_problems(
+    objects: Sequence[LoadedObject], context: ValidationContext, calendars: KnownCalendars
+) -> Iterator[tuple[int, Problem]]:
+    """Find rules that contradict others or the bounds of their target, or never fire; each with its object."""
+    by_target: dict[tuple[str | None, str, str, str], list[int]] = {}
+    for position, loaded in enumerate(objects):
+        if isinstance(loaded.view, CronFederatedHPA) and loaded.sound:
+            target = loaded.view.spec.scale_target_ref
+            group = (target.api_version or "").rpartition("/")[0]
+            by_target.setdefault((loaded.namespace, group, target.kind, target.name), []).append(position)
+            for problem in _bound_problems(loaded.view, _bounds_of(target, loaded.namespace, objects)):
+                yield position, problem
+            if any(rule.calendars for rule in loaded.view.spec.rules):
+                for problem in _calendar_problems(loaded.view, context, calendars):
+                    yield position, problem.under("spec")
+    for positions in by_target.values():
+        yield from _conflicts_between_objects(objects, positions, context, calendars)
+
+
+def _calendar_problems(
+    view: CronFederatedHPA, context: ValidationContext, calendars: KnownCalendars
+) -> Iterator[Problem]:
+    """Find what calendars leave of rules: nothing, or times that another rule has too."""
+    yield from never_firing_problems(view, context, calendars)
+    yield from collision_problems(view.spec.rules, view.spec.scale_target_ref.target_kind, context, calendars)
+
+
+def never_firing_problems(
+    view: CronFederatedHPA, context: ValidationContext, calendars: KnownCalendars
+) -> Iterator[Problem]:
+    """Find rules that would fire, were it not for their calendars; paths are relative to the spec."""
+    for number, rule in enumerate(view.spec.rules):
+        if not fires(rule) or not rule.calendars:
+            continue
+        left = firings_of(rule, context.default_zone, calendars.by_name).after(context.now)
+        if left is None and firings_of(rule, context.default_zone, {}).after(context.now) is not None:
+            when = rule.at or "every time of its schedule"
+            message = f"rule `{rule.name}` never fires: its calendars exclude {when}"
+            yield warning(("rules", number, "calendars"), message, "remove the rule, or one of its calendars")
+
+
+def _conflicts_between_objects(
+    objects: Sequence[LoadedObject], positions: Sequence[int], context: ValidationContext, calendars: KnownCalendars
+) -> Iterator[tuple[int, Problem]]:
+    """Compare the rules of different objects; within one object its own check does.
+
+    Of two that fire together the one wins whose object has the name that comes last.
+    """
+    positions = sorted(positions, key=lambda position: objects[position].name)
+    named = {position: list(_named_rules(objects[position], context, calendars)) for position in positions}
+    pairs = [
+        (one, other, position)
+        for earlier, position in combinations(positions, 2)
+        for one in named[earlier]
+        for other in named[position]
+    ]
+    for (first, _), (second, path), position in pairs[:_MOST_COMPARISONS]:
+        for found in same_minute([first, second], context.now, context.now + _HORIZON, first=1):
+            at = date_and_time(found.instants[0], load_zone(context.default_zone))
+            rivals = f"rules `{found.loser}` and `{found.winner}`"
+            message = (
+                f"{rivals} set {found.field} of one target to different values at {at}:"
+                f" `{found.winner}` wins, the name of its object coming last"
+            )
+            yield position, warning(path, message, "move one of them by a minute, or remove it")
+
+
+def _named_rules(
+    loaded: LoadedObject, context: ValidationContext, calendars: KnownCalendars
+) -> Iterator[tuple[FiringRule[int], Path]]:
+    view = loaded.view
+    assert isinstance(view, CronFederatedHPA)  # noqa: S101 - chosen by the caller
+    for number, rule in enumerate(view.spec.rules):
+        if not rule.suspend and calendars.tell(rule.calendars):
+            action = action_of(rule, view.spec.scale_target_ref.target_kind)
+            firings = firings_of(rule, context.default_zone, calendars.by_name)
+            yield FiringRule(f"{loaded.name}/{rule.name}", firings, action), ("spec", "rules", number)
+
+
+def _bounds_of(
+    target: CronTarget, namespace: str | None, objects: Sequence[LoadedObject]
+) -> tuple[int | None, int | None]:
+    """Find the bounds of the autoscaler that rules move, if it is among the objects."""
+    for loaded in objects:
+        if (loaded.kind.kind, loaded.name, loaded.namespace) != (target.kind, target.name, namespace):
+            continue
+        match loaded.view:
+            case FederatedHPA() as view:
+                return view.spec.min_replicas, view.spec.max_replicas
+            case HorizontalPodAutoscaler() as view:
+                return view.spec.min_replicas, view.spec.max_replicas
+            case ScaledObject() as view:
+                return view.spec.min_replica_count, view.spec.max_replica_count
+    return None, None
+
+
+def _bound_problems(view: CronFederatedHPA, bounds: tuple[int | None, int | None]) -> Iterator[Problem]:
+    """Find rules that move one bound past the other, which is refused when they fire."""
+    low, high = bounds
+    name = f"{view.spec.scale_target_ref.kind} `{view.spec.scale_target_ref.name}`"
+    for number, rule in enumerate(view.spec.rules):
+        path: Path = ("spec", "rules", number)
+        least, most = rule.target_min_replicas, rule.target_max_replicas
+        if least is not None and most is None and high is not None and least > high:
+            message = f"targetMinReplicas {least} is greater than the maximum of {name}, {high}"
+            yield warning(
+                (*path, "targetMinReplicas"), message, "set `targetMaxReplicas` as well, or raise the maximum"
+            )
+        elif most is not None and least is None and low is not None and most < low:
+            message = f"targetMaxReplicas {most} is smaller than the minimum of {name}, {low}"
+            yield warning(
+                (*path, "targetMaxReplicas"), message, "set `targetMinReplicas` as well, or lower the minimum"
+            )

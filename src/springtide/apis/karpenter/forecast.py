@@ -1,0 +1,210 @@
+"""The budgets of a pool that may have errors: as in a cluster, what cannot be evaluated blocks.
+
+What a pool's budgets will allow: a lane for every reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import msgspec
+
+from springtide.almanac import DayCalendar, load_zone
+from springtide.apis.forecast import ForecastQuery, Lane, LaneStyle, LaneValue, Outlook, timeline_lane
+from springtide.apis.karpenter import v1beta1
+from springtide.apis.karpenter.budgets import (
+    REASONS,
+    AccountingEquation,
+    BudgetClaim,
+    BudgetDefault,
+    CompiledBudget,
+    DisruptionReason,
+    PoolBudgets,
+    budget_claims,
+    compile_budget,
+    compile_pool,
+    disruption_limit,
+    invalid_budget,
+    limit_over_time,
+    parse_reasons,
+)
+from springtide.apis.karpenter.disruption import Budget, Disruption
+from springtide.apis.karpenter.explain import UNLIMITED, limit_reason
+from springtide.apis.kinds import ValidationContext, View
+from springtide.apis.meta.times import clock_time
+from springtide.apis.problems import format_path
+from springtide.apis.structural_validation import check_structure
+
+
+def pool_budgets(
+    value: dict[str, Any], *, default_zone: str = "UTC", calendars: Mapping[str, DayCalendar] | None = None
+) -> PoolBudgets:
+    """Compile the budgets of a NodePool from its canonical tree; each budget is judged by itself."""
+    beta = str(value.get("apiVersion", "")).endswith("/v1beta1")
+    budget_view, defaults = (v1beta1.BudgetV1Beta1, v1beta1.DisruptionV1Beta1()) if beta else (Budget, Disruption())
+    spec = value.get("spec")
+    disruption = spec.get("disruption") if isinstance(spec, dict) else None
+    written = disruption if isinstance(disruption, dict) else {}
+    misshapen = not isinstance(spec, dict | None) or not isinstance(disruption, dict | None)
+
+    def compiled(index: int, entry: Any) -> CompiledBudget:
+        given = {key: part for key, part in entry.items() if part is not None} if isinstance(entry, dict) else entry
+        try:
+            budget = msgspec.convert(given, budget_view)
+        except msgspec.ValidationError:
+            return invalid_budget(index, _reasons(given), _first_error_message(given, budget_view))
+        return compile_budget(budget, index, default_zone=default_zone, calendars=calendars)
+
+    listed = written.get("budgets")
+    if listed is None:
+        listed = list(msgspec.to_builtins(defaults.budgets))
+    if misshapen:
+        budgets: tuple[CompiledBudget, ...] = (invalid_budget(0, (), "`disruption` is not a mapping"),)
+    elif isinstance(listed, list):
+        budgets = tuple(compiled(index, entry) for index, entry in enumerate(listed))
+    else:
+        budgets = (invalid_budget(0, (), "`budgets` is not a list"),)
+    return PoolBudgets(
+        budgets=budgets,
+        reading=BudgetDefault(
+            _valid_or_default(written, "budgetDefault", list(BudgetDefault), defaults.budget_default)
+        ),
+        equation=AccountingEquation.PER_REASON
+        if _valid_or_default(written, "budgetAccounting", ["PerReason"], defaults.budget_accounting) == "PerReason"
+        else AccountingEquation.TOTAL,
+        forceful_expiry=_valid_or_default(
+            written, "expirationPolicy", ["Forceful", "Graceful"], defaults.expiration_policy
+        )
+        == "Forceful",
+    )
+
+
+def _reasons(entry: Any) -> tuple[DisruptionReason, ...]:
+    reasons = entry.get("reasons") if isinstance(entry, dict) else None
+    return parse_reasons(reasons if isinstance(reasons, list) else ())
+
+
+def _first_error_message(entry: Any, view: type[View]) -> str:
+    """Say in our own words why no budget can be made of an entry."""
+    found = next(
+        problem
+        for problem in check_structure(entry, view, ValidationContext(now=0)).problems
+        if problem.severity == "error"
+    )
+    return f"{format_path(found.path)} {found.message}".strip()
+
+
+def _valid_or_default(written: dict[str, Any], key: str, legal: list[Any], default: Any) -> str:
+    found = written.get(key)
+    return str(found if found in legal else default)
+
+
+ActiveBudgets: TypeAlias = tuple[int, ...]
+"""The indexes of active budgets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ForecastInput:
+    """A pool, what is asked about it, and every change of its active budgets in the time that is asked about."""
+
+    pool: PoolBudgets
+    question: ForecastQuery
+    edges: dict[int, tuple[ActiveBudgets, ActiveBudgets]]
+
+    def edge(self, at: int) -> tuple[ActiveBudgets, ActiveBudgets]:
+        """Give the active budgets before and from an instant on."""
+        return self.edges.get(at) or (self.pool.active.at(at - 1), self.pool.active.at(at))
+
+
+def forecast_pool(pool: Any, question: ForecastQuery) -> Outlook:
+    """Look ahead at a NodePool of either version."""
+    return _outlook(
+        compile_pool(pool.spec.disruption, default_zone=question.default_zone, calendars=question.calendars), question
+    )
+
+
+def forecast_invalid_pool(_: Any, value: dict[str, Any], question: ForecastQuery) -> Outlook:
+    """Look ahead at a NodePool with errors: what cannot be evaluated blocks."""
+    return _outlook(pool_budgets(value, default_zone=question.default_zone, calendars=question.calendars), question)
+
+
+def _outlook(compiled: PoolBudgets, question: ForecastQuery) -> Outlook:
+    zones = tuple(dict.fromkeys(budget.zone for budget in compiled.budgets if budget.zone is not None))
+    states = [(question.start, compiled.active.at(question.start))]
+    states += compiled.active.changes(question.start, question.until)
+    edges = {at: (before, after) for (_, before), (at, after) in pairwise(states)}
+    look = _ForecastInput(compiled, question, edges)
+    return Outlook(
+        zones=zones or (question.default_zone,),
+        lanes=tuple(_lane(look, reason) for reason in REASONS),
+    )
+
+
+def _lane(look: _ForecastInput, reason: DisruptionReason) -> Lane:
+    pool, question = look.pool, look.question
+    return timeline_lane(
+        reason.value,
+        LaneStyle.BUDGET,
+        limit_over_time(pool, reason, lambda active: lane_value(pool, reason, active, question.nodes)),
+        question,
+        because=lambda at, _: _change_reason(look, reason, at),
+        because_now=_current_reason(look, reason, pool.active.at(question.start)),
+    )
+
+
+def lane_value(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int], nodes: int | None) -> LaneValue:
+    """Give the limit as scripts read it; without a number of nodes percentages stay what they are."""
+    if nodes is not None:
+        count = disruption_limit(pool, reason, active, nodes).count
+        return UNLIMITED if count is None else count
+    values = [
+        claim.amount.text if claim.amount.is_percent else claim.amount.number
+        for claim in _tightest(pool, reason, active)
+    ]
+    if len(values) == 2:
+        return {"min": values}
+    return values[0] if values else UNLIMITED
+
+
+def _tightest(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int]) -> list[BudgetClaim]:
+    """Find the claims that may bind where the number of nodes is not known: the least share, the least count.
+
+    A budget that blocks because it is closed or broken leaves nothing to compare.
+    """
+    made = budget_claims(pool, reason, active)
+    shut = next((claim for claim in made if claim.closed or claim.budget.failure), None)
+    if shut is not None:
+        return [shut]
+    kinds = [[claim for claim in made if claim.amount.is_percent is kind] for kind in (True, False)]
+    return [min(listed, key=lambda claim: claim.amount.number) for listed in kinds if listed]
+
+
+def _current_reason(look: _ForecastInput, reason: DisruptionReason, active: ActiveBudgets) -> str:
+    nodes = look.question.nodes
+    if nodes is None:
+        binding = _tightest(look.pool, reason, active)
+    else:
+        bound = disruption_limit(look.pool, reason, active, nodes).claim
+        binding = [] if bound is None else [bound]
+    return limit_reason(look.pool, reason, active, binding, nodes=nodes, reading=look.pool.reading)
+
+
+def _change_reason(look: _ForecastInput, reason: DisruptionReason, at: int) -> str:
+    """Say which windows open and close at an instant, and what holds from then on."""
+    before, after = look.edge(at)
+    moved = [
+        f"{_edge_words(budget, opens=budget.index in after)}"
+        f" ({clock_time(at, load_zone(budget.zone or look.question.default_zone))})"
+        for budget in look.pool.budgets
+        if budget.covers(reason) and (budget.index in before) is not (budget.index in after)
+    ]
+    return f"{', '.join(moved)}: {_current_reason(look, reason, after)}"
+
+
+def _edge_words(budget: CompiledBudget, *, opens: bool) -> str:
+    if budget.allow:
+        return f"the window of budget {budget.index} {'opens' if opens else 'closes'}"
+    return f"budget {budget.index} {'starts' if opens else 'ends'}"

@@ -1,0 +1,62 @@
+"""Other spellings of the kinds of this group: those that are understood, and those that can be repaired.
+
+The first implementation called the schedule `scheduleSpec`; it is read as what the design calls it. Ranges in patterns
+are not read, because the design has lists only, but each stands for exactly one list, and is repaired where somebody
+asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from springtide.almanac.pattern import PATTERN_FIELDS, PatternField
+from springtide.apis.kinds import NormalizedTree
+from springtide.apis.meta.repair import TreeRepair
+from springtide.apis.meta.scaling import repair_target_version
+from springtide.apis.problems import Path
+
+_RANGE = re.compile(r"(?P<low>\w+)\s*-\s*(?P<high>\w+)", re.ASCII)
+
+
+def read_producer(value: dict[str, Any]) -> NormalizedTree:
+    """Read a MetricsProducer with the name that the schedule had in the first implementation."""
+    mending = TreeRepair(value)
+    mending.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` is read as `schedule`")
+    return mending.reading()
+
+
+def fixes(value: dict[str, Any]) -> NormalizedTree:
+    """Repair every slip that can mean only one thing."""
+    mending = TreeRepair(value)
+    match value.get("kind"):
+        case "MetricsProducer":
+            mending.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` was renamed to `schedule`")
+            for behavior in mending.entries(("spec", "schedule", "behaviors")):
+                for pattern in ("start", "end"):
+                    _expand_ranges(mending, (*behavior, pattern))
+        case "HorizontalAutoscaler":
+            repair_target_version(mending, ("spec", "scaleTargetRef"))
+    return mending.reading()
+
+
+def _expand_ranges(mending: TreeRepair, pattern: Path) -> None:
+    for name, field in PATTERN_FIELDS.items():
+        path = (*pattern, name)
+        text = mending.at(path)
+        if not isinstance(text, str):
+            continue
+        listed = ",".join(_expand_range(element.strip(), field) for element in text.split(","))
+        if listed.count(",") > text.count(","):
+            mending.replace(path, listed, f'`{name}: {text}` was written out as "{listed}"')
+
+
+def _expand_range(element: str, field: PatternField) -> str:
+    """Write a range that does not run backwards as a list; anything else stays."""
+    ends = _RANGE.fullmatch(element)
+    if ends is None:
+        return element
+    low, high = field.number(ends["low"]), field.number(ends["high"])
+    if low is None or high is None or low >= high:
+        return element
+    return ",".join(field.word(number) for number in range(low, high + 1))

@@ -1,0 +1,133 @@
+"""Which queries read the metric of which producer, and what follows from its value.
+
+This is no parser of PromQL: it looks for the names of our own metrics and the matchers behind them. That is enough to
+tell people who depends on whom; whoever scales reads the query properly.
+
+Objects judged together: schedules with their calendars, and two objects for one node group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import KnownCalendars
+from springtide.apis.objects import LoadedObject
+from springtide.apis.problems import Problem, warning
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
+from springtide.apis.scheduled.node_group import GroupId, ScalableNodeGroup, may_be_same, read_group_id
+from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.apis.scheduled.schedule import schedule_findings
+
+_FAMILIES = {
+    "schedule": r"karpenter_scheduled_(?:capacity|replicas_value)",
+    "queue": r"karpenter_queue_(?:length|oldest_message_age_seconds)",
+    "reserved_capacity": r"karpenter_reserved_capacity_(?:cpu|memory|pods)_(?:reserved|capacity|utilization)",
+    "pending_capacity": r"karpenter_pending_capacity_schedulable_pods",
+}
+_SELECTOR = (
+    r"(?<![\w:]){metric}(?![\w:])\s*(?:\{{(?P<matchers>(?:[^{{}}\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')*)\}})?"
+)
+_ANY_SELECTOR = re.compile(_SELECTOR.format(metric=f"(?:{'|'.join(_FAMILIES.values())})"))
+_MATCHER = re.compile(
+    r"(?P<label>\w+)\s*(?P<operator>=~|!~|!=|=)\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"
+)
+
+
+def query_reads(query: str, namespace: str | None, producer: MetricsProducer) -> bool:
+    """Tell whether a query of an object in a namespace mentions the metric of a producer."""
+    return any(_matchers_select(found["matchers"], namespace, producer) for found in _selectors(query, producer))
+
+
+def query_is_only(query: str, namespace: str | None, producer: MetricsProducer) -> bool:
+    """Tell whether a query is nothing but the metric of a producer, chosen by its name."""
+    for found in _selectors(query, producer):
+        matchers = _MATCHER.finditer(found["matchers"] or "")
+        named = any(one["label"] == "name" and one["operator"] == "=" for one in matchers)
+        return named and found.group() == query.strip() and _matchers_select(found["matchers"], namespace, producer)
+    return False
+
+
+def producers_named_in(query: str, namespace: str | None) -> Iterator[tuple[str | None, str]]:
+    """Give the namespace and the name of every producer whose metric a query of a namespace asks for by name."""
+    for found in _ANY_SELECTOR.finditer(query):
+        chosen = {"namespace": namespace}
+        for matcher in _MATCHER.finditer(found["matchers"] or ""):
+            if matcher["label"] in ("name", "namespace"):
+                exact = matcher["operator"] == "=" and "\\" not in matcher["value"]
+                chosen[matcher["label"]] = matcher["value"] if exact else None
+        name = chosen.get("name")
+        if name and chosen["namespace"] is not None:
+            yield chosen["namespace"], name
+
+
+def queries_of(autoscaler: HorizontalAutoscaler) -> tuple[str, ...]:
+    """Give the queries of an autoscaler, in their order."""
+    return tuple(one.prometheus.query for one in autoscaler.spec.metrics or () if one.prometheus is not None)
+
+
+def _selectors(query: str, producer: MetricsProducer) -> Iterator[re.Match[str]]:
+    for source, family in _FAMILIES.items():
+        if getattr(producer.spec, source) is not None:
+            yield from re.finditer(_SELECTOR.format(metric=family), query)
+
+
+def _matchers_select(matchers: str | None, namespace: str | None, producer: MetricsProducer) -> bool:
+    """Tell whether matchers choose a producer; without a word about namespaces, only their own is meant."""
+    labels = {"name": producer.metadata.name or "", "namespace": producer.metadata.namespace or "default"}
+    written = list(_MATCHER.finditer(matchers or ""))
+    if labels["namespace"] != namespace and not any(one["label"] == "namespace" for one in written):
+        return False
+    return all(
+        _matches(one["operator"], one["value"], labels[one["label"]]) for one in written if one["label"] in labels
+    )
+
+
+def _matches(operator: str, wanted: str, value: str) -> bool:
+    if operator in ("=", "!="):
+        return (wanted == value) is (operator == "=")
+    try:
+        return (re.fullmatch(wanted, value) is not None) is (operator == "=~")
+    except re.error:
+        return True
+
+
+def schedule_problems_with_calendars(
+    objects: Sequence[LoadedObject], context: ValidationContext, calendars: KnownCalendars
+) -> Iterator[tuple[int, Problem]]:
+    """Find where behaviours with calendars meet others or never take effect, which no schedule tells by itself."""
+    for position, loaded in enumerate(objects):
+        view = loaded.view
+        schedule = view.spec.schedule if isinstance(view, MetricsProducer) and loaded.sound else None
+        if schedule is None or not any(behavior.calendars for behavior in schedule.behaviors):
+            continue
+        told = {problem.message for problem in loaded.problems}
+        for found in schedule_findings(schedule, context, calendars):
+            if found.dated not in told:
+                yield position, warning(("spec", "schedule", *found.path), found.dated, found.hint)
+
+
+def node_group_problems(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]]:
+    """Find objects for one node group; each problem with the position of its object."""
+    by_place: dict[tuple[str, str], list[tuple[int, GroupId]]] = {}
+    for position, loaded in enumerate(objects):
+        if not isinstance(loaded.view, ScalableNodeGroup) or not loaded.sound:
+            continue
+        group = read_group_id(loaded.view.spec.type, loaded.view.spec.id)
+        if group is not None:
+            by_place.setdefault((type(group).__name__, group.place), []).append((position, group))
+    for claims in by_place.values():
+        for position, group in claims:
+            others = [objects[other] for other, its in claims if other != position and may_be_same(group, its)]
+            if others:
+                rivals = ", ".join(f"`{other.name}`{_namespace_suffix(other, objects[position])}" for other in others)
+                message = (
+                    f"this node group is also that of ScalableNodeGroup {rivals}:"
+                    " only the object that was created first scales it"
+                )
+                yield position, warning(("spec", "id"), message, "keep one object for each node group")
+
+
+def _namespace_suffix(other: LoadedObject, one: LoadedObject) -> str:
+    return "" if other.namespace == one.namespace else f" in namespace {other.namespace}"

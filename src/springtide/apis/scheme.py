@@ -1,0 +1,208 @@
+"""Every kind that Springtide reads, and how it is found from what an object says of itself.
+
+Objects of one version as another, for kinds of ours that are served in several.
+
+Which objects are ours: ownership is per object, not per kind.
+
+Springtide shares its kinds with other projects. A NodePool whose nodes Karpenter makes, a request of somebody else's
+class or a buffer with somebody else's strategy is read, shown and explained, but never written and never refused.
+The rule stands here once, in Python for controllers and webhooks and in CEL for the `matchConditions` that keep the
+API server from calling a webhook about objects of others; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.apis import core, karmada, karpenter, scheduled, springtide, xk8s
+from springtide.apis.karpenter.conversion import V1, V1_FIELDS, V1BETA1, V1BETA1_FIELDS, to_v1, to_v1beta1
+from springtide.apis.kinds import Kind, KindVersion, NormalizedTree
+from springtide.apis.schema import nearest
+from springtide.apis.xk8s.buffers import ACTIVE_CAPACITY
+from springtide.apis.xk8s.provisioning import CHECK_CAPACITY, CLASSES, FORMER_NAMES, PROCESSOR_INSTANCE, engine_of
+
+KINDS: tuple[Kind, ...] = (
+    *scheduled.KINDS,
+    *karmada.KINDS,
+    *xk8s.KINDS,
+    *karpenter.KINDS,
+    *springtide.KINDS,
+    *core.KINDS,
+)
+
+REPAIRS: dict[str, Callable[[dict[str, Any]], NormalizedTree]] = {
+    kind.group: package.fixes for package in (scheduled, karmada, xk8s, karpenter, springtide) for kind in package.KINDS
+}
+"""For each API group the repair of slips that can mean only one thing."""
+
+
+_BY_TYPE = {(kind.api_version(version), kind.kind): (kind, version) for kind in KINDS for version in kind.versions}
+
+
+def find_kind(api_version: str, kind: str) -> tuple[Kind, KindVersion] | None:
+    """Find a kind by exactly what an object says."""
+    return _BY_TYPE.get((api_version, kind))
+
+
+def api_versions_of(kind: str) -> list[str]:
+    """List under which groups and versions a kind exists, the one to prefer first."""
+    return [
+        candidate.api_version(version)
+        for candidate in KINDS
+        if candidate.kind == kind
+        for version in sorted(candidate.versions, key=lambda version: not version.storage)
+    ]
+
+
+def nearest_kind(kind: str) -> str | None:
+    """Find the kind that a name is a slip of."""
+    return nearest(kind, dict.fromkeys(candidate.kind for candidate in KINDS))
+
+
+_CONVERTERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    (V1BETA1, V1): to_v1,
+    (V1, V1BETA1): to_v1beta1,
+}
+"""Where more than the name of the version differs."""
+_NOTES = (V1_FIELDS, V1BETA1_FIELDS)
+
+CONVERTED_GROUPS = tuple(dict.fromkeys(source.rpartition("/")[0] for source, _ in _CONVERTERS))
+"""The groups whose kinds a server cannot convert without our help."""
+
+
+class ConversionError(ValueError):
+    """There is no way from one version to the other."""
+
+
+def convert(item: dict[str, Any], api_version: str) -> dict[str, Any]:
+    """Give an object in another version of its kind; what it is made from stays as it is."""
+    source, kind = item.get("apiVersion"), item.get("kind")
+    if not isinstance(source, str) or not isinstance(kind, str):
+        raise ConversionError("an object must say what it is: `apiVersion` and `kind`")
+    if source == api_version:
+        return item
+    if source.rpartition("/")[0] != api_version.rpartition("/")[0] or not (
+        find_kind(source, kind) and find_kind(api_version, kind)
+    ):
+        raise ConversionError(f"there is no way for a {kind} from {source} to {api_version}")
+    way = _CONVERTERS.get((source, api_version))
+    return {**(item if way is None else _keep_metadata(item, way(item))), "apiVersion": api_version, "kind": kind}
+
+
+def _keep_metadata(item: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    """Let a conversion change nothing of an object's metadata but our notes.
+
+    The notes are annotations, which users can write, and a server takes no object back that has become another: one
+    bad note would keep every list of its kind from being read.
+    """
+    metadata, converted = item.get("metadata"), made.get("metadata")
+    if not isinstance(metadata, dict):
+        return made
+    before = metadata.get("annotations")
+    after = converted.get("annotations") if isinstance(converted, dict) else None
+    if not isinstance(before, dict | None) or not isinstance(after, dict | None):
+        return {**made, "metadata": metadata}
+    kept = {name: text for name, text in (before or {}).items() if name not in _NOTES}
+    noted = {name: after[name] for name in _NOTES if after and isinstance(after.get(name), str)}
+    others = {name: part for name, part in metadata.items() if name != "annotations"}
+    annotated = {"annotations": {**kept, **noted}} if kept or noted or after == {} else {}
+    return {**made, "metadata": {**others, **annotated}}
+
+
+OUR_GROUP = "springtide.dev"
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The rule for the objects of one kind."""
+
+    ours: Callable[[Mapping[str, Any]], bool]
+    expression: str
+    """The same in CEL, of `object`; `true` and `false` where no object makes a difference."""
+
+
+def owned(item: Mapping[str, Any]) -> bool:
+    """Tell whether an object is ours to write and to refuse; total, whatever the object looks like."""
+    api_version, kind = item.get("apiVersion"), item.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return False
+    return ownership_of(api_version.rpartition("/")[0], kind).ours(item)
+
+
+def ownership_of(group: str, kind: str) -> Ownership:
+    """Give the rule for a kind; kinds that we do not know are somebody else's."""
+    return _OWNERSHIPS.get((group, kind), _NEVER)
+
+
+def _at(item: Any, *path: str) -> Any:
+    for step in path:
+        item = item.get(step) if isinstance(item, Mapping) else None
+    return item
+
+
+def _string_at(item: Any, *path: str) -> str:
+    found = _at(item, *path)
+    return found if isinstance(found, str) else ""
+
+
+def _by_node_class(*path: str) -> Ownership:
+    """Nodes are ours where our node classes make them; v1beta1 writes the group with a version."""
+
+    def ours(item: Mapping[str, Any]) -> bool:
+        reference = _at(item, *path)
+        group = _string_at(reference, "group")
+        return group == OUR_GROUP or (not group and _string_at(reference, "apiVersion").startswith(f"{OUR_GROUP}/"))
+
+    reference = f"object.?{'.?'.join(path)}"
+    group = f"{reference}.?group.orValue('')"
+    version = f"{reference}.?apiVersion.orValue('')"
+    return Ownership(ours, f"{group} == '{OUR_GROUP}' || ({group} == '' && {version}.startsWith('{OUR_GROUP}/'))")
+
+
+def _is_our_request(item: Mapping[str, Any]) -> bool:
+    engine = engine_of(_string_at(item, "spec", "provisioningClassName"))
+    # A request that names an instance is for an autoscaler that was started under that name.
+    return engine is not None and not (
+        engine == CHECK_CAPACITY and _string_at(item, "spec", "parameters", PROCESSOR_INSTANCE)
+    )
+
+
+def _is_our_buffer(item: Mapping[str, Any]) -> bool:
+    return _string_at(item, "spec", "provisioningStrategy") in ("", ACTIVE_CAPACITY)
+
+
+def _listed(*names: str) -> str:
+    return f"[{', '.join(repr(name) for name in names)}]"
+
+
+_CLASS_NAMES = (*CLASSES, *FORMER_NAMES)
+_CHECKING = tuple(name for name in _CLASS_NAMES if engine_of(name) == CHECK_CAPACITY)
+_REQUESTED = "object.?spec.?provisioningClassName.orValue('')"
+_ALWAYS = Ownership(lambda item: True, "true")  # noqa: ARG005
+_NEVER = Ownership(lambda item: False, "false")  # noqa: ARG005
+
+_SHARED: dict[tuple[str, str], Ownership] = {
+    ("karpenter.sh", "NodePool"): _by_node_class("spec", "template", "spec", "nodeClassRef"),
+    ("karpenter.sh", "NodeClaim"): _by_node_class("spec", "nodeClassRef"),
+    ("autoscaling.x-k8s.io", "ProvisioningRequest"): Ownership(
+        _is_our_request,
+        f"{_REQUESTED} in {_listed(*_CLASS_NAMES)} && (!({_REQUESTED} in {_listed(*_CHECKING)})"
+        f" || object.?spec.?parameters.?{PROCESSOR_INSTANCE}.orValue('') == '')",
+    ),
+    ("autoscaling.x-k8s.io", "ProvisioningClass"): Ownership(
+        lambda item: engine_of(_string_at(item, "metadata", "name")) is not None,
+        f"object.metadata.?name.orValue('') in {_listed(*_CLASS_NAMES)}",
+    ),
+    ("autoscaling.x-k8s.io", "CapacityBuffer"): Ownership(
+        _is_our_buffer, f"object.?spec.?provisioningStrategy.orValue('') in {_listed('', ACTIVE_CAPACITY)}"
+    ),
+    # It is read as the target of our rules; scaling by it is Karmada's.
+    ("autoscaling.karmada.io", "FederatedHPA"): _NEVER,
+}
+
+_OWNERSHIPS: dict[tuple[str, str], Ownership] = {
+    **{(kind.group, kind.kind): _ALWAYS for kind in KINDS if not kind.builtin},
+    **_SHARED,
+}

@@ -1,0 +1,420 @@
+"""Validation of what users write against the declared kinds: every problem at once.
+
+The tree is walked once. Wherever a view can be made of a part, it is asked for what is wrong beyond single fields.
+One mistake hides no other: an entry of a list that cannot be used is left out, a field whose name is misspelt is
+taken for the one that was meant, a text that its format refuses is still a text, and a value that no view could hold
+is replaced for the time being.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from springtide.apis import schema as suggestions
+from springtide.apis.formats import FORMATS
+from springtide.apis.kinds import ValidationContext, View
+from springtide.apis.placeholders import PartialValue, partial_list, partial_object, placeholder
+from springtide.apis.problems import Path, Problem, error, has_errors, warning
+from springtide.apis.schema import SchemaField, ValueShape, ViewSchema, schema_of
+
+_SHAPE_NAMES = {
+    ValueShape.OBJECT: "a mapping",
+    ValueShape.MAP: "a mapping",
+    ValueShape.LIST: "a list",
+    ValueShape.STRING: "a string",
+    ValueShape.INTEGER: "a whole number",
+    ValueShape.NUMBER: "a number",
+    ValueShape.BOOLEAN: "true or false",
+    ValueShape.INT_OR_STRING: "a number or a string",
+}
+
+
+class StructuralResult(NamedTuple):
+    """The outcome for an object: its view where it could be made, all problems, and its tree.
+
+    In the tree, fields whose name is misspelt have the one that was meant; `misspelt` says what they are called.
+    """
+
+    view: View | None
+    problems: list[Problem]
+    value: Any
+    misspelt: dict[Path, Path]
+
+
+def check_structure(
+    value: Any, view: type[View], context: ValidationContext, *, foreign: bool = False
+) -> StructuralResult:
+    """Find every problem of an object.
+
+    ``foreign`` is for kinds that others define: a field that we do not know may simply be newer than we are,
+    so it is an error only when it can be told what was meant.
+    """
+    walk = _StructureChecker(root=view, context=context, foreign=foreign, problems=[], renames={})
+    part = walk.visit(value, schema_of(view), ())
+    made = walk.judge(part, view, ()) if part is not None else None
+    misspelt: dict[Path, Path] = {}
+    meant = _with_corrected_names(value, walk.renames, (), (), misspelt) if walk.renames else value
+    return StructuralResult(made, walk.problems, meant, misspelt)
+
+
+def _with_corrected_names(
+    value: Any, renames: dict[Path, dict[str, str]], written: Path, meant: Path, origins: dict[Path, Path]
+) -> Any:
+    if isinstance(value, dict):
+        right = {wrong: name for name, wrong in renames.get(written, {}).items()}
+        made: dict[str, Any] = {}
+        for key, part in value.items():
+            name = str(right.get(key, key))
+            if name != key:
+                origins[(*meant, name)] = (*written, key)
+            made[name] = _with_corrected_names(part, renames, (*written, key), (*meant, name), origins)
+        return made
+    if isinstance(value, list):
+        return [
+            _with_corrected_names(part, renames, (*written, i), (*meant, i), origins) for i, part in enumerate(value)
+        ]
+    return value
+
+
+@dataclass(slots=True)
+class _StructureChecker:
+    root: type[View]
+    context: ValidationContext
+    foreign: bool
+    problems: list[Problem]
+    renames: dict[Path, dict[str, str]]
+    known: set[Problem] = field(default_factory=set)
+    """The problems that have been compared with others."""
+    looked_at: int = 0
+    """How many of the problems are known."""
+
+    def visit(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
+        """Check one place; nothing is returned where neither the value nor a stand-in could be part of a view."""
+        match schema.shape:
+            case ValueShape.OBJECT:
+                return self._object(value, schema, path)
+            case ValueShape.MAP:
+                return self._map(value, schema, path)
+            case ValueShape.LIST:
+                return self._list(value, schema, path)
+            case ValueShape.ANY:
+                return PartialValue(value)
+        found = list(_scalar_problems(value, schema))
+        malformed = [] if has_errors(found) else list(_format_problems(value, schema))
+        self.problems += (problem.under(*path) for problem in (*found, *malformed))
+        return placeholder(schema) if has_errors(found) else PartialValue(value, clean=not has_errors(malformed))
+
+    def _object(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
+        if not isinstance(value, dict):
+            self.problems.append(_wrong_shape(value, schema, path))
+            return placeholder(schema)
+        misspelt, spoken_of = self._unknown(value, schema, path)
+        if misspelt:
+            self.renames[path] = misspelt
+        parts: dict[str | int, PartialValue] = {}
+        usable = True
+        for field_ in schema.fields:
+            name = misspelt.get(field_.name, field_.name)
+            given = value.get(name)
+            if not path and name == "status":
+                continue  # written by controllers: what stands in a manifest is ignored by the server
+            if given is not None:
+                part = self.visit(given, field_.schema, (*path, name))
+            elif field_.required:
+                part = placeholder(field_.schema)
+                if name not in spoken_of:
+                    self.problems.append(error((*path, name), "is missing", _missing_field_hint(field_)))
+            else:
+                continue
+            if part is None:
+                usable = False
+            else:
+                parts[field_.name] = part
+        if not usable:
+            return None
+        whole = partial_object(parts, misspelt)
+        if path and schema.view is not None:
+            self.judge(whole, schema.view, path)
+        return whole
+
+    def judge(self, part: PartialValue, view: type[View], path: Path) -> View | None:
+        """Make the view of a part and add what it finds wrong with itself.
+
+        Where something in the part is wrong already, the view is also asked without the entries of lists that are
+        not clean: with them it may trip, without them it tells all about the others.
+        """
+        cleaned = part.cleaned()
+        made = None
+        if cleaned is not None:
+            try:
+                made = msgspec.convert(cleaned.value, view)
+            except msgspec.ValidationError as mismatch:
+                self.problems.append(error(path, str(mismatch)))
+                return None
+            self._add(cleaned, self._found(made, cleaned, path), path)
+        if not part.clean:
+            self._add(part, self._certain(part, view, path), path)
+        return made
+
+    def _certain(self, part: PartialValue, view: type[View], path: Path) -> list[Problem]:
+        """Find what is wrong with a part that is not clean and does not come from its stand-ins."""
+        values = [part.value, part.variant()] if part.replaced else [part.value]
+        found: list[list[Problem]] = []
+        for value in values:
+            try:
+                made = msgspec.convert(value, view)
+            except msgspec.ValidationError:
+                return []
+            found.append(self._found(made, part, path))
+        return [problem for problem in found[0] if problem in found[-1] and not part.concerns(problem)]
+
+    def _found(self, made: View, part: PartialValue, path: Path) -> list[Problem]:
+        context = msgspec.structs.replace(
+            self.context,
+            entries_left=part.entries_left(),
+            replaced=frozenset(str(place[0]) for place in part.replaced if place),
+        )
+        found: list[Problem] = []
+        try:
+            for problem in made.problems(context):
+                found.append(problem)  # noqa: PERF402 - what came before a trip is kept
+        except ValueError:
+            # A view may trip over a part of itself that has been reported already; then there is no more to say.
+            known = (*self.problems, *(problem.under(*path) for problem in found))
+            if not has_errors(problem for problem in known if problem.path[: len(path)] == path):
+                raise
+        return found
+
+    def _add(self, part: PartialValue, found: list[Problem], path: Path) -> None:
+        for problem in found:
+            placed = msgspec.structs.replace(problem, path=(*path, *part.written(problem.path)))
+            if not self._is_known(placed):
+                self.problems.append(placed)
+
+    def _is_known(self, problem: Problem) -> bool:
+        """Tell whether a problem has been found before; of an object that is all wrong there are very many."""
+        self.known.update(self.problems[self.looked_at :])
+        self.looked_at = len(self.problems)
+        return problem in self.known
+
+    def _unknown(self, value: dict[str, Any], schema: ViewSchema, path: Path) -> tuple[dict[str, str], set[str]]:
+        """Report fields that do not exist.
+
+        Return those that are misspelt, by their right name, and all that a hint has spoken of.
+        """
+        misspelt: dict[str, str] = {}
+        spoken_of: set[str] = set()
+        known = schema.known
+        mistaken = schema.view.__mistaken__ if schema.view is not None else {}
+        for name in value:
+            if name in known or schema.open:
+                continue
+            free = [other for other in known if other not in value and other not in misspelt]
+            guess = suggestions.nearest(name, free)
+            if name in mistaken:
+                hint = mistaken[name]
+                spoken_of.update(other for other in free if f"`{other}`" in hint)
+                guess = next((other for other in free if re.match(f"write `{other}`(;|$)", hint)), None)
+            elif guess is not None:
+                hint = f"did you mean `{guess}`?"
+            elif (home := suggestions.enclosing_field(name, self.root, path)) is not None:
+                hint = f"`{name}` belongs under `{home}`"
+            else:
+                hint = "known here: " + ", ".join(sorted(known)) if known else "nothing may stand here"
+                if self.foreign:
+                    self.problems.append(warning((*path, name), f"unknown field `{name}`", hint))
+                    continue
+            self.problems.append(error((*path, name), f"unknown field `{name}`", hint))
+            if guess is not None:
+                spoken_of.add(guess)
+                meant = schema.field(guess)
+                if meant is not None and _could_be(value[name], meant.schema):
+                    misspelt[guess] = name
+        return misspelt, spoken_of
+
+    def _map(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
+        if not isinstance(value, dict):
+            self.problems.append(_wrong_shape(value, schema, path))
+            return placeholder(schema)
+        usable = self._sizes(value, schema, path)
+        parts: dict[str | int, PartialValue] = {}
+        items = schema.items
+        assert items is not None  # noqa: S101 - every map has a type of values
+        for name, given in value.items():
+            part = self.visit(given, items, (*path, name))
+            if part is None:
+                usable = False
+            else:
+                parts[name] = part
+        whole = partial_object(parts, {})
+        found = list(_format_problems(whole.value, schema))
+        self.problems += (problem.under(*path) for problem in found)
+        if not usable:
+            return placeholder(schema)
+        return replace(whole, clean=whole.clean and not has_errors(found))
+
+    def _list(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
+        if not isinstance(value, list):
+            self.problems.append(_wrong_shape(value, schema, path))
+            return placeholder(schema)
+        usable = self._sizes(value, schema, path)
+        items = schema.items
+        assert items is not None  # noqa: S101 - every list has a type of entries
+        left = [
+            (position, part)
+            # Not beyond what may stand there: how long it takes to judge an object has an end.
+            for position, given in enumerate(value[: schema.longest])
+            if (part := self.visit(given, items, (*path, position))) is not None
+        ]
+        self.problems += _duplicate_problems(value, schema, path)
+        if not usable or (value and not left):
+            return placeholder(schema)  # a list whose entries are all wrong is not an empty one
+        return partial_list(left)
+
+    def _sizes(self, value: Any, schema: ViewSchema, path: Path) -> bool:
+        if schema.shortest is not None and len(value) < schema.shortest:
+            self.problems.append(error(path, f"must have at least {_entries(schema.shortest)}, has {len(value)}"))
+            return False
+        if schema.longest is not None and len(value) > schema.longest:
+            self.problems.append(error(path, f"must have at most {_entries(schema.longest)}, has {len(value)}"))
+            return False
+        return True
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
+def _scalar_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
+    if not _fits(value, schema):
+        yield _wrong_shape(value, schema, ())
+        return
+    if schema.enum and value not in schema.enum:
+        yield _enum_problem(value, schema)
+        return
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if schema.minimum is not None and value < schema.minimum:
+            yield error((), f"must be at least {schema.minimum}, is {value}")
+        if schema.maximum is not None and value > schema.maximum:
+            yield error((), f"must be at most {schema.maximum}, is {value}")
+    if isinstance(value, str):
+        # Where a format is asked for, it says more than the pattern would.
+        yield from _text_problems(value, replace(schema, pattern=None) if schema.format else schema)
+
+
+def _text_problems(value: str, schema: ViewSchema) -> Iterator[Problem]:
+    if schema.shortest is not None and len(value) < schema.shortest:
+        yield error((), "must not be empty" if schema.shortest == 1 else f"is shorter than {schema.shortest}")
+    elif schema.longest is not None and len(value) > schema.longest:
+        yield error((), f"must have at most {schema.longest} characters, has {len(value)}")
+    elif schema.pattern is not None and not _compiled(schema.pattern).search(value):
+        yield error((), f'"{shorten(value)}" does not have the form {schema.pattern}')
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _format_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
+    if schema.format is not None:
+        yield from FORMATS[schema.format](value)
+
+
+def _could_be(value: Any, schema: ViewSchema) -> bool:
+    """Tell whether a value could be one of the schema at all, judged by nothing but its shape."""
+    match value:
+        case dict():
+            return schema.shape in (ValueShape.OBJECT, ValueShape.MAP, ValueShape.ANY)
+        case list():
+            return schema.shape in (ValueShape.LIST, ValueShape.ANY)
+    return schema.shape not in (ValueShape.OBJECT, ValueShape.MAP, ValueShape.LIST)
+
+
+def _missing_field_hint(field_: SchemaField) -> str:
+    """Say what is to be written for a field that is missing."""
+    about = field_.schema.description
+    return f"write `{field_.name}`: {about[:1].lower()}{about[1:].rstrip('.')}" if about else f"write `{field_.name}`"
+
+
+def _fits(value: Any, schema: ViewSchema) -> bool:
+    if isinstance(value, bool):
+        return schema.shape is ValueShape.BOOLEAN
+    match schema.shape:
+        case ValueShape.STRING:
+            return isinstance(value, str)
+        case ValueShape.INTEGER:
+            return isinstance(value, int)
+        case ValueShape.NUMBER:
+            return isinstance(value, int | float)
+        case ValueShape.INT_OR_STRING:
+            return isinstance(value, str | int) or (schema.fractions and isinstance(value, float))
+    return False
+
+
+def _wrong_shape(value: Any, schema: ViewSchema, path: Path) -> Problem:
+    expected = _SHAPE_NAMES[schema.shape]
+    hint = ""
+    if schema.shape is ValueShape.STRING and isinstance(value, bool | int | float):
+        written = str(value).lower() if isinstance(value, bool) else str(value)
+        hint = f'put it in quotes: "{written}"'
+    elif schema.shape is ValueShape.INTEGER and isinstance(value, str) and re.fullmatch(r"-?[0-9]+", value):
+        hint = f"remove the quotes: {value}"
+    elif schema.shape is ValueShape.LIST and isinstance(value, dict):
+        hint = "start the entry with `- `"
+    elif schema.shape is ValueShape.LIST:
+        hint = f"write a list: [{shorten(value)}]"
+    return error(path, f"must be {expected}, is {_describe(value)}", hint)
+
+
+def _describe(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return f'the string "{shorten(value)}"'
+        case None:
+            return "null"
+    return shorten(value)
+
+
+def shorten(value: Any, most: int = 60) -> str:
+    """Quote a value in a message without letting it take over the message."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _enum_problem(value: Any, schema: ViewSchema) -> Problem:
+    listed = ", ".join(str(choice) for choice in schema.enum)
+    guess = suggestions.nearest(str(value), (str(choice) for choice in schema.enum))
+    hint = f"did you mean {guess}?" if guess is not None else ""
+    return error((), f'must be one of {listed}, is "{shorten(value)}"', hint)
+
+
+def _duplicate_problems(value: list[Any], schema: ViewSchema, path: Path) -> Iterator[Problem]:
+    """Find entries of a keyed list or a set that stand there twice."""
+    if not schema.map_keys and not schema.unique:
+        return
+    seen: dict[str, int] = {}
+    for position, entry in enumerate(value):
+        if schema.unique:
+            key, place, what = repr(entry), (*path, position), shorten(entry)
+        elif isinstance(entry, dict) and all(isinstance(entry.get(k), str | int) for k in schema.map_keys):
+            key = repr([entry[k] for k in schema.map_keys])
+            place = (*path, position, schema.map_keys[0])
+            what = ", ".join(shorten(entry[k]) for k in schema.map_keys)
+        else:
+            continue
+        if key in seen:
+            yield error(place, f'"{what}" stands twice, first at position {seen[key]}', "each must be unique")
+        seen.setdefault(key, position)

@@ -1,0 +1,131 @@
+"""Extension fields on clusters where somebody else owns the CRD.
+
+There they stand as a YAML document in one annotation and are merged into the spec before anything else looks at it.
+
+One object, judged: what it means, and everything that is wrong with it.
+
+This needs nothing but the object as a tree. Where the tree was read from a text, `springtide.apis.objects` adds the
+places; an admission webhook has no text, and shows the same problems without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from springtide.apis.kinds import Kind, KindVersion, ValidationContext, View
+from springtide.apis.problems import Path, Problem, error, original_path, warning
+from springtide.apis.structural_validation import check_structure
+from springtide.apis.yaml import UnreadableDocument, read
+
+ANNOTATION = "springtide.dev/extensions"
+ANNOTATION_PATH: Path = ("metadata", "annotations", ANNOTATION)
+
+
+def merge_extensions(value: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Merge the annotation of an object into its spec; the object itself is left as it is."""
+    text = _annotation(value)
+    if text is None:
+        return value, []
+    documents = read(text)
+    if not documents:
+        return value, []
+    first = documents[0]
+    if isinstance(first, UnreadableDocument):
+        problem = error(ANNOTATION_PATH, f"line {first.line} of the annotation: {first.message}", first.hint)
+        return value, [problem]
+    if len(documents) > 1 or not isinstance(first.value, dict):
+        hint = "write the extension fields as they would stand under `spec`"
+        return value, [error(ANNOTATION_PATH, "the annotation must hold one YAML mapping", hint)]
+    spec = value.get("spec")
+    problems: list[Problem] = []
+    merged = _merge(spec if isinstance(spec, dict) else {}, first.value, ("spec",), problems)
+    return {**value, "spec": merged}, problems
+
+
+def _annotation(value: dict[str, Any]) -> str | None:
+    node: Any = value
+    for step in ANNOTATION_PATH:
+        node = node.get(step) if isinstance(node, dict) else None
+    return node if isinstance(node, str) else None
+
+
+def _merge(base: Any, added: Any, path: Path, problems: list[Problem]) -> Any:
+    if isinstance(base, dict) and isinstance(added, dict):
+        merged = dict(base)
+        for key, value in added.items():
+            merged[key] = _merge(base[key], value, (*path, key), problems) if key in base else value
+        return merged
+    if isinstance(base, list) and isinstance(added, list):
+        return _merge_lists(base, added, path, problems)
+    return added
+
+
+def _merge_lists(base: list[Any], added: list[Any], path: Path, problems: list[Problem]) -> list[Any]:
+    if not all(isinstance(entry, dict) for entry in (*base, *added)):
+        return added
+    if base and all(isinstance(entry.get("name"), str) for entry in base):
+        positions = {entry["name"]: position for position, entry in enumerate(base)}
+        merged = list(base)
+        for entry in added:
+            name = entry.get("name")
+            position = positions.get(name) if isinstance(name, str) else None
+            if position is None:
+                names = ", ".join(positions)
+                message = f"the annotation {ANNOTATION} extends an entry that does not exist: {name}"
+                problems.append(error(path, message, f"the entries here are {names}"))
+            else:
+                merged[position] = _merge(base[position], entry, (*path, position), problems)
+        return merged
+    if len(base) != len(added):
+        message = f"the annotation {ANNOTATION} has {len(added)} entries for a list of {len(base)}"
+        problems.append(error(path, message, "give one entry for each, `{}` where nothing is extended"))
+        return base
+    return [_merge(one, other, (*path, i), problems) for i, (one, other) in enumerate(zip(base, added, strict=True))]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """What is known about an object of a kind that we know."""
+
+    value: dict[str, Any]
+    """The canonical tree: extensions merged, aliases resolved."""
+    view: View | None
+    """The typed view; absent where the structure does not allow one."""
+    problems: tuple[Problem, ...]
+    """All problems, at the paths under which the fields were written."""
+    origins: dict[Path, Path]
+    """For parts of the canonical tree that stood elsewhere: where."""
+
+
+def validate_object(
+    value: dict[str, Any], kind: Kind, version: KindVersion, context: ValidationContext
+) -> ValidationResult:
+    """Judge an object; the tree it is made from stays as it is."""
+    meant, problems = merge_extensions(value)
+    origins: dict[Path, Path] = {}
+    if version.lenient is not None:
+        reading = version.lenient(meant)
+        meant, origins = reading.value, reading.origins
+        problems += reading.problems
+    checked = check_structure(meant, version.view, context, foreign=kind.builtin)
+    problems += (
+        msgspec.structs.replace(problem, path=original_path(problem.path, origins))
+        for problem in (*checked.problems, *_placement(meant, kind))
+    )
+    misspelt = {right: original_path(wrong, origins) for right, wrong in checked.misspelt.items()}
+    return ValidationResult(checked.value, checked.view, tuple(problems), {**origins, **misspelt})
+
+
+def _placement(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return
+    if metadata.get("name") is None and metadata.get("generateName") is None:
+        yield error(("metadata", "name"), "is missing", "every object needs a name")
+    if kind.scope == "Cluster" and metadata.get("namespace") is not None:
+        hint = "remove `metadata.namespace`"
+        yield warning(("metadata", "namespace"), f"{kind.kind} objects are in no namespace: this is ignored", hint)

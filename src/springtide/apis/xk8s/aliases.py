@@ -1,0 +1,62 @@
+"""Other spellings of the fields of this group: those that are understood, and those that can be repaired.
+
+Older drafts of ProvisioningRequest named some fields differently; they are read as what they became. Slips in the
+names of resources are not read as anything, because any name could be meant: they are errors, and are repaired only
+where somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from springtide.apis.core.resources import is_known, meant_resource
+from springtide.apis.kinds import NormalizedTree
+from springtide.apis.meta.repair import TreeRepair
+from springtide.apis.problems import Path
+
+_FORMER_FIELDS = (
+    (("spec",), "provisioningClass", "provisioningClassName"),
+    (("spec",), "Parameters", "parameters"),
+    (("status",), "statuses", "provisioningClassDetails"),
+)
+_FORMER_CLASS_FIELDS = (((), "Parameters", "parameters"),)
+_CERTAIN = ("cpu", "memory")
+
+
+def read_request(value: dict[str, Any]) -> NormalizedTree:
+    """Read a ProvisioningRequest with the field names of older drafts."""
+    return _with_renamed(value, _FORMER_FIELDS, "is a former name of `{new}`, and is read as that")
+
+
+def read_class(value: dict[str, Any]) -> NormalizedTree:
+    """Read a ProvisioningClass with the field names of older drafts."""
+    return _with_renamed(value, _FORMER_CLASS_FIELDS, "is a former name of `{new}`, and is read as that")
+
+
+def fixes(value: dict[str, Any]) -> NormalizedTree:
+    """Repair every slip that can mean only one thing."""
+    match value.get("kind"):
+        case "ProvisioningRequest":
+            return _with_renamed(value, _FORMER_FIELDS, "was renamed to `{new}`")
+        case "ProvisioningClass":
+            return _with_renamed(value, _FORMER_CLASS_FIELDS, "was renamed to `{new}`")
+        case "CapacityBuffer":
+            return _with_renamed(value, _resource_slips(value), "was renamed to `{new}`")
+    return NormalizedTree(value)
+
+
+def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
+    limits = TreeRepair(value).at(("spec", "limits"))
+    slips: list[tuple[Path, str, str]] = []
+    for name in limits if isinstance(limits, dict) else ():
+        meant = None if is_known(name) else meant_resource(name)
+        if meant in _CERTAIN:
+            slips.append((("spec", "limits"), name, meant))
+    return tuple(slips)
+
+
+def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> NormalizedTree:
+    mending = TreeRepair(value)
+    for place, old, new in renames:
+        mending.rename(place, old, new, f"`{old}` {words.format(new=new)}")
+    return mending.reading()

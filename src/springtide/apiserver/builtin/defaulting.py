@@ -1,0 +1,193 @@
+"""Filling in what a server fills in: defaults by type, wherever the type occurs, and amounts in their canonical text.
+
+Types that have nothing to fill in, and lead to none that has, are never looked at: most of an object is passed over.
+What is complete already is not written to, so that objects may share parts with stored ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from springtide.apiserver.builtin.derived_defaults import DERIVED_DEFAULTS
+from springtide.apiserver.builtin.schema import FieldType, TypeData, field_type
+from springtide.cluster.resources import Object
+from springtide.quantity import AmountError, Quantity
+
+Defaulter: TypeAlias = Callable[[Object], Object]
+
+
+class DefaultStep(msgspec.Struct, frozen=True):
+    """Values for fields that have none, where other fields have the given values (null: where they have none)."""
+
+    set: dict[str, Any]
+    given: dict[str, Any] = {}
+
+
+@cache
+def default_table() -> dict[str, list[DefaultStep]]:
+    """Read the table of defaults, by the name of the type."""
+    return msgspec.json.decode(
+        Path(__file__).with_name("defaults.json").read_bytes(), type=dict[str, list[DefaultStep]]
+    )
+
+
+class _TypeDefaulter:
+    """Completes values of one type."""
+
+    __slots__ = ("_amount_maps", "_amounts", "_derive", "_entries", "_parts", "_steps", "_structs")
+
+    def __init__(self, steps: tuple[DefaultStep, ...], derive: Callable[[Object], None] | None) -> None:
+        self._steps = steps
+        self._derive = derive
+        self._structs: list[tuple[str, _TypeDefaulter]] = []
+        """Fields that are there even when nobody writes them."""
+        self._parts: list[tuple[str, _TypeDefaulter]] = []
+        self._entries: list[tuple[str, _TypeDefaulter]] = []
+        self._amounts: list[str] = []
+        self._amount_maps: list[str] = []
+
+    def add(self, field: str, place: FieldType, filler: _TypeDefaulter | None) -> None:
+        """Take a field into account, with the filler of the type that it leads to."""
+        entry = field_type(place.of).type
+        if place.type == "quantity":
+            self._amounts.append(field)
+        elif place.type == "map" and entry == "quantity":
+            self._amount_maps.append(field)
+        elif filler is not None and place.type == "list":
+            self._entries.append((field, filler))
+        elif filler is not None and place.type != "map":
+            (self._structs if place.present else self._parts).append((field, filler))
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether there is nothing to do."""
+        work = (self._steps, self._structs, self._parts, self._entries, self._amounts, self._amount_maps)
+        return self._derive is None and not any(work)
+
+    def fill(self, value: Object) -> None:
+        """Complete a value in place; what is not of the declared type is left for the checks."""
+        for step in self._steps:
+            if all((value.get(name) or None) == wanted for name, wanted in step.given.items()):
+                for name, default in step.set.items():
+                    held = value.get(name)
+                    # Go's strings and lists cannot be absent: empty ones are.
+                    if held is None or (held in ("", []) and default != held):
+                        value[name] = copy_default(default)
+        if self._derive is not None:
+            self._derive(value)
+        for name, filler in self._structs:
+            part = value.get(name)
+            if part is None:
+                part = {}
+                filler.fill(part)
+                if part:
+                    value[name] = part
+            elif isinstance(part, dict):
+                filler.fill(part)
+        for name, filler in self._parts:
+            part = value.get(name)
+            if isinstance(part, dict):
+                filler.fill(part)
+        for name, filler in self._entries:
+            entries = value.get(name)
+            if isinstance(entries, list):
+                for index, entry in enumerate(entries):
+                    if isinstance(entry, dict):
+                        filler.fill(entry)
+                    elif entry is None:
+                        # Go's structs cannot be absent either: null is an empty one.
+                        entries[index] = {}
+                        filler.fill(entries[index])
+        for name in self._amounts:
+            _canonicalize(value, name, canonical_quantity)
+        for name in self._amount_maps:
+            amounts = value.get(name)
+            if isinstance(amounts, dict):
+                for resource in amounts:
+                    _canonicalize(amounts, resource, canonical_resource_quantity)
+
+
+def defaulters(types: Mapping[str, TypeData]) -> Callable[[str], Defaulter]:
+    """Prepare to complete objects; the result gives the completer of a type."""
+    fillers: dict[str, _TypeDefaulter | None] = {}
+
+    def filler_of(name: str) -> _TypeDefaulter | None:
+        if name in fillers:
+            return fillers[name]
+        # A type that leads back to itself finds nothing to do there: types that recur have no defaults.
+        fillers[name] = None
+        data = types[name]
+        places = {field: field_type(given) for field, given in data.fields.items()}
+        declared = {field: place.default for field, place in places.items() if place.default is not None}
+        steps = (*default_table().get(name, ()), *((DefaultStep(declared),) if declared else ()))
+        filler = _TypeDefaulter(steps, DERIVED_DEFAULTS.get(name))
+        for field, place in places.items():
+            target = field_type(place.of).type if place.type == "list" else place.type
+            filler.add(field, place, filler_of(target[1:]) if target.startswith("@") else None)
+        fillers[name] = None if filler.idle else filler
+        return fillers[name]
+
+    def completer_of(name: str) -> Defaulter:
+        filler = filler_of(name)
+        structs = tuple(
+            field
+            for field in ("spec", "status")
+            if field in types[name].fields and _is_always_present(types[name], field)
+        )
+
+        def complete(value: Object) -> Object:
+            for field in structs:
+                if value.get(field) is None:
+                    value[field] = {}
+            if filler is not None:
+                filler.fill(value)
+            return value
+
+        return complete
+
+    return completer_of
+
+
+def _is_always_present(data: TypeData, field: str) -> bool:
+    return field_type(data.fields[field]).present
+
+
+def copy_default(default: Any) -> Any:
+    """Copy a default, so that objects do not share what somebody may change."""
+    if isinstance(default, dict):
+        return {name: copy_default(value) for name, value in default.items()}
+    if isinstance(default, list):
+        return [copy_default(value) for value in default]
+    return default
+
+
+def _canonicalize(holder: Object, name: str, canon: Callable[[Any], Any]) -> None:
+    amount = holder.get(name)
+    if isinstance(amount, str | int | float):
+        text = canon(amount)
+        if text != amount or type(amount) is not str:
+            holder[name] = text
+
+
+@lru_cache(maxsize=4096, typed=True)
+def canonical_quantity(amount: str | int | float) -> Any:
+    """Write an amount as the server gives it back; what is none stays, for the checks to refuse."""
+    try:
+        return str(Quantity.parse(amount))
+    except AmountError:
+        return amount
+
+
+@lru_cache(maxsize=4096, typed=True)
+def canonical_resource_quantity(amount: str | int | float) -> Any:
+    """Write an amount of a resource: those are rounded up to thousandths."""
+    try:
+        parsed = Quantity.parse(amount)
+    except AmountError:
+        return amount
+    return str(parsed) if parsed.nano % 10**6 == 0 else f"{parsed.milli}m"

@@ -1,0 +1,141 @@
+"""Autoscalers: their bounds, the metrics that they follow, and how fast they follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from springtide.apiserver.builtin.rules.resources import nano_value
+from springtide.apiserver.builtin.validation import field_of, forbidden, invalid, required
+from springtide.cluster.errors import StatusCause
+from springtide.cluster.resources import Object
+
+_SOURCES = {
+    "Object": "object",
+    "External": "external",
+    "Pods": "pods",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+}
+"""Where the source of a metric stands, by the type of the metric, in the order in which sources are judged."""
+_RAW_OR_USE = "a target raw value and a target utilization"
+_TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
+    "object": (("value", "averageValue"), "must set either a target value or averageValue"),
+    "external": (("value", "averageValue"), "must set either a target value for metric or a per-pod target"),
+    "pods": (("averageValue",), "must specify a positive target averageValue"),
+    "resource": (("averageUtilization", "averageValue"), "must set either a target raw value or a target utilization"),
+    "containerResource": (
+        ("averageUtilization", "averageValue"),
+        "must set either a target raw value or a target utilization",
+    ),
+}
+"""What the target of a source may be, and what is said where it is nothing."""
+_LONGEST_WINDOW = 3600
+_LONGEST_PERIOD = 1800
+_POSITIVE = "must be greater than zero"
+
+
+def autoscaler_bounds(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge the bounds of an autoscaler."""
+    least, most = field_of(item, "spec.minReplicas"), field_of(item, "spec.maxReplicas")
+    if least is not None and least < 1:
+        yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
+    if most is None:
+        return
+    if most == 0:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 0:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
+    if least is not None and most < least:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+
+
+def autoscaler_target(item: Object, old: Object | None) -> Iterator[StatusCause]:
+    """Judge what an autoscaler scales: it is of some group, for only replication controllers are of none."""
+    target, before = field_of(item, "spec.scaleTargetRef") or {}, field_of(old, "spec.scaleTargetRef") or {}
+    version, path = target.get("apiVersion") or "", "spec.scaleTargetRef.apiVersion"
+    if old is not None and all(target.get(name) == before.get(name) for name in ("apiVersion", "kind")):
+        return
+    if version.count("/") > 1:
+        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
+    elif not version.rpartition("/")[0] and target.get("kind") != "ReplicationController":
+        yield invalid(path, version, "apiVersion must specify API group")
+
+
+def autoscaler_metrics(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge what an autoscaler follows; the first version knows one number only."""
+    target = field_of(item, "spec.targetCPUUtilizationPercentage")
+    if target is not None and target < 1:
+        yield invalid("spec.metrics[0].resource.target.averageUtilization", target, "must be greater than 0")
+    for index, metric in enumerate(field_of(item, "spec.metrics") or ()):
+        yield from _metric(metric, f"spec.metrics[{index}]")
+
+
+def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge how fast an autoscaler follows."""
+    for direction in ("scaleUp", "scaleDown"):
+        rules, path = field_of(item, f"spec.behavior.{direction}"), f"spec.behavior.{direction}"
+        if rules is None:
+            continue
+        window = rules.get("stabilizationWindowSeconds")
+        if window is not None and window < 0:
+            yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
+        if window is not None and window > _LONGEST_WINDOW:
+            message = f"must be less than or equal to {_LONGEST_WINDOW}"
+            yield invalid(f"{path}.stabilizationWindowSeconds", window, message)
+        if not rules.get("policies"):
+            yield required(f"{path}.policies", "must specify at least one Policy")
+        for index, policy in enumerate(rules.get("policies") or ()):
+            yield from _policy(policy, f"{path}.policies[{index}]")
+        tolerance = rules.get("tolerance")
+        if tolerance is not None and nano_value(tolerance) < 0:
+            yield invalid(f"{path}.tolerance", tolerance, "must be greater than or equal to 0")
+
+
+def _policy(policy: Object, path: str) -> Iterator[StatusCause]:
+    value, period = policy.get("value") or 0, policy.get("periodSeconds") or 0
+    if value <= 0:
+        yield invalid(f"{path}.value", value, _POSITIVE)
+    if period <= 0:
+        yield invalid(f"{path}.periodSeconds", period, _POSITIVE)
+    if period > _LONGEST_PERIOD:
+        yield invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}")
+
+
+def _metric(metric: Object, path: str) -> Iterator[StatusCause]:
+    present = [name for name in _SOURCES.values() if metric.get(name) is not None]
+    for name in present[:1]:
+        yield from _source(metric[name], name, f"{path}.{name}")
+    expected = _SOURCES.get(metric.get("type") or "")
+    if expected is not None and expected not in present:
+        yield required(f"{path}.{expected}", "must populate information for the given metric source")
+    if len(present) != 1:
+        for name in present:
+            if name != expected:
+                yield forbidden(f"{path}.{name}", "must populate the given metric source only")
+
+
+def _source(source: Object, name: str, path: str) -> Iterator[StatusCause]:
+    target: Object = source.get("target") or {}
+    yield from _target(target, f"{path}.target")
+    ways, message = _TARGETS[name]
+    given = [way for way in ways if target.get(way) is not None]
+    if not given:
+        yield required(f"{path}.target.{ways[0] if name.endswith('esource') else 'averageValue'}", message)
+    elif len(given) > 1 and name == "external":
+        message = "may not set both a target value for metric and a per-pod target"
+        yield forbidden(f"{path}.target.value", message)
+    elif len(given) > 1 and name != "object":
+        yield forbidden(f"{path}.target.averageValue", f"may not set both {_RAW_OR_USE}")
+
+
+def _target(target: Object, path: str) -> Iterator[StatusCause]:
+    kind, use = target.get("type"), target.get("averageUtilization")
+    if kind and kind not in ("Utilization", "Value", "AverageValue"):
+        yield invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
+    for name in ("value", "averageValue"):
+        amount: Any = target.get(name)
+        if amount is not None and nano_value(amount) <= 0:
+            yield invalid(f"{path}.{name}", amount, "must be positive")
+    if use is not None and use < 1:
+        yield invalid(f"{path}.averageUtilization", use, "must be greater than 0")

@@ -1,0 +1,312 @@
+"""Nodes: their taints, what they can hold, and what is settled once for all.
+
+Leases: how long they hold, and when they were taken, to the microsecond.
+
+Priority classes: those of the system are the system's, and what a class means stays.
+
+Services: what can be reached, and at which ports.
+
+Kinds with few rules: budgets, quotas, maps of texts and claims.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_network
+from typing import Any
+
+from springtide.apiserver.builtin.rules.pods import port, port_number
+from springtide.apiserver.builtin.rules.resources import quota_resource, validate_quantities, validate_quantity
+from springtide.apiserver.builtin.rules.workloads import validate_at_most_100_percent, validate_int_or_percent
+from springtide.apiserver.builtin.validation import (
+    AT_LEAST_ZERO,
+    IMMUTABLE,
+    GoStruct,
+    ObjectRule,
+    duplicate,
+    field_of,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+    without_fields,
+)
+from springtide.apiserver.names import (
+    label_problem,
+    label_value_problem,
+    qualified_name_problem,
+    qualified_name_problems,
+    subdomain_problem,
+)
+from springtide.cluster.errors import BadRequest, StatusCause
+from springtide.cluster.resources import Object
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def node_taints(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge taints; messages place them in the metadata, where they once were."""
+    seen: list[tuple[str, str]] = []
+    for index, taint in enumerate(field_of(node, "spec.taints") or ()):
+        path, key, effect = f"metadata.taints[{index}]", taint.get("key") or "", taint.get("effect") or ""
+        yield from (invalid(f"{path}.key", key, problem) for problem in qualified_name_problems(key))
+        value = taint.get("value") or ""
+        if problem := label_value_problem(value):
+            yield invalid(f"{path}.value", value, problem)
+        if not effect:
+            yield required(f"{path}.effect")
+        elif effect not in _EFFECTS:
+            yield unsupported(f"{path}.effect", effect, *_EFFECTS)
+        if (key, effect) in seen:
+            told = GoStruct(taint, key="", value="", effect="", timeAdded=None)
+            yield duplicate(path, told, "taints must be unique by key and effect pair")
+        seen.append((key, effect))
+
+
+def node_networks(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge the networks of a node's pods: at most one of each family."""
+    networks: list[str] = field_of(node, "spec.podCIDRs") or []
+    versions = []
+    for index, text in enumerate(networks):
+        try:
+            if "/" not in text:
+                raise ValueError(text)
+            versions.append(ip_network(text, strict=False).version)
+        except ValueError:
+            message = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield invalid(f"spec.podCIDRs[{index}]", text, message)
+    if len(set(versions)) < len(versions):
+        yield invalid("spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family")
+
+
+def node_resources(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge what a node can hold."""
+    for part in ("capacity", "allocatable"):
+        listed = field_of(node, f"status.{part}") or {}
+        for name in sorted(listed):
+            yield from validate_quantity(listed[name], name, f"status.{part}.{name}")
+
+
+def immutable_node_fields(node: Object, old: Object | None) -> Iterator[StatusCause]:
+    """Judge a change of a node: what it is called elsewhere, and its addresses, are settled once."""
+    if old is None:
+        return
+    for name, told in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+        before = field_of(old, f"spec.{name}")
+        if before and field_of(node, f"spec.{name}") != before:
+            yield forbidden(f"spec.{name}", f'node updates may not change {told} except from "" to valid')
+
+
+_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+_PARTS = (
+    ("2006", r"\d{4}"),
+    ("-", "-"),
+    ("01", r"\d\d"),
+    ("-", "-"),
+    ("02", r"\d\d"),
+    ("T", "T"),
+    ("15", r"\d\d"),
+    (":", ":"),
+    ("04", r"\d\d"),
+    (":", ":"),
+    ("05", r"\d\d"),
+    (".000000", r"\.\d{6}"),
+    ("Z07:00", r"Z|[-+]\d\d:\d\d"),
+)
+"""The parts of an instant as messages name them, and what they look like."""
+
+_RANGES = (("month", 1, 12, 5), ("day", 1, 31, 8), ("hour", 0, 23, 11), ("minute", 0, 59, 14), ("second", 0, 59, 17))
+"""What an instant consists of, how small and how great it may be, and where it stands."""
+
+
+def lease(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge a lease; one whose times cannot be read is no lease at all."""
+    spec = item.get("spec") or {}
+    for name in ("acquireTime", "renewTime"):
+        if problem := _instant_problem(spec.get(name)):
+            raise BadRequest(f'Lease in version "v1" cannot be handled as a Lease: {problem}')
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
+    if transitions is not None and transitions < 0:
+        yield invalid("spec.leaseTransitions", transitions, AT_LEAST_ZERO)
+
+
+def _instant_problem(text: Any) -> str:
+    if text is None:
+        return ""
+    rest = text
+    for part, form in _PARTS:
+        found = re.match(form, rest)
+        if found is None:
+            return f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{rest}" as "{part}"'
+        rest = rest[found.end() :]
+    if rest:
+        return f'parsing time "{text}": extra text: "{rest}"'
+    for name, low, high, at in _RANGES:
+        if not low <= int(text[at : at + 2]) <= high:
+            return f'parsing time "{text}": {name} out of range'
+    return ""
+
+
+_SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_HIGHEST = 1_000_000_000
+"""The highest priority that users may define."""
+
+
+def priority_class(item: Object, old: Object | None) -> Iterator[StatusCause]:
+    """Judge a class, given what it was before."""
+    value = item.get("value") or 0
+    if old is not None:
+        if value != (old.get("value") or 0):
+            yield forbidden("value", "may not be changed in an update.")
+        policy = item.get("preemptionPolicy")
+        if policy != old.get("preemptionPolicy"):
+            yield invalid("preemptionPolicy", policy, IMMUTABLE)
+    elif item["metadata"].get("name", "").startswith("system-"):
+        yield from _system_class(item["metadata"]["name"], value, item.get("globalDefault") or False)
+    elif value > _HIGHEST:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+
+
+def _system_class(name: str, value: int, default: bool) -> Iterator[StatusCause]:
+    if name not in _SYSTEM:
+        error = f"{name} is not a known system priority class"
+    elif value != _SYSTEM[name]:
+        error = f"value of {name} PriorityClass must be {_SYSTEM[name]}"
+    elif default:
+        error = f"globalDefault of {name} PriorityClass must be false"
+    else:
+        return
+    message = f"priority class names with 'system-' prefix are reserved for system use only. error: {error}"
+    yield forbidden("metadata.name", message)
+
+
+_ELSEWHERE = "ExternalName"
+
+
+def service(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge a service: it has ports, unless it only stands for a name, and they can be told apart."""
+    spec = item.get("spec") or {}
+    ports = [each or {} for each in spec.get("ports") or ()]
+    if not ports and spec.get("clusterIP") != "None" and spec.get("type") != _ELSEWHERE:
+        yield required("spec.ports")
+    if spec.get("type") == _ELSEWHERE:
+        yield from _external_name((spec.get("externalName") or "").removesuffix("."))
+    names: set[str] = set()
+    for index, each in enumerate(ports):
+        yield from _service_port(each, f"spec.ports[{index}]", names, alone=len(ports) == 1)
+    for name, value in (spec.get("selector") or {}).items():
+        for text, problem in ((name, qualified_name_problem(name)), (value, label_value_problem(value or ""))):
+            if problem:
+                yield invalid("spec.selector", text, problem)
+
+
+def _external_name(name: str) -> Iterator[StatusCause]:
+    if not name:
+        yield required("spec.externalName")
+    elif problem := subdomain_problem(name):
+        yield invalid("spec.externalName", name, problem)
+
+
+def _service_port(given: Object, path: str, names: set[str], *, alone: bool) -> Iterator[StatusCause]:
+    name = given.get("name")
+    if name:
+        if problem := label_problem(name):
+            yield invalid(f"{path}.name", name, problem)
+        if name in names:
+            yield duplicate(f"{path}.name", name)
+        names.add(name)
+    elif not alone:
+        yield required(f"{path}.name")
+    yield from port_number(given.get("port") or 0, f"{path}.port")
+    yield from port(given.get("targetPort") or 0, f"{path}.targetPort")
+
+
+_KEY = re.compile("[-._a-zA-Z0-9]+")
+_LONGEST_KEY = 253
+_MOST_BYTES = 1024 * 1024
+
+
+def disruption_budget(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge the bound of a budget: one, and not more than everything."""
+    spec = item.get("spec") or {}
+    bounds = ("minAvailable", "maxUnavailable")
+    if all(spec.get(name) is not None for name in bounds):
+        zero = dict.fromkeys(("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy"))
+        yield invalid("spec", GoStruct(spec, **zero), "minAvailable and maxUnavailable cannot be both set")
+    for name in bounds:
+        yield from validate_int_or_percent(spec.get(name), f"spec.{name}")
+        yield from validate_at_most_100_percent(spec.get(name), f"spec.{name}")
+
+
+def resource_quota(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge what a quota bounds, and how much it allows."""
+    yield from validate_quantities(field_of(item, "spec.hard"), "spec.hard", quota_resource)
+
+
+def valid_keys(*maps: str) -> ObjectRule:
+    """Make a rule: the keys of these maps can be the names of files."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        for name in maps:
+            for key in item.get(name) or {}:
+                yield from (invalid(f"{name}[{key}]", key, problem) for problem in _key_problems(key))
+
+    return rule
+
+
+def _key_problems(key: str) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
+    if not _KEY.fullmatch(key):
+        yield (
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY.pattern}')"
+        )
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
+
+
+def within_size_limit(field: str, *, plain: str = "", encoded: str = "") -> ObjectRule:
+    """Make a rule: a map of texts and one of base64 do not hold too much; `field` is what a refusal names."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        size = sum(len((text or "").encode()) for text in (item.get(plain) or {}).values())
+        size += sum(_decoded_length(text or "") for text in (item.get(encoded) or {}).values())
+        if size > _MOST_BYTES:
+            yield StatusCause(field, f"Too long: may not be more than {_MOST_BYTES} bytes", "FieldValueTooLong")
+
+    return rule
+
+
+def _decoded_length(text: str) -> int:
+    return len(text) * 3 // 4 - text[-2:].count("=")
+
+
+def immutable_if_marked(*paths: str) -> ObjectRule:
+    """Make a rule: an object that says `immutable` keeps these fields."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
+        if old is None or not old.get("immutable"):
+            return
+        for path in ("immutable", *paths):
+            if item.get(path) != old.get(path):
+                yield forbidden(path, "field is immutable when `immutable` is set")
+
+    return rule
+
+
+def immutable_claim(item: Object, old: Object | None) -> Iterator[StatusCause]:
+    """Judge a change of a claim: it is bound to a volume, it may grow, and that is all."""
+    if old is None:
+        return
+    free = ("resources", "volumeAttributesClassName") + (() if field_of(old, "spec.volumeName") else ("volumeName",))
+    if without_fields(item["spec"], free) != without_fields(old["spec"], free):
+        message = (
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+        )
+        yield forbidden("spec", message)

@@ -1,0 +1,234 @@
+"""Numbers of pods that may be given as a share of all: `3`, `25%`.
+
+The numbers in the status of workloads: never negative, and no part greater than the whole.
+
+Workloads: they find the pods that they make, and can replace them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from springtide.apiserver.builtin.validation import (
+    AT_LEAST_ZERO,
+    GoStruct,
+    ObjectRule,
+    field_of,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+    without_fields,
+)
+from springtide.apiserver.names import label_problem
+from springtide.apiserver.selectors import selector_of
+from springtide.cluster.errors import StatusCause
+from springtide.cluster.resources import Object
+
+_PERCENT = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+
+
+def validate_int_or_percent(value: Any, path: str) -> Iterator[StatusCause]:
+    """Judge a number, or a share that is written as a percentage."""
+    if isinstance(value, int):
+        if value < 0:
+            yield invalid(path, value, AT_LEAST_ZERO)
+    elif value is not None and percent(value) is None:
+        yield invalid(path, value, _PERCENT)
+
+
+def validate_at_most_100_percent(value: Any, path: str) -> Iterator[StatusCause]:
+    """Judge a share: there is not more than everything."""
+    if (percent(value) or 0) > 100:
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def percent(value: Any) -> int | None:
+    """Read a percentage; None: it is not one."""
+    if isinstance(value, str) and value.endswith("%") and value[:-1].isascii() and value[:-1].isdecimal():
+        return int(value[:-1])
+    return None
+
+
+def is_zero(value: Any) -> bool:
+    """Tell whether a number or share is nothing at all, as what cannot be read is."""
+    return not (value if isinstance(value, int) else percent(value))
+
+
+def non_negative_counts(*names: str) -> ObjectRule:
+    """Make a rule: these numbers of a status are not negative."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        status = item.get("status") or {}
+        for name in names:
+            number = status.get(name)
+            if number is not None and number < 0:
+                yield invalid(f"status.{name}", number, AT_LEAST_ZERO)
+
+    return rule
+
+
+def counts_within_replicas(*names: str, ready: str = "readyReplicas") -> ObjectRule:
+    """Make a rule: these numbers are not greater than `replicas`; what is available is `ready`, as messages say it."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        status = item.get("status") or {}
+        replicas, available = status.get("replicas") or 0, status.get("availableReplicas") or 0
+        for name in names:
+            number = status.get(name) or 0
+            if number > replicas:
+                yield invalid(f"status.{name}", number, "cannot be greater than status.replicas")
+        if available > (status.get("readyReplicas") or 0):
+            yield invalid("status.availableReplicas", available, f"cannot be greater than {ready}")
+
+    return rule
+
+
+def never_decreases(name: str) -> ObjectRule:
+    """Make a rule: this number of a status does not become smaller."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
+        number = (item.get("status") or {}).get(name) or 0
+        if old is not None and number < ((old.get("status") or {}).get(name) or 0):
+            yield invalid(f"status.{name}", number, "cannot be decremented")
+
+    return rule
+
+
+_RESTARTS = "spec.template.spec.restartPolicy"
+
+
+def selector_matches_template(kind: str) -> ObjectRule:
+    """Make a rule: a workload finds the pods that it makes, and not all others as well."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        selector = field_of(item, "spec.selector")
+        labels = field_of(item, "spec.template.metadata.labels") or {}
+        if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+            yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
+        elif selector is None or not selector_of(selector).matches(labels):
+            message = "`selector` does not match template `labels`"
+            yield invalid("spec.template.metadata.labels", labels or None, message)
+
+    return rule
+
+
+def pods_always_restart(kind: str) -> ObjectRule:
+    """Make a rule: the pods of a workload run until they are told to go; `kind` is who says so."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        policy = field_of(item, _RESTARTS)
+        if policy is not None and policy != "Always":
+            yield unsupported(_RESTARTS, policy, "Always")
+        path = "spec.template.spec.activeDeadlineSeconds"
+        if field_of(item, path) is not None:
+            yield forbidden(path, f"activeDeadlineSeconds in {kind} is not Supported")
+
+    return rule
+
+
+def pods_run_to_completion(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge the pods of a job: they end, so they are not started again whatever happens."""
+    policy = field_of(item, _RESTARTS)
+    if policy == "Always":
+        yield required(_RESTARTS, 'valid values: "OnFailure", "Never"')
+    elif policy is not None and policy not in ("OnFailure", "Never"):
+        yield unsupported(_RESTARTS, policy, "OnFailure", "Never")
+
+
+def map_selector_matches_template(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge a replication controller, whose selector is a plain map."""
+    selector = field_of(item, "spec.selector")
+    labels = field_of(item, "spec.template.metadata.labels") or {}
+    if not selector:
+        yield required("spec.selector")
+    elif not selector_of(selector).matches(labels):
+        yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+
+
+def deployment_strategy(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge how a deployment replaces its pods: it must be able to."""
+    strategy, path = field_of(item, "spec.strategy") or {}, "spec.strategy"
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind not in ("Recreate", "RollingUpdate"):
+        yield unsupported(path, _strategy(strategy), "Recreate", "RollingUpdate")
+    elif kind == "Recreate" and rolling is not None:
+        yield forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
+    elif rolling is not None:
+        unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+        yield from validate_int_or_percent(unavailable, f"{path}.rollingUpdate.maxUnavailable")
+        yield from validate_int_or_percent(surge, f"{path}.rollingUpdate.maxSurge")
+        if is_zero(surge) and is_zero(unavailable):
+            message = "may not be 0 when `maxSurge` is 0"
+            yield invalid(f"{path}.rollingUpdate.maxUnavailable", unavailable, message)
+        yield from validate_at_most_100_percent(unavailable, f"{path}.rollingUpdate.maxUnavailable")
+    deadline, wait = field_of(item, "spec.progressDeadlineSeconds"), field_of(item, "spec.minReadySeconds") or 0
+    if deadline is not None and deadline <= wait:
+        yield invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+
+
+def daemon_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge how a daemon set replaces its pods: either new ones come first, or old ones go first."""
+    strategy, path = field_of(item, "spec.updateStrategy") or {}, "spec.updateStrategy"
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind not in ("RollingUpdate", "OnDelete"):
+        yield unsupported(path, _strategy(strategy), "RollingUpdate", "OnDelete")
+    elif kind == "RollingUpdate" and rolling is not None:
+        unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+        for judged in (validate_int_or_percent, validate_at_most_100_percent):
+            yield from judged(unavailable, f"{path}.rollingUpdate.maxUnavailable")
+            yield from judged(surge, f"{path}.rollingUpdate.maxSurge")
+        if not is_zero(unavailable) and not is_zero(surge):
+            message = "may not be set when maxUnavailable is non-zero"
+            yield invalid(f"{path}.rollingUpdate.maxSurge", surge, message)
+        elif is_zero(unavailable) and is_zero(surge):
+            yield required(f"{path}.rollingUpdate.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+def _strategy(strategy: Object) -> GoStruct:
+    return GoStruct(strategy, type="", rollingUpdate=None)
+
+
+def stateful_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Judge how a stateful set makes and replaces its pods."""
+    spec = item["spec"]
+    policy, strategy = spec.get("podManagementPolicy"), spec.get("updateStrategy") or {}
+    if policy not in ("OrderedReady", "Parallel"):
+        yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind not in ("RollingUpdate", "OnDelete"):
+        yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
+    elif kind == "OnDelete" and rolling is not None:
+        path = "spec.updateStrategy.rollingUpdate"
+        yield invalid(path, rolling, "only allowed for updateStrategy 'RollingUpdate'")
+    elif rolling is not None and (rolling.get("partition") or 0) < 0:
+        yield invalid("spec.updateStrategy.rollingUpdate.partition", rolling["partition"], AT_LEAST_ZERO)
+    service = spec.get("serviceName")
+    if service and (problem := label_problem(service)):
+        yield invalid("spec.serviceName", service, problem)
+
+
+_STATEFUL_SET_FREE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+
+
+def stateful_set_immutable_fields(item: Object, old: Object | None) -> Iterator[StatusCause]:
+    """Judge a change of a stateful set: most of it is settled when it is made."""
+    if old is None or without_fields(item["spec"], _STATEFUL_SET_FREE) == without_fields(
+        old["spec"], _STATEFUL_SET_FREE
+    ):
+        return
+    *first, last = (f"'{name}'" for name in _STATEFUL_SET_FREE)
+    message = f"updates to statefulset spec for fields other than {', '.join(first)} and {last} are forbidden"
+    yield forbidden("spec", message)

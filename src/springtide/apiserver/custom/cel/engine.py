@@ -1,0 +1,154 @@
+"""CEL, as far as rules need it: compile a text once, run it often, and never mistake a failure for a yes.
+
+The engine hands a failed evaluation back as a value of type ERROR whose content is a text, and a text is truthy. So
+nothing here looks at a result before its type, and whatever is not a boolean is a failure with words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_encoders, ext_optional, ext_strings
+
+from springtide.apiserver.custom.cel.library import FUNCTIONS
+
+OLD_SELF: Final = "oldSelf"
+_OF_RULES: Final = ("self", OLD_SELF, "previous")
+_OPTIONAL: Final = "cel.bind(oldSelf, previous == null ? optional.none() : optional.of(previous), {})"
+
+_STATUS: Final = re.compile(r"^[A-Z_]+: ")
+_WORDS: Final = (
+    (re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
+    (re.compile(r"No matching overloads found : .*"), "no such overload"),
+    (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
+    (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
+)
+"""Failures of evaluations as the server words them, where it differs from our engine."""
+
+
+class CelError(Exception):
+    """A rule that gives no answer."""
+
+
+class CelCompileError(CelError):
+    """A text that is not a rule."""
+
+
+class CelLimitError(CelError):
+    """A rule that takes too long."""
+
+
+@cache
+def _environment(names: tuple[str, ...]) -> Any:
+    extensions = [
+        ext_strings.ExtStrings(2),
+        ext_optional.ExtOptional(),
+        ext_bindings.ExtBindings(),
+        ext_encoders.ExtEncoders(),
+        cel.CelExtension("kubernetes", _declarations()),
+    ]
+    return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN), extensions=extensions)
+
+
+def _declarations() -> list[Any]:
+    overloads: dict[str, list[Any]] = {}
+    for function in FUNCTIONS:
+        named = overloads.setdefault(function.name, [])
+        named.append(
+            cel.Overload(
+                id=f"kubernetes_{function.name}_{'_'.join(function.parameters)}_{function.member}".lower(),
+                return_type=getattr(cel.Type, function.result),
+                parameters=[getattr(cel.Type, parameter) for parameter in function.parameters],
+                is_member=function.member,
+                impl=function.call,
+            )
+        )
+    return [cel.FunctionDecl(name, named) for name, named in overloads.items()]
+
+
+class CelVariables:
+    """What an expression sees."""
+
+    __slots__ = ("activation",)
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.activation = _environment(tuple(values)).Activation(values)
+
+
+class RuleVariables(CelVariables):
+    """The variables that rules see: `self`, and what it was before."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, old: Any = None) -> None:
+        super().__init__({"self": value, OLD_SELF: old, "previous": old})
+
+
+class CelProgram:
+    """A compiled expression."""
+
+    __slots__ = ("_expression",)
+
+    def __init__(self, text: str, names: tuple[str, ...] = _OF_RULES) -> None:
+        try:
+            self._expression = _environment(names).compile(text)
+        except RuntimeError as error:
+            words = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+            raise CelCompileError(words) from None
+
+    @property
+    def result(self) -> str:
+        """The type of the result, as far as it is known before it runs."""
+        return str(self._expression.return_type().name())
+
+    def may_return(self, name: str) -> bool:
+        """Tell whether the result can be of a type."""
+        return self.result in (name, "DYN")
+
+    def judge(self, scope: CelVariables) -> bool:
+        """Run a rule."""
+        outcome = self._run(scope)
+        value = outcome.value()
+        if value is True or value is False:
+            return value
+        raise CelError(f"rule must evaluate to a bool, not to {shown_type(outcome)},")
+
+    def text(self, scope: CelVariables) -> str | None:
+        """Run an expression for a text; None where there is no use in what comes out."""
+        try:
+            outcome = self._run(scope).value()
+        except CelError:
+            return None
+        return outcome if isinstance(outcome, str) else None
+
+    def _run(self, scope: CelVariables) -> Any:
+        try:
+            outcome = self._expression.eval(scope.activation)
+        except RuntimeError as error:
+            raise CelLimitError(_STATUS.sub("", str(error)).removesuffix(" [INTERNAL]")) from None
+        if outcome.type() == cel.Type.ERROR:
+            raise CelError(_worded(outcome.value()))
+        return outcome
+
+
+@cache
+def program(text: str, *, optional_old_self: bool = False) -> CelProgram:
+    """Compile an expression, once for all schemas that have it; `CompileError` where it is none."""
+    return CelProgram(_OPTIONAL.format(text) if optional_old_self else text)
+
+
+def shown_type(outcome: Any) -> str:
+    """Name the type of a result."""
+    return str(outcome.type().name()).lower()
+
+
+def _worded(failure: str) -> str:
+    words = _STATUS.sub("", failure)
+    for pattern, replacement in _WORDS:
+        if pattern.match(words):
+            return pattern.sub(replacement, words)
+    return words

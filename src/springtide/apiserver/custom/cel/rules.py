@@ -1,0 +1,281 @@
+"""All rules of a schema, each at its place.
+
+A rule gives the same answer for the same value, or for the same two values if it compares with the old one, and
+controllers write the same specs again and again. So every place remembers what has passed there and below. Words for a
+failure are found in a second, slow walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from springtide.apiserver import field_errors
+from springtide.apiserver.custom.cel.engine import (
+    OLD_SELF,
+    CelCompileError,
+    CelError,
+    CelLimitError,
+    CelProgram,
+    RuleVariables,
+    program,
+)
+from springtide.apiserver.custom.cel.expressions import mentions, typed
+from springtide.apiserver.custom.cel.values import Conversion, aligned, conversion
+from springtide.apiserver.custom.correlation import CorrelatedValue
+from springtide.apiserver.custom.structural_schema import SchemaNode, ValidationRule
+from springtide.cluster.errors import StatusCause
+
+_REMEMBERED: Final = 512
+_LONGEST_MESSAGE: Final = 5 * 1024
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class CompiledRule:
+    """A rule at its place, compiled when it is first needed."""
+
+    def __init__(self, rule: ValidationRule, place: SchemaNode, *, root: bool) -> None:
+        self.rule = rule
+        self.uses_old = mentions(rule.rule, OLD_SELF)
+        self.optional = rule.optional_old_self is True
+        self._place = place
+        self._root = root
+
+    @cached_property
+    def program(self) -> CelProgram:
+        """The rule, ready to run."""
+        return program(typed(self.rule.rule, self._place, root=self._root), optional_old_self=self.optional)
+
+    @cached_property
+    def message(self) -> CelProgram:
+        """The expression for the message of a failure."""
+        text = typed(self.rule.message_expression, self._place, root=self._root)
+        return program(text, optional_old_self=self.optional)
+
+    def failure(
+        self, value: Any, scope: RuleVariables, place: SchemaNode, path: str
+    ) -> tuple[StatusCause | None, bool]:
+        """Run the rule for a cause; and tell whether it is forgiven where nothing has changed."""
+        rule = self.rule
+        try:
+            if self.program.judge(scope):
+                return None, True
+        except CelCompileError as error:
+            return field_errors.invalid(path, place.type, f"rule compile error: compilation failed: {error}"), False
+        except CelLimitError as error:
+            words = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule:"
+            return field_errors.invalid(path, place.type, f"{words} {rule.words}"), False
+        except CelError as error:
+            return field_errors.invalid(path, place.type, _failed(str(error), rule)), False
+        detail = self._detail(scope)
+        where = field_under(path, rule.field_path)
+        shown = field_errors.OMITTED if place.type in ("object", "array") else value
+        match rule.reason:
+            case "FieldValueForbidden":
+                return field_errors.forbidden(where, detail), True
+            case "FieldValueRequired":
+                return field_errors.required(where, detail), True
+            case "FieldValueDuplicate":
+                return field_errors.duplicate(where, shown), True
+        return field_errors.invalid(where, shown, detail), True
+
+    def _detail(self, scope: RuleVariables) -> str:
+        if self.rule.message_expression:
+            text = (self.message.text(scope) or "").strip()
+            if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+                return text
+        return self.rule.message.strip() or f"failed rule: {self.rule.words}"
+
+
+def _failed(words: str, rule: ValidationRule) -> str:
+    if words.startswith("no such overload"):
+        signature = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{words}': {signature}: {rule.words}"
+    return f"{words} evaluating rule: {rule.words}"
+
+
+def field_under(path: str, field_path: str) -> str:
+    """Give the path that a failure is reported at."""
+    below = field_path.strip().removeprefix(".").replace("['", "[").replace("']", "]")
+    return f"{path}.{below}" if path and below else path or below
+
+
+@dataclass(slots=True, eq=False)
+class RuleNode:
+    """A place of a schema that has rules, there or below."""
+
+    place: SchemaNode
+    rules: tuple[CompiledRule, ...]
+    show: Conversion | None
+    reordering: bool
+    """Whether a value can hold lists whose order means nothing."""
+    fields: dict[str, RuleNode]
+    values: RuleNode | None
+    items: RuleNode | None
+    state: bool
+    """Whether there is a rule, here or below, that does without the old value."""
+    transitions: bool
+    """Whether there is one that needs it."""
+    optional: bool
+    """Whether there is one that asks for it and runs without it too."""
+    root: bool
+    """Whether this is a resource as a whole."""
+    _passed: set[Any] = field(default_factory=set)
+    """The values, and the pairs of a value and its old one, that broke no rule here or below."""
+
+    def passes(self, value: Any) -> bool:
+        """Tell whether a value passes all rules that do without the old one."""
+        if value is None or not self.state:
+            return True
+        key = self._key(value)
+        if key in self._passed:
+            return True
+        passes = self._passes_here(value) and all(below.passes(part) for below, part, _ in self._below(value))
+        if passes:
+            self._remember(key)
+        return passes
+
+    def _passes_here(self, value: Any) -> bool:
+        if not self.rules:
+            return True
+        scope = self._scope(value, None)
+        try:
+            return all(rule.program.judge(scope) for rule in self.rules if not rule.uses_old)
+        except CelError:
+            return False
+
+    def failures(
+        self,
+        value: Any,
+        path: str,
+        pair: CorrelatedValue | None,
+        nearest: CorrelatedValue | None,
+        *,
+        only_transitions: bool,
+    ) -> list[StatusCause]:
+        """Find all rules that a value breaks; `nearest` is the closest value above whose old one is known."""
+        if value is None or (only_transitions and not (self.optional if pair is None else self.transitions)):
+            return []
+        old = pair.old if pair is not None else None
+        key = (self._key(value), self._key(old)) if only_transitions and old is not None else None
+        if key in self._passed:
+            return []
+        found = self._failures_here(value, path, pair, nearest, only_transitions=only_transitions)
+        for below, part, step in self._below(value):
+            before, above = _follow(step, pair, nearest)
+            where = _extended(path, step, declared=step in self.fields)
+            found += below.failures(part, where, before, above, only_transitions=only_transitions)
+        if key is not None and not found:
+            self._remember(key)
+        return found
+
+    def _failures_here(
+        self,
+        value: Any,
+        path: str,
+        pair: CorrelatedValue | None,
+        nearest: CorrelatedValue | None,
+        *,
+        only_transitions: bool,
+    ) -> list[StatusCause]:
+        old = pair.old if pair is not None else None
+        tried = [
+            rule
+            for rule in self.rules
+            if (rule.uses_old or not only_transitions) and (not rule.uses_old or old is not None or rule.optional)
+        ]
+        if not tried:
+            return []
+        found: list[StatusCause] = []
+        scope = self._scope(value, old)
+        known = pair or nearest
+        for rule in tried:
+            cause, forgivable = rule.failure(value, scope, self.place, path)
+            if cause is None or (forgivable and not rule.uses_old and known is not None and known.unchanged):
+                continue
+            found.append(cause)
+        return found
+
+    def _key(self, value: Any) -> str | bytes | None:
+        """What a value is remembered by; not at all for a resource, which is never the same twice."""
+        if self.root:
+            return None
+        return value if value.__class__ is str else _encode(value)
+
+    def _remember(self, key: Any) -> None:
+        if self.root:
+            return
+        if len(self._passed) >= _REMEMBERED:
+            self._passed.clear()
+        self._passed.add(key)
+
+    def _scope(self, value: Any, old: Any) -> RuleVariables:
+        if old is not None and self.reordering:
+            old = aligned(old, value, self.place)
+        if self.show is not None:
+            value, old = self.show(value), self.show(old) if old is not None else None
+        return RuleVariables(value, old)
+
+    def _below(self, value: Any) -> Iterator[tuple[RuleNode, Any, str | int]]:
+        if value.__class__ is dict:
+            if self.values is not None:
+                for name, part in value.items():
+                    yield self.values, part, name
+            for name, below in self.fields.items():
+                if name in value:
+                    yield below, value[name], name
+        elif value.__class__ is list and self.items is not None:
+            for index, part in enumerate(value):
+                yield self.items, part, index
+
+
+def _follow(
+    step: str | int, pair: CorrelatedValue | None, nearest: CorrelatedValue | None
+) -> tuple[CorrelatedValue | None, CorrelatedValue | None]:
+    if pair is None:
+        return None, nearest
+    if nearest is None and step in ("apiVersion", "kind"):
+        return None, None
+    return pair.field(step) if isinstance(step, str) else pair.item(step), pair
+
+
+def _extended(path: str, step: str | int, *, declared: bool) -> str:
+    if not declared:
+        return f"{path}[{step}]"
+    return f"{path}.{step}" if path else str(step)
+
+
+def compile_rules(place: SchemaNode, *, root: bool = False) -> RuleNode | None:
+    """Collect the rules of a schema; None where there are none."""
+    resource = root or place.embedded
+    rules = tuple(CompiledRule(rule, place, root=resource) for rule in place.rules if rule.rule.strip())
+    fields = {name: below for name, part in place.properties.items() if (below := compile_rules(part)) is not None}
+    values = compile_rules(place.values) if place.values is not None else None
+    items = compile_rules(place.items) if place.items is not None else None
+    parts = [*fields.values(), *(each for each in (values, items) if each is not None)]
+    if not rules and not parts:
+        return None
+    return RuleNode(
+        place=place,
+        rules=rules,
+        show=conversion(place, resource=root) if rules else None,
+        reordering=place.unique,
+        fields=fields,
+        values=values,
+        items=items,
+        state=any(not rule.uses_old for rule in rules) or any(each.state for each in parts),
+        transitions=any(rule.uses_old for rule in rules) or any(each.transitions for each in parts),
+        optional=any(rule.uses_old and rule.optional for rule in rules) or any(each.optional for each in parts),
+        root=root,
+    )
+
+
+def evaluate_rules(book: RuleNode, value: Any, old: Any) -> tuple[StatusCause, ...]:
+    """Find the rules of a schema that a value breaks, given what it was before."""
+    passes = book.passes(value)
+    pair = None if old is None else CorrelatedValue(value, old, book.place)
+    return tuple(book.failures(value, "", pair, None, only_transitions=passes))

@@ -1,0 +1,141 @@
+"""Which old value belongs to which new one.
+
+An update is judged more kindly than a creation: what was wrong before and has not been touched may stay (ratcheting),
+and rules may compare a value with what it was. Both need to know what a value was before. Fields and entries of maps
+belong together by name, entries of lists only where the schema names the keys that tell them apart.
+
+Lists that are sets or maps must not hold the same thing twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from springtide.apiserver import field_errors
+from springtide.apiserver.custom.structural_schema import SchemaNode
+from springtide.cluster.errors import StatusCause
+
+Key: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class CorrelatedValue:
+    """A value, what it was before, and the place where both stand."""
+
+    __slots__ = ("_by_keys", "_unchanged", "new", "old", "place")
+
+    def __init__(self, new: Any, old: Any, place: SchemaNode) -> None:
+        self.new = new
+        self.old = old
+        self.place = place
+        self._unchanged: bool | None = None
+        self._by_keys: dict[Key, Any] | None = None
+
+    def field(self, name: str) -> CorrelatedValue | None:
+        """Follow a field; None where it was not there before."""
+        if not (isinstance(self.new, dict) and isinstance(self.old, dict)):
+            return None
+        place = self.place.child(name)
+        if place is None or name not in self.new or name not in self.old:
+            return None
+        return CorrelatedValue(self.new[name], self.old[name], place)
+
+    def item(self, index: int) -> CorrelatedValue | None:
+        """Follow an entry of a list; None where nothing tells which one it was before."""
+        place = self.place.items
+        if place is None or self.place.list_type != "map" or not isinstance(self.old, list):
+            return None
+        if self._by_keys is None:
+            self._by_keys = old_entries(self.old, self.place.list_keys)
+        key = entry_key(self.new[index], self.place.list_keys)
+        return CorrelatedValue(self.new[index], self._by_keys[key], place) if key in self._by_keys else None
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the value is what it was before; the order of lists with keys does not count."""
+        if self._unchanged is None:
+            self._unchanged = self._compare()
+        return self._unchanged
+
+    def _compare(self) -> bool:
+        new, old = self.new, self.old
+        if isinstance(new, dict) and isinstance(old, dict) and len(new) == len(old):
+            return all((pair := self.field(name)) is not None and pair.unchanged for name in new)
+        if self.place.list_type == "map" and isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+            return all((pair := self.item(index)) is not None and pair.unchanged for index in range(len(new)))
+        return same_json(new, old)
+
+
+def old_entries(old: list[Any], keys: tuple[str, ...]) -> dict[Key, Any]:
+    """Index the old entries of a list by its keys; the first of several with the same keys counts."""
+    index: dict[Key, Any] = {}
+    for entry in old:
+        key = entry_key(entry, keys)
+        if key is not None:
+            index.setdefault(key, entry)
+    return index
+
+
+def entry_key(entry: Any, keys: tuple[str, ...]) -> Key | None:
+    """Give what tells an entry of a list apart: all of its keys, where each is there and holds a scalar."""
+    if not isinstance(entry, dict):
+        return None
+    parts = tuple(entry.get(name) for name in keys)
+    if not all(isinstance(part, str | int | float) for part in parts):
+        return None
+    # The type belongs to the key, because 1 and true are equal in Python.
+    return tuple((part.__class__.__name__, part) for part in parts)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Compare two JSON values; unlike `==`, this holds `1`, `1.0` and `true` apart."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(part, other[name]) for name, part in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(same_json(*parts) for parts in zip(one, other, strict=True))
+    return bool(one == other)
+
+
+def validate_list_types(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
+    """Find the entries of sets and of lists with keys that are there twice."""
+    if not place.unique:
+        return
+    if isinstance(value, dict):
+        for name, part in value.items():
+            declared = place.properties.get(name)
+            child = declared or place.values
+            if child is not None and child.unique:
+                step = f"{path}.{name}" if declared and path else name if declared else f"{path}[{name}]"
+                yield from validate_list_types(part, child, step)
+    elif isinstance(value, list):
+        if place.list_type == "set":
+            yield from _duplicates(value, path)
+        elif place.list_type == "map":
+            yield from _validate_list_map(value, place, path)
+        if place.items is not None:
+            for index, part in enumerate(value):
+                yield from validate_list_types(part, place.items, f"{path}[{index}]")
+
+
+def _validate_list_map(value: list[Any], place: SchemaNode, path: str) -> Iterator[StatusCause]:
+    for index, entry in enumerate(value):
+        if entry is not None and not isinstance(entry, dict):
+            detail = "must be an object for an array of list-type map"
+            yield field_errors.invalid(f"{path}[{index}]", entry, detail)
+            return
+    keys = [{name: (entry or {})[name] for name in place.list_keys if name in (entry or {})} for entry in value]
+    yield from _duplicates(keys, path)
+
+
+def _duplicates(values: list[Any], path: str) -> Iterator[StatusCause]:
+    if len(values) < 2:
+        return
+    times: dict[str, int] = {}
+    for index, value in enumerate(values):
+        text = json.dumps(value, sort_keys=True)
+        times[text] = times.get(text, 0) + 1
+        if times[text] == 2:
+            yield field_errors.duplicate(f"{path}[{index}]", value)

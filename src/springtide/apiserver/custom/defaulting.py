@@ -1,0 +1,170 @@
+"""Resources inside of resources: objects that a schema marks with `x-kubernetes-embedded-resource`.
+
+They have a kind and metadata like any other, and the server holds them to the same basic form wherever they stand.
+
+What the server makes of an object before it looks at it: unknown fields and stray nulls go, defaults come.
+
+The order is that of the server: first `prune`, then `fill`. Both change the object that they are given, since it has
+just been decoded or copied for this write and is nobody else's yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from springtide.apiserver import field_errors
+from springtide.apiserver.custom.formats import kind_name_problem
+from springtide.apiserver.custom.structural_schema import ABSENT, META_FIELDS, SchemaNode
+from springtide.cluster.errors import StatusCause
+
+METADATA_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "annotations": dict,
+    "creationTimestamp": (str, type(None)),
+    "deletionGracePeriodSeconds": int,
+    "deletionTimestamp": (str, type(None)),
+    "finalizers": list,
+    "generateName": str,
+    "generation": int,
+    "labels": dict,
+    "managedFields": list,
+    "name": str,
+    "namespace": str,
+    "ownerReferences": list,
+    "resourceVersion": str,
+    "selfLink": str,
+    "uid": str,
+}
+"""The fields of the metadata of every resource."""
+
+
+def drop_unknown_metadata(value: dict[str, Any]) -> None:
+    """Drop from the metadata of an embedded resource what no metadata has."""
+    metadata = value.get("metadata")
+    if metadata.__class__ is dict:
+        for name in tuple(metadata):
+            if name not in METADATA_TYPES:
+                del metadata[name]
+
+
+def validate_embedded(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
+    """Find what is wrong with the kinds and the metadata of the embedded resources in a value."""
+    if not place.embeds:
+        return
+    if isinstance(value, dict):
+        if place.embedded:
+            yield from _validate_embedded_resource(value, path)
+        for name, part in value.items():
+            declared = place.properties.get(name)
+            child = declared or place.values
+            if child is not None:
+                step = f"{path}.{name}" if declared and path else name if declared else f"{path}[{name}]"
+                yield from validate_embedded(part, child, step)
+    elif isinstance(value, list) and place.items is not None:
+        for index, part in enumerate(value):
+            yield from validate_embedded(part, place.items, f"{path}[{index}]")
+
+
+def _validate_embedded_resource(value: dict[str, Any], path: str) -> Iterator[StatusCause]:
+    prefix = f"{path}." if path else ""
+    for name in ("apiVersion", "kind"):
+        if name not in value:
+            yield field_errors.required(f"{prefix}{name}")
+        elif not isinstance(value[name], str):
+            yield field_errors.invalid(f"{prefix}{name}", value[name], "must be a string")
+        elif not value[name]:
+            yield field_errors.invalid(f"{prefix}{name}", "", "must not be empty")
+        elif name == "apiVersion" and value[name].count("/") > 1:
+            yield field_errors.invalid(f"{prefix}{name}", value[name], f"unexpected GroupVersion string: {value[name]}")
+        elif name == "kind" and (problem := kind_name_problem(value[name].lower())):
+            detail = f"may have mixed case, but should otherwise match: {problem}"
+            yield field_errors.invalid(f"{prefix}{name}", value[name], detail)
+    metadata = value.get("metadata", {})
+    if not isinstance(metadata, dict):
+        yield field_errors.invalid(f"{prefix}metadata", metadata, f"must be an object, not {type(metadata).__name__}")
+        return
+    for name, expected in METADATA_TYPES.items():
+        if name in metadata and not isinstance(metadata[name], expected):
+            yield field_errors.invalid(f"{prefix}metadata", metadata, f"{name} has the wrong type")
+
+
+def prune(value: dict[str, Any], place: SchemaNode) -> None:
+    """Drop the fields that the schema does not have, and nulls where it allows none and no default stands in.
+
+    The type and the metadata of the resource itself are left alone: they are looked after with those of all kinds.
+    """
+    _prune_object(value, place, keep=place.open, spared=META_FIELDS)
+
+
+def _prune(value: Any, place: SchemaNode | None, *, keep: bool) -> None:
+    if value.__class__ is dict:
+        if place is None:
+            value.clear()
+        else:
+            _prune_object(value, place, keep=keep, spared=META_FIELDS if place.embedded else ())
+            if place.embedded:
+                drop_unknown_metadata(value)
+    elif value.__class__ is list:
+        items = place.items if place is not None else None
+        if items is None and keep:
+            return
+        for item in value:
+            if item.__class__ is dict or item.__class__ is list:
+                _prune(item, items, keep=keep or (items is not None and items.open))
+
+
+def _prune_object(value: dict[str, Any], place: SchemaNode, *, keep: bool, spared: tuple[str, ...]) -> None:
+    properties, values = place.properties, place.values
+    for name in tuple(value):
+        if name in spared:
+            continue
+        child = properties.get(name, values)
+        part = value[name]
+        if child is None:
+            if place.untyped_values is not None:
+                _prune(part, None, keep=False)
+            elif not keep:
+                del value[name]
+        elif part is None:
+            if not child.nullable and child.default is ABSENT:
+                del value[name]
+        elif part.__class__ is dict or part.__class__ is list:
+            _prune(part, child, keep=child.open)
+
+
+def apply_defaults(value: Any, place: SchemaNode) -> None:
+    """Put defaults where nothing is, or a null that is not allowed; also inside of what a default brings."""
+    if not place.fills:
+        return
+    if value.__class__ is dict:
+        for name, child in place.properties.items():
+            if not child.fills:
+                continue
+            part = value.get(name, ABSENT)
+            if child.default is not ABSENT and (part is ABSENT or (part is None and not child.nullable)):
+                part = value[name] = copy_value(child.default)
+            if part.__class__ is dict or part.__class__ is list:
+                apply_defaults(part, child)
+        if place.values is not None and place.values.fills:
+            for name, part in value.items():
+                if name not in place.properties:
+                    value[name] = _defaulted(part, place.values)
+    elif value.__class__ is list and place.items is not None and place.items.fills:
+        for index, part in enumerate(value):
+            value[index] = _defaulted(part, place.items)
+
+
+def _defaulted(part: Any, place: SchemaNode) -> Any:
+    if part is None and not place.nullable and place.default is not ABSENT:
+        part = copy_value(place.default)
+    apply_defaults(part, place)
+    return part
+
+
+def copy_value(value: Any) -> Any:
+    """Copy a JSON value; only what can be changed is copied."""
+    if value.__class__ is dict:
+        return {name: copy_value(part) for name, part in value.items()}
+    if value.__class__ is list:
+        return [copy_value(part) for part in value]
+    return value

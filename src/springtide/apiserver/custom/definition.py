@@ -1,0 +1,238 @@
+"""The numbers that the scale subresource reads must be counts, whatever the schema says about them.
+
+A compiled schema: what the server does with a custom resource, in the order in which it does it.
+
+From a CustomResourceDefinition to the kinds that it serves.
+
+Definitions are compiled once per content, not once per server: a thousand simulated worlds in one process share what a
+schema compiles to. That is safe, because nothing in it depends on a world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from springtide.apiserver import field_errors
+from springtide.apiserver.custom.cel import RuleNode, compile_rules, evaluate_rules
+from springtide.apiserver.custom.correlation import validate_list_types
+from springtide.apiserver.custom.defaulting import apply_defaults, prune, validate_embedded
+from springtide.apiserver.custom.definition_validation import validate_definition
+from springtide.apiserver.custom.structural_schema import SchemaNode, merge_structure, read_schema
+from springtide.apiserver.custom.validation import fast_validator, validate
+from springtide.apiserver.kinds import ScalePaths, ServedKind, StructureNode
+from springtide.cluster.errors import Invalid, StatusCause, StatusDetails
+from springtide.cluster.resources import Object, Resource
+
+_MOST = 2**31 - 1
+
+
+def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
+    """Find what is wrong with the replicas and the selector of an object that can be scaled."""
+    for path in (paths.spec, paths.status):
+        count, problem = _read(value, path, int, "int64")
+        if problem:
+            yield field_errors.invalid(path, 0, problem)
+        elif count is not None and count < 0:
+            yield field_errors.invalid(path, count, "should be a non-negative integer")
+        elif count is not None and count > _MOST:
+            yield field_errors.invalid(path, count, f"should be less than or equal to {_MOST}")
+    if paths.selector:
+        _, problem = _read(value, paths.selector, str, "string")
+        if problem:
+            yield field_errors.invalid(paths.selector, "", problem)
+
+
+def _read(value: Any, path: str, expected: type, name: str) -> tuple[Any, str]:
+    """Follow a path; give what is there, or what is wrong with it."""
+    steps = path.removeprefix(".").split(".")
+    for index, step in enumerate(steps):
+        if not isinstance(value, dict):
+            here = ".".join(["", *steps[: index + 1]])
+            return None, f"{here} accessor error: {field_errors.format_value(value)} is not a map"
+        if step not in value:
+            return None, ""
+        value = value[step]
+    if not isinstance(value, expected) or isinstance(value, bool):
+        return None, f"{path} accessor error: {field_errors.format_value(value)} is not of the type {name}"
+    return value, ""
+
+
+_BLOCKING: Final = (
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+)
+"""Failures after which rules are not tried, because they could not be made sense of."""
+
+_RULES_NOT_CHECKED: Final = StatusCause(
+    field_errors.NO_PATH,
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation",
+)
+
+
+class CompiledSchema:
+    """The schema of one version of a custom resource. Its parts are compiled when they are first needed."""
+
+    def __init__(self, place: SchemaNode) -> None:
+        self.place = place
+
+    @cached_property
+    def structure(self) -> StructureNode:
+        """The tree that patches and managed fields work on."""
+        return merge_structure(self.place)
+
+    @cached_property
+    def _accepts(self) -> Any:
+        return fast_validator(self.place)
+
+    @cached_property
+    def _rules(self) -> RuleNode | None:
+        return compile_rules(self.place, root=True)
+
+    def prune(self, value: Object) -> Object:
+        """Drop fields that the schema does not have, and nulls where none may be; changes the object it is given."""
+        prune(value, self.place)
+        return value
+
+    def default(self, value: Object) -> Object:
+        """Fill in defaults; changes the object it is given."""
+        apply_defaults(value, self.place)
+        return value
+
+    def judge(self, new: Object, old: Object | None) -> tuple[StatusCause, ...]:
+        """Find what is wrong with an object, given what it was before; an empty result lets it pass."""
+        causes: list[StatusCause] = [] if self._accepts(new) else validate(self.place, new, old)
+        causes += validate_embedded(new, self.place)
+        # A list that held something twice before may go on doing so.
+        if repeated := [*validate_list_types(new, self.place)]:
+            causes += [] if old is not None and any(validate_list_types(old, self.place)) else repeated
+        if self._rules is not None:
+            if any(cause.reason in _BLOCKING for cause in causes):
+                causes.append(_RULES_NOT_CHECKED)
+            else:
+                causes += evaluate_rules(self._rules, new, old)
+        return tuple(causes)
+
+
+def compile_schema(openapi: Mapping[str, Any]) -> CompiledSchema:
+    """Compile a schema as it stands in a CRD; it is taken to be a good one."""
+    return CompiledSchema(read_schema(openapi))
+
+
+_GROUP = "apiextensions.k8s.io"
+
+
+def served_kinds(crd: Object) -> tuple[ServedKind, ...]:
+    """Give the kinds that a definition serves, one per served version; `Invalid` for a definition that is refused."""
+    return _serve(msgspec.json.encode({"name": crd["metadata"]["name"], "spec": crd.get("spec")}))
+
+
+def with_accepted_status(crd: Object) -> Object:
+    """Give the definition as the server stores it, with its names filled in and its status."""
+    spec = _with_default_names(crd["spec"])
+    before = crd.get("status") or {}
+    stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    versions = list(before.get("storedVersions") or ())
+    since = crd.get("metadata", {}).get("creationTimestamp")
+    status = {
+        "acceptedNames": spec["names"],
+        "conditions": before.get("conditions")
+        or [
+            _condition("NamesAccepted", "NoConflicts", "no conflicts found", since),
+            _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", since),
+        ],
+        "storedVersions": versions if stored in versions else [*versions, stored],
+    }
+    return crd | {"spec": spec, "status": status}
+
+
+@lru_cache(maxsize=1024)
+def _serve(content: bytes) -> tuple[ServedKind, ...]:
+    crd = msgspec.json.decode(content)
+    causes = validate_definition(crd["name"], crd["spec"])
+    if causes:
+        about = StatusDetails(crd["name"], _GROUP, "CustomResourceDefinition")
+        raise Invalid(_error_message(crd["name"], causes), causes=causes, about=about)
+    spec = _with_default_names(crd["spec"])
+    return tuple(_served(spec, version) for version in spec["versions"] if version.get("served"))
+
+
+def _error_message(name: str, causes: tuple[StatusCause, ...]) -> str:
+    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    problems = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    return f'CustomResourceDefinition.{_GROUP} "{name}" is invalid: {problems}'
+
+
+def _with_default_names(spec: Object) -> Object:
+    names = spec["names"]
+    defaults = {"singular": names["kind"].lower(), "listKind": f"{names['kind']}List"}
+    return spec | {
+        "conversion": spec.get("conversion") or {"strategy": "None"},
+        "names": names | {name: text for name, text in defaults.items() if not names.get(name)},
+    }
+
+
+def _condition(kind: str, reason: str, message: str, since: str | None) -> Object:
+    moment = {"lastTransitionTime": since} if since else {}
+    return {**moment, "message": message, "reason": reason, "status": "True", "type": kind}
+
+
+def _served(spec: Object, version: Object) -> ServedKind:
+    names = spec["names"]
+    schema = compile_schema(version["schema"]["openAPIV3Schema"])
+    subresources = version.get("subresources") or {}
+    scale = _scale_paths(subresources.get("scale"))
+    return ServedKind(
+        resource=Resource(
+            group=spec["group"],
+            version=version["name"],
+            plural=names["plural"],
+            kind=names["kind"],
+            namespaced=spec["scope"] == "Namespaced",
+        ),
+        structure=schema.structure,
+        singular=names["singular"],
+        list_kind=names["listKind"],
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=tuple(name for name in ("status", "scale") if subresources.get(name) is not None),
+        scale=scale,
+        strategic=False,
+        complete=_defaulter(schema),
+        prune=schema.prune,
+        judge=schema.judge if scale is None else _validator_with_scale(schema, scale),
+        stored_version=next(each["name"] for each in spec["versions"] if each.get("storage")),
+    )
+
+
+def _scale_paths(written: Any) -> ScalePaths | None:
+    if written is None:
+        return None
+    return ScalePaths(
+        spec=written["specReplicasPath"],
+        status=written["statusReplicasPath"],
+        selector=written.get("labelSelectorPath") or "",
+    )
+
+
+def _defaulter(schema: CompiledSchema) -> Callable[[Object], Object]:
+    def complete(value: Object) -> Object:
+        return schema.default(schema.prune(value))
+
+    return complete
+
+
+def _validator_with_scale(
+    schema: CompiledSchema, scale: ScalePaths
+) -> Callable[[Object, Object | None], tuple[StatusCause, ...]]:
+    def judge(new: Object, old: Object | None) -> tuple[StatusCause, ...]:
+        return (*schema.judge(new, old), *validate_scale(new, scale))
+
+    return judge

@@ -1,0 +1,227 @@
+"""The schema of a custom resource, read once into a tree that everything else walks.
+
+A CRD writes its schema as OpenAPI with extensions of Kubernetes. A `Place` is one node of it, with the keywords that
+shape an object (types, fields, defaults, list types) as attributes and those that only judge values left in `checks`.
+The tree under `all_of`, `any_of`, `one_of` and `none_of` holds judgements only: it never shapes anything.
+
+The tree of places as the tree that patches and managed fields of all kinds share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from springtide.apiserver.kinds import ListType, StructureNode, ValueType
+
+ABSENT: Any = object()
+"""Stands for a default that is not there, since null could be one."""
+
+META_FIELDS = ("apiVersion", "kind", "metadata")
+"""What every resource has, whether its schema says so or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRule:
+    """A validation rule in CEL, as it stands in `x-kubernetes-validations`."""
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+    field_path: str = ""
+    optional_old_self: bool | None = None
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> ValidationRule:
+        """Read a rule from a schema."""
+        return cls(
+            rule=written.get("rule") or "",
+            message=written.get("message") or "",
+            message_expression=written.get("messageExpression") or "",
+            reason=written.get("reason") or "",
+            field_path=written.get("fieldPath") or "",
+            optional_old_self=written.get("optionalOldSelf"),
+        )
+
+    @property
+    def words(self) -> str:
+        """The rule as messages name it."""
+        return (self.message or self.rule).strip()
+
+
+@dataclass(slots=True, eq=False)
+class SchemaNode:
+    """What is legal at one place of an object."""
+
+    type: str = ""
+    nullable: bool = False
+    int_or_string: bool = False
+    open: bool = False
+    """Fields that are not declared are kept."""
+    embedded: bool = False
+    """The object is a resource of its own, with a kind and metadata."""
+    properties: dict[str, SchemaNode] = field(default_factory=dict)
+    values: SchemaNode | None = None
+    """The schema of the values of a map."""
+    untyped_values: bool | None = None
+    """Whether `additionalProperties` is just `true` or `false`; None where it is not."""
+    items: SchemaNode | None = None
+    default: Any = ABSENT
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    map_type: str = ""
+    rules: tuple[ValidationRule, ...] = ()
+    checks: Mapping[str, Any] = field(default_factory=dict)
+    """All keywords as they are written; those that judge values are read from here."""
+    all_of: tuple[SchemaNode, ...] = ()
+    any_of: tuple[SchemaNode, ...] = ()
+    one_of: tuple[SchemaNode, ...] = ()
+    none_of: SchemaNode | None = None
+    fills: bool = False
+    """Whether there is a default here or below."""
+    unique: bool = False
+    """Whether there is a set, or a list with keys, here or below."""
+    embeds: bool = False
+    """Whether there is an embedded resource here or below."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The JSON types that a value may have; empty for any."""
+        if self.int_or_string:
+            return ("integer", "string")
+        return (self.type,) if self.type else ()
+
+    @property
+    def format(self) -> str:
+        """The format of a string or a number, as it is written."""
+        return self.checks.get("format") or ""
+
+    def child(self, name: str) -> SchemaNode | None:
+        """Give the schema of a field or of a value of a map, if there is one."""
+        return self.properties.get(name) or self.values
+
+    def children(self) -> Iterator[SchemaNode]:
+        """Give the places directly below that shape the object."""
+        yield from self.properties.values()
+        if self.values is not None:
+            yield self.values
+        if self.items is not None:
+            yield self.items
+
+
+def read_schema(written: Mapping[str, Any]) -> SchemaNode:
+    """Read a schema, whether it is a good one or not."""
+    additional = written.get("additionalProperties")
+    items = written.get("items")
+    place = SchemaNode(
+        type=written.get("type") or "",
+        nullable=written.get("nullable") is True,
+        int_or_string=written.get("x-kubernetes-int-or-string") is True,
+        open=written.get("x-kubernetes-preserve-unknown-fields") is True,
+        embedded=written.get("x-kubernetes-embedded-resource") is True,
+        properties={name: read_schema(part) for name, part in (written.get("properties") or {}).items()},
+        values=read_schema(additional) if isinstance(additional, Mapping) else None,
+        untyped_values=additional if isinstance(additional, bool) else None,
+        items=read_schema(items) if isinstance(items, Mapping) else None,
+        default=ABSENT if written.get("default") is None else written["default"],
+        list_type=written.get("x-kubernetes-list-type") or "",
+        list_keys=tuple(written.get("x-kubernetes-list-map-keys") or ()),
+        map_type=written.get("x-kubernetes-map-type") or "",
+        rules=tuple(ValidationRule.read(rule) for rule in written.get("x-kubernetes-validations") or ()),
+        checks=written,
+        all_of=tuple(read_schema(part) for part in written.get("allOf") or ()),
+        any_of=tuple(read_schema(part) for part in written.get("anyOf") or ()),
+        one_of=tuple(read_schema(part) for part in written.get("oneOf") or ()),
+        none_of=read_schema(written["not"]) if written.get("not") is not None else None,
+    )
+    below = [*place.children()]
+    place.fills = place.default is not ABSENT or any(child.fills for child in below)
+    place.unique = place.list_type in ("set", "map") or any(child.unique for child in below)
+    place.embeds = place.embedded or any(child.embeds for child in below)
+    return place
+
+
+_TYPES = {
+    "object": ValueType.OBJECT,
+    "array": ValueType.LIST,
+    "string": ValueType.STRING,
+    "integer": ValueType.INTEGER,
+    "number": ValueType.NUMBER,
+    "boolean": ValueType.BOOLEAN,
+}
+_TEXTS = (
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generateName",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_NUMBERS = ("deletionGracePeriodSeconds", "generation")
+"""The fields of metadata that are plain texts or numbers."""
+_LIST_KINDS = {"set": ListType.SET, "map": ListType.MAP}
+
+
+def merge_structure(place: SchemaNode) -> StructureNode:
+    """Give the structure of a custom resource, with the fields that every resource has."""
+    root = _node(place)
+    root.fields = _with_identity(root.fields)
+    return root
+
+
+def _with_identity(fields: dict[str, StructureNode]) -> dict[str, StructureNode]:
+    identity = {
+        "apiVersion": StructureNode(type=ValueType.STRING),
+        "kind": StructureNode(type=ValueType.STRING),
+        "metadata": _metadata(),
+    }
+    return identity | {name: node for name, node in fields.items() if name not in identity}
+
+
+def _node(place: SchemaNode) -> StructureNode:
+    entries = place.items.properties if place.items is not None else {}
+    fields = {name: _node(part) for name, part in place.properties.items()}
+    return StructureNode(
+        type=ValueType.INT_OR_STRING if place.int_or_string else _TYPES.get(place.type, ValueType.ANY),
+        fields=_with_identity(fields) if place.embedded else fields,
+        values=_node(place.values) if place.values is not None else None,
+        items=_node(place.items) if place.items is not None else None,
+        required=tuple(place.checks.get("required") or ()),
+        list_kind=_LIST_KINDS.get(place.list_type, ListType.ATOMIC),
+        keys=place.list_keys,
+        key_defaults={
+            name: entries[name].default
+            for name in place.list_keys
+            if name in entries and entries[name].default is not ABSENT
+        },
+        atomic=place.map_type == "atomic",
+        nullable=place.nullable,
+        open=place.open,
+    )
+
+
+def _metadata() -> StructureNode:
+    text = StructureNode(type=ValueType.STRING)
+    owner = StructureNode(
+        type=ValueType.OBJECT,
+        fields=dict.fromkeys(("apiVersion", "kind", "name", "uid"), text)
+        | {name: StructureNode(type=ValueType.BOOLEAN) for name in ("blockOwnerDeletion", "controller")},
+        required=("apiVersion", "kind", "name", "uid"),
+        atomic=True,
+    )
+    return StructureNode(
+        type=ValueType.OBJECT,
+        fields={
+            "annotations": StructureNode(type=ValueType.OBJECT, values=text),
+            "finalizers": StructureNode(type=ValueType.LIST, items=text, list_kind=ListType.SET),
+            "labels": StructureNode(type=ValueType.OBJECT, values=text),
+            "ownerReferences": StructureNode(type=ValueType.LIST, items=owner, list_kind=ListType.MAP, keys=("uid",)),
+            "managedFields": StructureNode(),
+        }
+        | dict.fromkeys(_TEXTS, text)
+        | dict.fromkeys(_NUMBERS, StructureNode(type=ValueType.INTEGER)),
+    )

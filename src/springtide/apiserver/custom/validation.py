@@ -1,0 +1,388 @@
+"""A fast yes: almost every object that is written is a good one, and jsonschema-rs tells so in microseconds.
+
+It cannot tell how the server would word a no, which branch of an `anyOf` it would blame, or what it lets pass because
+it was there before. So this accepts no more than the server does, and whatever it does not accept is judged by the
+slow and exact walk of `springtide.simulator.api.custom.validation`.
+
+The exact judgement of a value by its schema: every failure, worded as the server words it.
+
+The walk follows that of the server step by step, because what users see depends on its order: a string that is too long
+is not also matched with its pattern, an `anyOf` that fails reports its best branch besides itself, and what has not
+changed since the last write is forgiven at the level where it has not changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import jsonschema_rs
+
+from springtide.apiserver import field_errors
+from springtide.apiserver.custom.correlation import CorrelatedValue
+from springtide.apiserver.custom.formats import LINEAR, format_check, is_linear, matcher
+from springtide.apiserver.custom.structural_schema import SchemaNode
+from springtide.cluster.errors import StatusCause
+
+INTEGER_BITS: Final = {"int32": 31, "int64": 63, "": 63}
+_SIZES: Final = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "multipleOf")
+_REJECT_ALL: Final[dict[str, Any]] = {"not": {}}
+"""The schema that nothing passes: what stands there must always be looked at slowly."""
+
+
+def fast_validator(place: SchemaNode) -> Callable[[Any], bool]:
+    """Give a function that says yes only to what the schema allows."""
+    formats: dict[str, Callable[[str], bool]] = {}
+    schema = _plain(place, formats)
+    accepts: Callable[[Any], bool] = jsonschema_rs.Draft7Validator(
+        schema, formats=formats, validate_formats=True, pattern_options=LINEAR
+    ).is_valid
+    return accepts
+
+
+def _plain(place: SchemaNode, formats: dict[str, Callable[[str], bool]]) -> dict[str, Any]:
+    checks = place.checks
+    plain: dict[str, Any] = {keyword: checks[keyword] for keyword in _SIZES if checks.get(keyword) is not None}
+    if any(size < 0 for size in plain.values()) or plain.get("multipleOf") == 0:
+        return _REJECT_ALL
+    if checks.get("required"):
+        plain["required"] = [*dict.fromkeys(checks["required"])]
+    if place.types:
+        plain["type"] = [*place.types, "null"] if place.nullable else [*place.types]
+    if checks.get("enum"):
+        plain["enum"] = [choice for choice in checks["enum"] if choice is not None]
+    plain |= _bounds(place)
+    also = [_text(check, name, formats) for check, name in _text_checks(place)]
+    if place.properties:
+        plain["properties"] = {name: _plain(part, formats) for name, part in place.properties.items()}
+    if place.values is not None:
+        plain["additionalProperties"] = _plain(place.values, formats)
+    elif place.untyped_values is False:
+        plain["additionalProperties"] = False
+    if place.items is not None:
+        plain["items"] = _plain(place.items, formats)
+    also += [_plain(part, formats) for part in place.all_of]
+    if checks.get("pattern") and is_linear(checks["pattern"]):
+        plain["pattern"] = checks["pattern"]
+    if place.any_of:
+        plain["anyOf"] = [_plain(part, formats) for part in place.any_of]
+    inverted = [*place.one_of, *([place.none_of] if place.none_of is not None else [])]
+    if not all(_is_exact(part) for part in inverted):
+        # A check that says no too often would say yes too often here.
+        return _REJECT_ALL
+    if place.one_of:
+        plain["oneOf"] = [_plain(part, formats) for part in place.one_of]
+    if place.none_of is not None:
+        plain["not"] = _plain(place.none_of, formats)
+    return plain | ({"allOf": also} if also else {})
+
+
+def _is_exact(place: SchemaNode) -> bool:
+    """Tell whether a schema is read here just as the server reads it, which calculates with numbers in its own way."""
+    numbers = any(isinstance(choice, int | float) for choice in place.checks.get("enum") or ())
+    if numbers or any(place.checks.get(keyword) is not None for keyword in ("minimum", "maximum", "multipleOf")):
+        return False
+    nested = (*place.children(), *place.all_of, *place.any_of, *place.one_of)
+    return all(_is_exact(part) for part in nested) and (place.none_of is None or _is_exact(place.none_of))
+
+
+def _bounds(place: SchemaNode) -> dict[str, Any]:
+    """Write the bounds in the newer way, and those that the format of an integer brings."""
+    checks = place.checks
+    bounds: dict[str, Any] = {}
+    for keyword, exclusive, stricter in (
+        ("minimum", "exclusiveMinimum", max),
+        ("maximum", "exclusiveMaximum", min),
+    ):
+        bound = checks.get(keyword)
+        if bound is not None and checks.get(exclusive) is True:
+            # The server cuts the bound of a whole number down to a whole number.
+            bounds[exclusive] = stricter(bound, int(bound))
+        elif bound is not None:
+            bounds[keyword] = bound
+    if place.type == "integer":
+        limit = 2 ** INTEGER_BITS.get(place.format, 63)
+        bounds["minimum"] = max(bounds.get("minimum", -limit), -limit)
+        bounds["maximum"] = min(bounds.get("maximum", limit - 1), limit - 1)
+    return bounds
+
+
+def _text_checks(place: SchemaNode) -> list[tuple[Callable[[str], bool], str]]:
+    """List the checks of strings that jsonschema-rs has to call back for."""
+    found: list[tuple[Callable[[str], bool], str]] = []
+    check = format_check(place.format) if place.type in ("", "string") else None
+    if check is not None:
+        found.append((check, f"kubernetes {place.format}"))
+    pattern = place.checks.get("pattern")
+    if pattern and not is_linear(pattern):
+        found.append((matcher(pattern), f"pattern {pattern}"))
+    return found
+
+
+def _text(check: Callable[[str], bool], name: str, formats: dict[str, Callable[[str], bool]]) -> dict[str, str]:
+    formats[name] = check
+    return {"format": name}
+
+
+_INT64: Final = range(-(2**63), 2**63)
+_WEIGHTS: Final = {"string": 5, "integer": 6, "number": 6, "boolean": 4, "array": 6, "object": 5}
+
+
+@dataclass(slots=True)
+class ValidationResult:
+    """What a walk found: the failures, and how many checks it came through, by which branches are compared."""
+
+    causes: list[StatusCause] = field(default_factory=list)
+    passed: int = 0
+
+    def add(self, *causes: StatusCause) -> None:
+        """Note failures, each only once."""
+        self.causes.extend(cause for cause in dict.fromkeys(causes) if cause not in self.causes)
+
+    def merge(self, other: ValidationResult) -> None:
+        """Take over what another walk found."""
+        self.add(*other.causes)
+        self.passed += other.passed
+
+
+def validate(place: SchemaNode, value: Any, old: Any = None) -> list[StatusCause]:
+    """Judge a value; failures that were there before and lie in what has not changed do not count."""
+    pair = None if old is None else CorrelatedValue(value, old, place)
+    return _validate_ratcheting(place, value, "", pair).causes
+
+
+def _validate_ratcheting(place: SchemaNode, value: Any, path: str, pair: CorrelatedValue | None) -> ValidationResult:
+    found = _check(place, value, path, pair)
+    if found.causes and pair is not None and pair.unchanged:
+        found.causes.clear()
+    return found
+
+
+def _check(place: SchemaNode, value: Any, path: str, pair: CorrelatedValue | None) -> ValidationResult:
+    found = ValidationResult()
+    _check_type(place, value, path, found)
+    if value is None:
+        _check_enum(place, value, path, found)
+        return found
+    kind = json_type(value)
+    found.passed += _WEIGHTS[kind]
+    _check_branches(place, value, path, found)
+    if kind == "string":
+        _check_text(place, value, path, found)
+    elif kind in ("integer", "number"):
+        _check_number(place, value, path, found)
+    elif kind == "array":
+        _check_list(place, value, path, pair, found)
+    _check_enum(place, value, path, found)
+    if kind == "object":
+        _check_object(place, value, path, pair, found)
+    return found
+
+
+def json_type(value: Any) -> str:
+    """Name the type of a value as schemas do."""
+    match value:
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer" if value in _INT64 else "number"
+        case float():
+            return "number"
+        case list():
+            return "array"
+        case None:
+            return "null"
+    return "object"
+
+
+def _check_type(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+    types, known = place.types, _known_format(place)
+    if not types and not known:
+        return
+    kind = json_type(value)
+    matches = (
+        kind in types
+        or (kind == "integer" and "number" in types)
+        or (kind == "number" and "integer" in types and float(value).is_integer())
+    )
+    expected = ",".join(types)
+    if kind == "null":
+        matches = place.nullable or not types
+    elif known and kind == "string" and not {"integer", "number"} & {*types}:
+        matches = True
+    elif known and kind not in ("string", "array") and not matches:
+        expected, kind = known, {"integer": "int64", "number": "float64"}.get(kind, "")
+    if matches:
+        found.passed += 1
+    else:
+        detail = f"{path} in body must be of type {expected}: {field_errors.quoted(kind)}"
+        found.add(field_errors.wrong_type(path, kind, detail))
+
+
+def _known_format(place: SchemaNode) -> str:
+    match place.type:
+        case "" | "string":
+            return place.format if format_check(place.format) else ""
+        case "integer":
+            return place.format if place.format in ("int32", "int64") else ""
+        case "number":
+            return place.format if place.format in ("float", "double") else ""
+    return ""
+
+
+def _check_enum(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+    choices = place.checks.get("enum")
+    if choices and not any(choice is not None and _equals(value, choice) for choice in choices):
+        shown = (choice if isinstance(choice, str) else field_errors.format_value(choice) for choice in choices)
+        found.add(field_errors.unsupported(path, value, shown))
+
+
+def _equals(value: Any, choice: Any) -> bool:
+    if isinstance(value, bool) != isinstance(choice, bool):
+        return False
+    # The server converts the value to the type of the choice, which cuts fractions off.
+    return bool(value == choice) or (isinstance(value, float) and isinstance(choice, int) and int(value) == choice)
+
+
+def _check_text(place: SchemaNode, value: str, path: str, found: ValidationResult) -> None:
+    checks = place.checks
+    longest, shortest, pattern = checks.get("maxLength"), checks.get("minLength"), checks.get("pattern")
+    if longest is not None and len(value) > longest:
+        found.add(field_errors.too_long(path, longest))
+    elif shortest is not None and len(value) < shortest:
+        detail = f"{path} in body should be at least {shortest} chars long"
+        found.add(field_errors.invalid(path, value, detail))
+    elif pattern and not matcher(pattern)(value):
+        found.add(field_errors.invalid(path, value, f"{path} in body should match '{pattern}'"))
+    check = format_check(place.format) if place.type in ("", "string") else None
+    if check is not None and not check(value):
+        detail = f"{path} in body must be of type {place.format}: {field_errors.quoted(value)}"
+        found.add(field_errors.wrong_type(path, value, detail))
+
+
+def _check_number(place: SchemaNode, value: int | float, path: str, found: ValidationResult) -> None:
+    checks, known = place.checks, _known_format(place)
+    if place.type == "integer" and not _is_within(value, INTEGER_BITS[known]):
+        form = f"with format {known}" if known else "(default format)"
+        found.add(field_errors.invalid("", "", f"Checked value must be of type integer {form} in {path}"))
+    if place.type == "number" and known == "float" and abs(value) > 3.4028234663852886e38:
+        found.add(field_errors.invalid("", "", f"Checked value must be of type number with format float in {path}"))
+    # Bounds of whole numbers are cut down to whole numbers.
+    whole = isinstance(value, int) and value in _INT64
+    given: Callable[[float], int | float] = int if whole else float
+    if (factor := checks.get("multipleOf")) is not None and not _is_multiple(value, given(factor)):
+        words = "should be a multiple of" if given(factor) > 0 else "factor MultipleOf must be positive:"
+        found.add(
+            field_errors.invalid(path, value, f"{path} in body {words} {field_errors.format_value(given(factor))}")
+        )
+    if (least := checks.get("minimum")) is not None:
+        open_end = checks.get("exclusiveMinimum") is True
+        if value < given(least) or (open_end and value == given(least)):
+            words = "greater than" if open_end else "greater than or equal to"
+            detail = f"{path} in body should be {words} {field_errors.format_value(given(least))}"
+            found.add(field_errors.invalid(path, value, detail))
+    if (most := checks.get("maximum")) is not None:
+        open_end = checks.get("exclusiveMaximum") is True
+        if value > given(most) or (open_end and value == given(most)):
+            words = "less than" if open_end else "less than or equal to"
+            detail = f"{path} in body should be {words} {field_errors.format_value(given(most))}"
+            found.add(field_errors.invalid(path, value, detail))
+
+
+def _is_within(value: int | float, bits: int) -> bool:
+    return float(value).is_integer() and -(2**bits) <= value < 2**bits
+
+
+def _is_multiple(value: int | float, factor: int | float) -> bool:
+    if factor <= 0:
+        return False
+    if isinstance(factor, int):
+        return value % factor == 0
+    times = 1 / factor * value if factor < 1 else value / factor
+    return math.isclose(times, round(times), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _check_list(
+    place: SchemaNode, value: Sequence[Any], path: str, pair: CorrelatedValue | None, found: ValidationResult
+) -> None:
+    if place.items is not None:
+        for index, part in enumerate(value):
+            before = pair.item(index) if pair is not None else None
+            found.merge(_validate_ratcheting(place.items, part, f"{path}[{index}]", before))
+    fewest, most = place.checks.get("minItems"), place.checks.get("maxItems")
+    if fewest is not None and len(value) < fewest:
+        found.add(field_errors.invalid(path, len(value), f"{path} in body should have at least {fewest} items"))
+    if most is not None and len(value) > most:
+        found.add(field_errors.too_many(path, len(value), most))
+
+
+def _check_object(
+    place: SchemaNode, value: dict[str, Any], path: str, pair: CorrelatedValue | None, found: ValidationResult
+) -> None:
+    fewest, most = place.checks.get("minProperties"), place.checks.get("maxProperties")
+    if fewest is not None and len(value) < fewest:
+        found.add(field_errors.invalid(path, len(value), f"{path} in body should have at least {fewest} properties"))
+    if most is not None and len(value) > most:
+        found.add(field_errors.too_many(path, len(value), most))
+    for name, part in value.items():
+        child = place.child(name)
+        if child is None:
+            if place.untyped_values is False:
+                found.add(field_errors.invalid(path, "", f"{path}.{name} in body is a forbidden property"))
+            continue
+        # The version of an object is converted before it gets here, so that its type is never an old failure.
+        judged_anew = not path and name in ("apiVersion", "kind")
+        before = None if pair is None or judged_anew else pair.field(name)
+        found.merge(_validate_ratcheting(child, part, f"{path}.{name}" if path else name, before))
+    for name in place.checks.get("required") or ():
+        if name not in value:
+            found.add(field_errors.required(f"{path}.{name}" if path else name))
+
+
+def _check_branches(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+    """Judge by `anyOf`, `oneOf`, `allOf` and `not`; their own failures have no path, only words.
+
+    Inside of them nothing is forgiven by itself, only together with the value as a whole.
+    """
+    if place.any_of:
+        branches = _branches(place.any_of, value, path)
+        passing = next((branch for branch in branches if not branch.causes), None)
+        if passing is None:
+            _fail(path, "must validate at least one schema (anyOf)", found)
+        found.merge(passing or _best(branches))
+    if place.one_of:
+        branches = _branches(place.one_of, value, path)
+        passed = [branch for branch in branches if not branch.causes]
+        if len(passed) == 1:
+            found.merge(passed[0])
+        else:
+            count = f"Found {len(passed)} valid alternatives" if passed else "Found none valid"
+            _fail(path, f"must validate one and only one schema (oneOf). {count}", found)
+            if not passed:
+                found.merge(_best(branches))
+    if place.all_of:
+        branches = _branches(place.all_of, value, path)
+        for branch in branches:
+            found.merge(branch)
+        failed = sum(bool(branch.causes) for branch in branches)
+        if failed:
+            none = ". None validated" if failed == len(branches) else ""
+            _fail(path, f"must validate all the schemas (allOf){none}", found)
+    if place.none_of is not None and not _check(place.none_of, value, path, None).causes:
+        _fail(path, "must not validate the schema (not)", found)
+
+
+def _branches(parts: Iterable[SchemaNode], value: Any, path: str) -> list[ValidationResult]:
+    return [_check(part, value, path, None) for part in parts]
+
+
+def _best(branches: Sequence[ValidationResult]) -> ValidationResult:
+    return max(branches, key=lambda branch: branch.passed)
+
+
+def _fail(path: str, words: str, found: ValidationResult) -> None:
+    found.add(field_errors.invalid("", "", f"{field_errors.quoted(path)} {words}"))

@@ -1,0 +1,123 @@
+"""What a request to delete makes of an object before it goes: marked, with other finalizers, or just what it was.
+
+An object goes at once unless something holds it: finalizers, a grace period, or, for a namespace, its contents. Then it
+is marked with the time of its deletion, and goes with the last thing that held it. A pod is marked in any case, so that
+whoever watches sees it leave in the same steps whether it has any time left or none.
+"""
+
+from __future__ import annotations
+
+from springtide.apiserver.errors import conflict
+from springtide.apiserver.metadata import FOREGROUND, ORPHAN
+from springtide.apiserver.strategy import DEFINITION_FINALIZER
+from springtide.apiserver.values import instant, timestamp, with_metadata
+from springtide.cluster.resources import Object, Resource
+from springtide.cluster.transport import Precondition, Propagation
+
+_ORPHANED_BY_DEFAULT = (("", "ReplicationController"), ("batch", "CronJob"), ("batch", "Job"))
+"""Kinds that are older than garbage collection: who deletes them and says nothing keeps what they made."""
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+def check_delete(item: Object, precondition: Precondition, resource: Resource) -> None:
+    """Refuse to delete an object that is not the one that was meant."""
+    metadata = item["metadata"]
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    if precondition.uid and precondition.uid != metadata["uid"]:
+        raise conflict(
+            kind,
+            metadata["name"],
+            f"the UID in the precondition ({precondition.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
+    if precondition.version and precondition.version != metadata["resourceVersion"]:
+        raise conflict(
+            kind,
+            metadata["name"],
+            f"the ResourceVersion in the precondition ({precondition.version}) does not match the ResourceVersion in "
+            f"record ({metadata['resourceVersion']}). The object might have been modified",
+        )
+
+
+def mark_deleted(
+    item: Object, resource: Resource, now: int, *, propagation: Propagation | None, grace_seconds: int | None
+) -> Object:
+    """Give what an object becomes when it is asked to go, itself when nothing changes; it goes unless it is `held`."""
+    marked = item
+    if (resource.group, resource.kind) == ("", "Pod"):
+        marked = _gracefully(item, now, grace_seconds)
+        if marked is item:
+            return item
+    if _defines(resource) and "deletionTimestamp" not in item["metadata"]:
+        present = item["metadata"].get("finalizers", [])
+        return with_metadata(item, deletionTimestamp=timestamp(now), finalizers=[*present, DEFINITION_FINALIZER])
+    finalizers = _finalizers(marked, resource, propagation)
+    if finalizers != marked["metadata"].get("finalizers", []):
+        marked = with_metadata(marked, finalizers=finalizers or None)
+    if is_deletion_blocked(marked) and "deletionTimestamp" not in marked["metadata"]:
+        marked = _marked(marked, now, 0)
+    return marked
+
+
+def is_deletion_blocked(item: Object) -> bool:
+    """Tell whether something keeps an object that is to be deleted."""
+    metadata = item["metadata"]
+    if metadata.get("finalizers") or _grace(item) > 0:
+        return True
+    return bool(item["kind"] == "Namespace" and (item.get("spec") or {}).get("finalizers"))
+
+
+def _defines(resource: Resource) -> bool:
+    return (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def _grace(item: Object) -> int:
+    return int(item["metadata"].get("deletionGracePeriodSeconds", 0))
+
+
+def _gracefully(pod: Object, now: int, grace_seconds: int | None) -> Object:
+    """Give a pod its grace period, or a shorter one than it had; a longer one changes nothing."""
+    metadata = pod["metadata"]
+    spec = pod.get("spec") or {}
+    asked = 1 if grace_seconds is not None and grace_seconds < 0 else grace_seconds
+    if "deletionTimestamp" in metadata:
+        current = _grace(pod)
+        if asked is None or asked >= current:
+            return pod
+        until = instant(metadata["deletionTimestamp"]) - current + asked
+        if until < now:
+            until, asked = now, min(asked, 1)
+        return with_metadata(pod, deletionTimestamp=timestamp(until), deletionGracePeriodSeconds=asked)
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _FINISHED:
+        return _marked(pod, now, 0)
+    return _marked(pod, now, spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked)
+
+
+def _marked(item: Object, now: int, grace: int) -> Object:
+    metadata = item["metadata"]
+    generation = metadata.get("generation")
+    period: int | None = grace
+    if item["kind"] == "Namespace":
+        item = {**item, "status": {**(item.get("status") or {}), "phase": "Terminating"}}
+        # Namespaces end by a way of their own, which knows no grace.
+        period = None
+    return with_metadata(
+        item,
+        deletionTimestamp=timestamp(now + grace),
+        deletionGracePeriodSeconds=period,
+        generation=generation + 1 if generation else None,
+    )
+
+
+def _finalizers(item: Object, resource: Resource, propagation: Propagation | None) -> list[str]:
+    """Give the finalizers that say what is to become of dependents, among the others."""
+    present: list[str] = item["metadata"].get("finalizers", [])
+    if propagation is None:
+        if ORPHAN in present or FOREGROUND in present:
+            return present
+        orphaned = (resource.group, resource.kind) in _ORPHANED_BY_DEFAULT
+        propagation = Propagation.ORPHAN if orphaned else Propagation.BACKGROUND
+    wanted = {Propagation.ORPHAN: ORPHAN, Propagation.FOREGROUND: FOREGROUND}.get(propagation)
+    kept = [finalizer for finalizer in present if finalizer not in (ORPHAN, FOREGROUND) or finalizer == wanted]
+    return kept if wanted is None or wanted in kept else [*kept, wanted]

@@ -1,0 +1,137 @@
+"""Kinds that are asked and answered, and never stored: reviews of who somebody is, and what they may do.
+
+Reviews: who am I, whose token is this, and may I? They are answered and not stored.
+
+Who a bearer token belongs to.
+
+The kubeconfig with which kubectl finds the embedded cluster.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from springtide.apis.yaml import dump
+from springtide.apiserver.admission import ADMIN, User
+from springtide.apiserver.http.routes import ResourcePath
+from springtide.cluster.errors import BadRequest
+from springtide.cluster.resources import Object
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewKind:
+    """A kind that can be created only; the answer is the created object with its status filled in."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = False
+
+
+_WHO = "authentication.k8s.io"
+_MAY = "authorization.k8s.io"
+
+REVIEW_KINDS = (
+    ReviewKind(_WHO, "v1", "selfsubjectreviews", "SelfSubjectReview"),
+    ReviewKind(_WHO, "v1", "tokenreviews", "TokenReview"),
+    ReviewKind(_MAY, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
+    ReviewKind(_MAY, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    ReviewKind(_MAY, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
+    ReviewKind(_MAY, "v1", "subjectaccessreviews", "SubjectAccessReview"),
+)
+
+
+_EVERYTHING = "the embedded cluster has no RBAC: whoever has a token may do everything"
+
+
+def review_kind_of(place: ResourcePath) -> ReviewKind | None:
+    """Find the kind of review that a path names."""
+    for each in REVIEW_KINDS:
+        if (each.group, each.version, each.plural) == (place.group, place.version, place.plural):
+            return each if each.namespaced == bool(place.namespace) and not place.name else None
+    return None
+
+
+def answer_review(
+    virtual: ReviewKind, body: Any, user: User, authenticate: Callable[[str], User | None], *, now: str
+) -> Object:
+    """Give a review with its answer."""
+    version = f"{virtual.group}/{virtual.version}"
+    if not isinstance(body, dict) or body.get("kind", virtual.kind) != virtual.kind:
+        raise BadRequest(f"the body of the request is no {virtual.kind}")
+    if body.get("apiVersion", version) != version:
+        raise BadRequest(
+            f"the API version in the data ({body['apiVersion']}) does not match the expected API version ({version})"
+        )
+    spec = body.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    return {
+        "kind": virtual.kind,
+        "apiVersion": version,
+        "metadata": {"creationTimestamp": now} if virtual.kind == "SelfSubjectReview" else body.get("metadata") or {},
+        **({} if virtual.kind == "SelfSubjectReview" else {"spec": spec}),
+        "status": _status(virtual, spec, user, authenticate),
+    }
+
+
+def _status(virtual: ReviewKind, spec: Object, user: User, authenticate: Callable[[str], User | None]) -> Object:
+    match virtual.kind:
+        case "SelfSubjectReview":
+            return {"userInfo": user.info()}
+        case "TokenReview":
+            token = spec.get("token")
+            known = authenticate(token) if isinstance(token, str) and token else None
+            return {"user": {}} if known is None else {"authenticated": True, "user": known.info()}
+        case "SelfSubjectRulesReview":
+            return {
+                "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+                "incomplete": False,
+            }
+        case _:
+            return {"allowed": True, "reason": _EVERYTHING}
+
+
+class TokenAuthenticator:
+    """The tokens that are known; all of them are compared, in the same time whatever is asked."""
+
+    def __init__(self, users: dict[str, User] | None = None) -> None:
+        self._users = dict(users or {})
+
+    def issue(self, user: User = ADMIN) -> str:
+        """Make a token for a user."""
+        token = secrets.token_urlsafe(32)
+        self._users[token] = user
+        return token
+
+    def __call__(self, token: str) -> User | None:
+        """Tell whose token this is; None for one that nobody was given."""
+        given, found = token.encode(), None
+        for known, user in self._users.items():
+            if hmac.compare_digest(known.encode(), given):
+                found = user
+        return found
+
+
+NAME = "springtide"
+
+
+def kubeconfig(url: str, ca: bytes, token: str) -> str:
+    """Write a kubeconfig with one cluster, one user and one context; it holds a secret, so write it for the owner."""
+    authority = base64.b64encode(ca).decode()
+    return dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": NAME, "cluster": {"server": url, "certificate-authority-data": authority}}],
+            "users": [{"name": NAME, "user": {"token": token}}],
+            "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}],
+            "current-context": NAME,
+        }
+    )

@@ -1,0 +1,241 @@
+"""Fields that nobody knows, which is what most typing errors are.
+
+Custom kinds drop them when they are written; built-in ones must be relieved of them here, because a real server reads
+their bodies into structures that have no place for anything else.
+
+What becomes of fields that nobody knows and of fields that stand twice: a refusal, a warning, or nothing.
+
+`fieldValidation` decides. Whatever it says, built-in kinds lose what they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from springtide.apiserver.builtin.validation import first_type_error
+from springtide.apiserver.http.bodies import JSON_TYPES, Path, RequestBody
+from springtide.apiserver.kinds import ListType, ServedKind, StructureNode, ValueType
+from springtide.apiserver.metadata import distinct_owners
+from springtide.apiserver.patching import apply_patch
+from springtide.apiserver.values import value_at as found_at
+from springtide.cluster.errors import BadRequest, Invalid, StatusCause, StatusDetails
+from springtide.cluster.resources import Object
+from springtide.cluster.transport import Patch, PatchType
+
+_MOST = 100
+"""How many are told at once."""
+
+
+def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list[Path]:
+    """Give the places of fields that the kind does not have; nulls and directives of a patch write nothing."""
+    found = []
+    for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=patch):
+        found.append(path)
+        if len(found) == _MOST:
+            break
+    return found if kind.strategic else sorted(found, key=format_path)
+
+
+def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, Path]]:
+    """Give the fields that a JSON patch adds and the kind does not have, each with the operation that adds it."""
+    found: list[tuple[int, Path]] = []
+    for index, operation in enumerate(operations if isinstance(operations, list) else ()):
+        if not isinstance(operation, dict) or operation.get("op") not in ("add", "replace"):
+            continue
+        pointer = operation.get("path")
+        if isinstance(pointer, str) and pointer.startswith("/"):
+            steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
+            value = _nested(steps, operation.get("value"))
+            found += [(index, path) for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=True)]
+    return found[:_MOST]
+
+
+def drop_fields(value: Any, paths: list[Path]) -> Any:
+    """Give a value without these fields; what holds none of them is shared with the original."""
+    for path in sorted(paths, key=len, reverse=True):
+        value = _dropped(value, path)
+    return value
+
+
+def format_path(path: Path) -> str:
+    """Write a place as the messages of strict decoding do."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def format_path_with_keys(kind: ServedKind, value: Any, path: Path) -> str:
+    """Write a place as the messages of apply do: entries of lists are named by their keys."""
+    node, text = kind.structure, ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{_entry_name(value[step], node, step)}]"
+            node = node.items or StructureNode()
+        else:
+            text += f".{step}"
+            node = node.child(step)
+        value = value[step]
+    return text
+
+
+def _walk(value: Any, node: StructureNode, path: Path, *, closed: bool, patch: bool) -> Iterator[Path]:
+    if type(value) is dict:
+        if node.type is not ValueType.OBJECT and not node.fields:
+            return
+        # A built-in type always says which fields it has; a custom one may say that it takes any.
+        takes_any = not node.fields if closed else node.open
+        for name, part in value.items():
+            if patch and (part is None or name.startswith("$")):
+                continue
+            child = node.fields.get(name) or node.values
+            if child is None:
+                if not takes_any:
+                    yield (*path, name)
+            elif type(part) is dict or type(part) is list:
+                yield from _walk(part, child, (*path, name), closed=closed, patch=patch)
+    elif type(value) is list and node.items is not None:
+        for index, part in enumerate(value):
+            if type(part) is dict or type(part) is list:
+                yield from _walk(part, node.items, (*path, index), closed=closed, patch=patch)
+
+
+def _nested(steps: list[str], value: Any) -> Any:
+    for step in reversed(steps):
+        value = [value] if step == "-" or step.isdigit() else {step: value}
+    return value
+
+
+def _dropped(value: Any, path: Path) -> Any:
+    step, rest = path[0], path[1:]
+    if isinstance(value, list) and isinstance(step, int):
+        return [*value[:step], _dropped(value[step], rest), *value[step + 1 :]]
+    if not rest:
+        return {name: part for name, part in value.items() if name != step}
+    return {**value, step: _dropped(value[step], rest)}
+
+
+def _entry_name(entry: Any, node: StructureNode, index: int) -> str:
+    if node.list_kind is not ListType.MAP or not isinstance(entry, dict):
+        return str(index)
+    keys = {key: entry.get(key, node.key_defaults.get(key)) for key in sorted(node.keys)}
+    return ",".join(f"{key}={json.dumps(value)}" for key, value in keys.items() if value is not None)
+
+
+_REPEATED_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+Checked = tuple[Any, tuple[str, ...]]
+"""A body as it is to be used, and the warnings that it earns."""
+
+
+def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checked:
+    """Check the body of a create or an update."""
+    unknown = unknown_fields(kind, body.value)
+    found = _told(body, unknown, interleaved=kind.strategic)
+    if found and validation == "Strict":
+        resource = kind.resource
+        text = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+        lines = ["yaml: unmarshal errors:\n  " + "\n  ".join(body.lines)] if body.lines else []
+        raise BadRequest(f"{text}: strict decoding error: {', '.join((*lines, *found[len(body.lines) :]))}")
+    _check_types(kind, body.value)
+    value = drop_fields(body.value, unknown) if kind.strategic else body.value
+    return value, (*_warnings(found, validation), *_of_owners(body.value))
+
+
+def _check_types(kind: ServedKind, value: Any) -> None:
+    """Refuse values that a server cannot read into the structures of a built-in kind."""
+    wrong = first_type_error(value, kind.structure) if kind.strategic and isinstance(value, dict) else None
+    if wrong is not None:
+        text = f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a {kind.resource.kind}'
+        raise BadRequest(f"{text}: {wrong.field}: {wrong.message}")
+
+
+def _of_owners(value: Any) -> tuple[str, ...]:
+    """Warn of owners that are named more than once."""
+    owners = found_at(value, ("metadata", "ownerReferences"))
+    repeated = distinct_owners(owners)[1] if isinstance(owners, list) else []
+    uids = ", ".join(str(owner.get("uid", "")) for owner in repeated if isinstance(owner, dict))
+    return (_REPEATED_OWNERS + uids,) if uids else ()
+
+
+def check_patch(kind: ServedKind, type_: PatchType, body: RequestBody, validation: str, live: Object | None) -> Checked:
+    """Check the body of a patch other than an apply; `live` is what it is about, if that exists."""
+    value = body.value
+    if type_ is PatchType.MERGE and not isinstance(value, dict):
+        raise BadRequest(_not_merged(value))
+    if type_ is PatchType.JSON:
+        placed = unknown_in_operations(kind, value)
+        unknown = [path for _, path in placed]
+        found = [f'json patch duplicate field "{format_path(path)}"' for path in body.repeated]
+        found += [f'unknown field "{format_path(path)}"' for path in unknown]
+        useless = {index for index, _ in placed} if kind.strategic else ()
+        used = [each for index, each in enumerate(value) if index not in useless] if useless else value
+    else:
+        unknown = unknown_fields(kind, value, patch=True)
+        found = _told(body, unknown, interleaved=False)
+        used = drop_fields(value, unknown) if kind.strategic else value
+    if found and validation == "Strict" and live is not None:
+        raise _strict_patch(kind, live, Patch(type_, value), found)
+    return used, _warnings(found, validation)
+
+
+def _not_merged(value: Any) -> str:
+    if value is None:
+        return "Invalid JSON Patch"
+    told = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type map[string]interface {{}}"
+    return f"error decoding patch: {told}"
+
+
+def check_apply(kind: ServedKind, name: str, body: RequestBody) -> None:
+    """Refuse an apply of fields that the kind does not have: nobody could own them."""
+    # A real server answers with a code that blames itself; it is the request that is at fault.
+    if unknown := unknown_fields(kind, body.value):
+        version = kind.resource.api_version
+        told = [f"{format_path_with_keys(kind, body.value, path)}: field not declared in schema" for path in unknown]
+        text = told[0] if len(told) == 1 else "errors:\n  " + "\n  ".join(told)
+        where = f"/{name}; {version if kind.resource.group else '/' + version}, Kind={kind.resource.kind}"
+        raise BadRequest(f"failed to create typed patch object ({where}): {text}")
+
+
+def _told(body: RequestBody, unknown: list[Path], *, interleaved: bool) -> list[str]:
+    strange = set(unknown)
+    repeated = [path for path in body.repeated if not interleaved or path not in strange]
+    marked = [(path, f'duplicate field "{format_path(path)}"') for path in dict.fromkeys(repeated)]
+    marked += [(path, f'unknown field "{format_path(path)}"') for path in unknown]
+    if interleaved and repeated:
+        places = _places(body.value)
+        marked.sort(key=lambda each: places.get(each[0], 0))
+    return [*body.lines, *(text for _, text in marked)]
+
+
+def _places(value: Any) -> dict[Path, int]:
+    """Number all places of a value in the order in which they stand."""
+    places: dict[Path, int] = {}
+
+    def walk(part: Any, path: Path) -> None:
+        places[path] = len(places)
+        if isinstance(part, dict):
+            for name, inner in part.items():
+                walk(inner, (*path, name))
+        elif isinstance(part, list):
+            for index, inner in enumerate(part):
+                walk(inner, (*path, index))
+
+    walk(value, ())
+    return places
+
+
+def _warnings(found: list[str], validation: str) -> tuple[str, ...]:
+    return tuple(found) if validation == "Warn" else ()
+
+
+def _strict_patch(kind: ServedKind, live: Object, patch: Patch, found: list[str]) -> Invalid:
+    result = json.dumps(apply_patch(kind, live, patch, kind.structure), separators=(",", ":"), sort_keys=True)
+    message = f"Invalid value: {json.dumps(result)}: strict decoding error: {', '.join(found)}"
+    cause = StatusCause("patch", message)
+    return Invalid(f' "" is invalid: patch: {message}', causes=(cause,), about=StatusDetails())

@@ -1,0 +1,258 @@
+"""Lists, written in slices.
+
+A list of everything may be half a gigabyte. It is written piece by piece, as fast as the client reads, and in between
+others get their turn.
+
+Watches: streams of lines, one for each event, for as long as both sides want.
+
+Everything that is waiting goes out as one chunk. A client that does not read as fast as things happen is told at some
+point that it has missed too much, as if the versions that it lacks were compacted; it then lists again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from random import Random
+
+from springtide.apiserver.http.requests import ApiRequest, ListOptions
+from springtide.apiserver.http.responses import Response
+from springtide.apiserver.http.routes import RequestTarget
+from springtide.apiserver.http.views import CLOSING, ObjectView, failure_line
+from springtide.apiserver.kinds import collection_id
+from springtide.apiserver.list_watch import ListSnapshot, WatchSubscription, selection_filter
+from springtide.apiserver.server import ApiServer, CommittedWrite
+from springtide.cluster.errors import Gone
+from springtide.cluster.resources import Object, Selection
+from springtide.cluster.transport import INITIAL_EVENTS_END, ListPage, WatchEvent, WatchEventType
+
+_SLICE_BYTES = 256 * 1024
+_SLICE_OBJECTS = 5000
+
+
+def selection_of(target: RequestTarget, options: ListOptions) -> Selection:
+    """Tell which objects a list or a watch is about."""
+    return Selection(target.kind.resource, target.namespace, options.labels, options.fields)
+
+
+async def list_response(server: ApiServer, target: RequestTarget, options: ListOptions, view: ObjectView) -> Response:
+    """Answer with a list."""
+    selection = selection_of(target, options)
+    if options.limit or options.continue_ or options.exact:
+        page = server.list(
+            selection,
+            limit=options.limit,
+            continue_=options.continue_,
+            version=options.version,
+            exact=options.exact,
+        )
+    else:
+        snapshot = snapshot_of(server, target, selection, options.version)
+        page = ListPage(await collect_slices(snapshot), str(snapshot.revision))
+    return Response(_chunks(page, view))
+
+
+def snapshot_of(server: ApiServer, target: RequestTarget, selection: Selection, version: str) -> ListSnapshot:
+    """Take everything that is selected, as it is now."""
+    kind = target.kind
+    return ListSnapshot(
+        server.storage,
+        server.storage.collection(collection_id(kind.resource)),
+        selection,
+        selection_filter(selection, server.catalogue.selectable(kind)),
+        server.versions.serving(kind),
+        version=version,
+    )
+
+
+async def collect_slices(snapshot: ListSnapshot) -> list[Object]:
+    """Collect the objects of a snapshot, and let others have their turn meanwhile."""
+    items: list[Object] = []
+    for part in snapshot.slices(_SLICE_OBJECTS):
+        items += part
+        await asyncio.sleep(0)
+    return items
+
+
+async def _chunks(page: ListPage, view: ObjectView) -> AsyncGenerator[bytes, None]:
+    pieces, size = [view.opening(page)], 0
+    comma = b""
+    for item in page.items:
+        entry = view.entry(item)
+        pieces += (comma, entry)
+        comma = b","
+        size += len(entry)
+        if size >= _SLICE_BYTES:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+            await asyncio.sleep(0)
+    pieces.append(CLOSING)
+    yield b"".join(pieces)
+
+
+BOOKMARK_SECONDS = 60.0
+LEAST_SECONDS = 1800
+"""How long a watch lasts that does not say; up to twice as long, so that clients do not all come back at once."""
+MOST_WAITING = 100_000
+"""How many events a watch may be behind."""
+_LOOK_EVERY = 1000
+_CHUNK_BYTES = 256 * 1024
+_MISSED = "too old resource version: the client reads more slowly than things happen"
+
+
+class WatchStreams:
+    """All watches that are open."""
+
+    def __init__(self, server: ApiServer, random: Random, *, most_waiting: int = MOST_WAITING) -> None:
+        self._server = server
+        self._random = random
+        self._most_waiting = most_waiting
+        self._open: set[WatchSubscription] = set()
+        self._missed: set[WatchSubscription] = set()
+        self._writes = 0
+        self._bookmarks: asyncio.TimerHandle | None = None
+        self._closed = False
+        server.observers.append(self._on_write)
+
+    def close(self) -> None:
+        """End all watches after what they have been told, and begin no others."""
+        if self._closed:
+            return
+        self._closed = True
+        self._server.observers.remove(self._on_write)
+        if self._bookmarks is not None:
+            self._bookmarks.cancel()
+        for subscription in list(self._open):
+            subscription.end()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def watched(
+        self, request: ApiRequest, target: RequestTarget, options: ListOptions, view: ObjectView
+    ) -> Response:
+        """Answer with a watch."""
+        selection = selection_of(target, options)
+        begins = options.initial_events or (options.initial_events is None and options.version in ("", "0"))
+        if not begins:
+            version = str(self._server.revision) if options.version in ("", "0") else options.version
+            return Response(
+                self._stream(request, self._server.watch(selection, version=version), (), options, view), endless=True
+            )
+        # What exists is taken in slices, and what happens meanwhile waits in the subscription.
+        snapshot = snapshot_of(self._server, target, selection, options.version)
+        subscription = self._server.watch(selection, version=str(snapshot.revision))
+        try:
+            items = await collect_slices(snapshot)
+        except BaseException:
+            subscription.end()
+            raise
+        beginning: Iterable[bytes] = map(view.beginning, items)
+        if options.initial_events and options.bookmarks:
+            beginning = chain(beginning, map(view.change, (_all_told(target, snapshot.revision),)))
+        return Response(self._stream(request, subscription, beginning, options, view), endless=True)
+
+    async def _stream(
+        self,
+        request: ApiRequest,
+        subscription: WatchSubscription,
+        beginning: Iterable[bytes],
+        options: ListOptions,
+        view: ObjectView,
+    ) -> AsyncGenerator[bytes, None]:
+        if self._closed:
+            subscription.end()
+        self._open.add(subscription)
+        self._plan_bookmarks()
+        loop = asyncio.get_running_loop()
+        seconds = options.timeout or LEAST_SECONDS * (1 + self._random.random())
+        ending = loop.call_later(seconds, subscription.end)
+        leaving = asyncio.create_task(_end_with_client(request, subscription), name="watching a client")
+        try:
+            for chunk in _watching_chunks(beginning):
+                yield chunk
+                await asyncio.sleep(0)
+            while True:
+                await subscription.arrived()
+                if subscription in self._missed:
+                    yield failure_line(Gone(_MISSED))
+                    return
+                if not subscription.events:
+                    return
+                for chunk in _watching_chunks(_lines(subscription, view, bookmarks=options.bookmarks)):
+                    yield chunk
+                    await asyncio.sleep(0)
+        finally:
+            ending.cancel()
+            leaving.cancel()
+            subscription.end()
+            self._open.discard(subscription)
+            self._missed.discard(subscription)
+            with suppress(asyncio.CancelledError):
+                await leaving
+
+    def _on_write(self, written: CommittedWrite) -> None:  # noqa: ARG002
+        self._writes += 1
+        if self._writes % _LOOK_EVERY == 0:
+            self._end_the_slow()
+        self._plan_bookmarks()
+
+    def _end_the_slow(self) -> None:
+        for subscription in self._open:
+            if len(subscription.events) > self._most_waiting:
+                self._missed.add(subscription)
+                subscription.events.clear()
+                subscription.end()
+
+    def _plan_bookmarks(self) -> None:
+        """See that open watches hear of the present version some time later; one timer serves all until then."""
+        if self._open and self._bookmarks is None and not self._closed:
+            self._bookmarks = asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark)
+
+    def _bookmark(self) -> None:
+        self._bookmarks = None
+        for subscription in self._open:
+            subscription.bookmark(self._server.revision)
+        self._plan_bookmarks()
+
+
+def _lines(subscription: WatchSubscription, view: ObjectView, *, bookmarks: bool) -> Iterator[bytes]:
+    """Take what is waiting."""
+    events = subscription.events
+    while events:
+        event = events.popleft()
+        if bookmarks or event.change is not WatchEventType.BOOKMARK:
+            yield view.change(event)
+
+
+def _watching_chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Put lines together, as many as make a good chunk."""
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= _CHUNK_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
+def _all_told(target: RequestTarget, revision: int) -> WatchEvent:
+    """Make the bookmark that ends initial events."""
+    resource = target.kind.resource
+    metadata = {
+        "resourceVersion": str(revision),
+        "annotations": {INITIAL_EVENTS_END: "true"},
+    }
+    body = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    return WatchEvent(WatchEventType.BOOKMARK, body)
+
+
+async def _end_with_client(request: ApiRequest, subscription: WatchSubscription) -> None:
+    await request.gone()
+    subscription.events.clear()
+    subscription.end()

@@ -1,0 +1,218 @@
+"""The verbs that write: from a request to a call into the API server, and from its result to an answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from springtide.apiserver.admission import User, WriteExecutor
+from springtide.apiserver.deletion import is_deletion_blocked
+from springtide.apiserver.http.bodies import decoded, from_patch, from_yaml, media_of
+from springtide.apiserver.http.field_validation import Checked, check_apply, check_object, check_patch
+from springtide.apiserver.http.list_watch import selection_of
+from springtide.apiserver.http.requests import (
+    ApiRequest,
+    DeleteOptions,
+    delete_options,
+    field_validation,
+    forced,
+    list_options,
+    write_of,
+)
+from springtide.apiserver.http.responses import (
+    Response,
+    UnsupportedMedia,
+    json_response,
+    unsupported_media,
+    warning_headers,
+)
+from springtide.apiserver.http.routes import RequestTarget, wrong_method
+from springtide.apiserver.http.views import CLOSING, ObjectView
+from springtide.apiserver.kinds import collection_id
+from springtide.apiserver.server import ApiServer
+from springtide.cluster.errors import StatusDetails
+from springtide.cluster.resources import Object
+from springtide.cluster.transport import ListPage, Patch, PatchType
+
+_SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+_RETURNED = frozenset(
+    (
+        "CSINode",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceQuota",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+        "VolumeAttachment",
+    )
+)
+"""Built-in kinds whose objects are given back when they are deleted; for others there is a word of success."""
+
+_CREATED = ("binding", "eviction")
+"""Subresources that are done by creating them."""
+_OF_THE_KIND = ("", "status", "finalize")
+"""What is written as an object of the kind; other subresources have kinds of their own."""
+_EXPECTED = {"scale": "Scale", "eviction": "Eviction", "binding": "Binding"}
+
+
+class WriteHandlers:
+    """Makes calls into the API server, for somebody."""
+
+    def __init__(self, server: ApiServer, perform: WriteExecutor) -> None:
+        self._server = server
+        self._perform = perform
+
+    async def write(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+        """Do what a request that writes asks for."""
+        verbs = target.kind.verbs
+        match request.method:
+            case "POST" if target.subresource in _CREATED or (not target.name and "create" in verbs):
+                return await self._create(request, target, user, view)
+            case "PUT" if target.name and target.subresource not in _CREATED and "update" in verbs:
+                return await self._update(request, target, user, view)
+            case "PATCH" if target.name and target.subresource not in _CREATED and "patch" in verbs:
+                return await self._patch(request, target, user, view)
+            case "DELETE" if target.name and not target.subresource and "delete" in verbs:
+                return await self._delete(request, target, user, view)
+            case "DELETE" if not target.name and "deletecollection" in verbs:
+                return await self._delete_all(request, target, user, view)
+            case _:
+                raise wrong_method()
+
+    async def _create(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+        write = write_of(request, "Create")
+        body, warnings = await self._object(request, target, "Create")
+        done = await self._perform(
+            lambda: self._server.create(
+                target.kind.resource,
+                body,
+                write,
+                namespace=target.namespace,
+                name=target.name,
+                subresource=target.subresource,
+            ),
+            user,
+        )
+        return _answer(done.value, view, target, warnings + done.warnings, 201)
+
+    async def _update(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+        write = write_of(request, "Update")
+        body, warnings = await self._object(request, target, "Update")
+        server, resource, key = self._server, target.kind.resource, target.key
+
+        def call() -> tuple[Object, bool]:
+            new = server.find(collection_id(resource), key) is None
+            return server.update(resource, key, body, write, subresource=target.subresource), new
+
+        done = await self._perform(call, user)
+        item, new = done.value
+        return _answer(item, view, target, warnings + done.warnings, 201 if new else 200)
+
+    async def _patch(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+        type_ = _patch_type(target, request.header("content-type"))
+        write = write_of(request, "Patch", required=type_ is PatchType.APPLY)
+        force = forced(request, apply=type_ is PatchType.APPLY)
+        validation = field_validation(request, "Patch")
+        server, resource, key = self._server, target.kind.resource, target.key
+        raw = await request.body()
+        warnings: tuple[str, ...] = ()
+        if type_ is PatchType.APPLY:
+            read = from_yaml(raw, resource.kind)
+            value = read.value
+            if target.subresource in _OF_THE_KIND:
+                check_apply(target.kind, target.name, read)
+        else:
+            read = from_patch(raw, strategic=type_ is PatchType.STRATEGIC)
+            value = read.value
+            if target.subresource in _OF_THE_KIND:
+                live = server.find(collection_id(resource), key) if validation == "Strict" else None
+                value, warnings = check_patch(target.kind, type_, read, validation, live)
+        patch = Patch(type_, value, force)
+
+        def call() -> tuple[Object, bool]:
+            new = type_ is PatchType.APPLY and server.find(collection_id(resource), key) is None
+            return server.patch(resource, key, patch, write, subresource=target.subresource), new
+
+        done = await self._perform(call, user)
+        item, new = done.value
+        return _answer(item, view, target, warnings + done.warnings, 201 if new else 200)
+
+    async def _delete(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+        options = await _delete_options(request)
+        write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
+        done = await self._perform(
+            lambda: self._server.delete(
+                target.kind.resource,
+                target.key,
+                write,
+                precondition=options.precondition,
+                propagation=options.propagation,
+                grace_seconds=options.grace_seconds,
+            ),
+            user,
+        )
+        item = done.value
+        if is_deletion_blocked(item) or (target.kind.strategic and target.kind.resource.kind in _RETURNED):
+            return _answer(item, view, target, done.warnings)
+        resource = target.kind.resource
+        details = {
+            "name": target.name,
+            "group": resource.group,
+            "kind": resource.plural,
+            "uid": item["metadata"]["uid"],
+        }
+        status = _SUCCESS | {"details": {name: value for name, value in details.items() if value}}
+        return _answer(status, view, target, done.warnings)
+
+    async def _delete_all(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+        options = await _delete_options(request)
+        write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
+        selection = selection_of(target, list_options(request))
+        server = self._server
+
+        def call() -> ListPage:
+            before = server.list(selection)
+            server.deletecollection(
+                selection, write, propagation=options.propagation, grace_seconds=options.grace_seconds
+            )
+            return before
+
+        done = await self._perform(call, user)
+        page = done.value
+        whole = view.opening(page) + b",".join(map(view.entry, page.items)) + CLOSING
+        return Response(whole, headers=warning_headers(done.warnings))
+
+    async def _object(self, request: ApiRequest, target: RequestTarget, verb: str) -> Checked:
+        """Read the object that a request brings."""
+        validation = field_validation(request, verb)
+        expected = _EXPECTED.get(target.subresource, target.kind.resource.kind)
+        body = decoded(await request.body(), request.header("content-type"), expected)
+        return check_object(target.kind, body, validation) if target.subresource in _OF_THE_KIND else (body.value, ())
+
+
+async def _delete_options(request: ApiRequest) -> DeleteOptions:
+    raw = await request.body()
+    return delete_options(request, decoded(raw, request.header("content-type"), "DeleteOptions").value if raw else None)
+
+
+def _answer(
+    item: Object, view: ObjectView, target: RequestTarget, warnings: tuple[str, ...], code: int = 200
+) -> Response:
+    """Show the result of a write; what is no object of the kind is shown as it is."""
+    if item.get("kind") != target.kind.resource.kind:
+        told = item | {"code": code} if target.subresource in _CREATED else item
+        return json_response(told, code, headers=warning_headers(warnings))
+    return Response(view.single(item), code, headers=warning_headers(warnings))
+
+
+def _patch_type(target: RequestTarget, content_type: str) -> PatchType:
+    media = media_of(content_type)
+    if media not in list(PatchType):
+        raise UnsupportedMedia("415: Unsupported Media Type", about=StatusDetails())
+    type_ = PatchType(media)
+    if type_ is PatchType.STRATEGIC and not target.kind.strategic:
+        raise unsupported_media(PatchType.JSON.value, PatchType.MERGE.value, PatchType.APPLY.value)
+    return type_

@@ -1,0 +1,246 @@
+"""Why a journal cannot be used.
+
+The folder of a journal: made for it, closed to others, and held by one process at a time.
+
+The lock is the kernel's. It goes with the process however that ends, so a lock file that is left over means nothing.
+
+The file of a journal: an SQLite database, and how it is made, recognised and opened.
+
+    versions  every change that can still be asked for, and the last one of every object: what the object became, or
+              nothing where it went, and which version it was before
+    gaps      versions that may have been given out and were lost, see `journal`
+    marks     the oldest version that can be asked for, and the newest that may have been given out
+    kept      what the cluster must find again besides objects, such as its keys
+
+There is no table of present objects: they are what the changes lead to. So an object is written once for each change,
+at the end of a table.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+
+class JournalError(Exception):
+    """A folder holds no journal that can be read and written; the message says which folder, why, and what would do.
+
+    Nothing has been changed then. A cluster never starts empty where its journal is only out of reach.
+    """
+
+
+DATABASE = "journal.db"
+LOCK = "lock"
+
+_NOT_IN_THE_WAY = (LOCK, "lost+found")
+"""What a folder may hold and still count as new: a lock that is left over, and what file systems put at their root."""
+
+
+class JournalFolder:
+    """A folder that this process holds."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock
+
+    @property
+    def database(self) -> Path:
+        """Where the journal is, or is to be."""
+        return self.path / DATABASE
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self._lock)
+
+
+def lock_folder(path: Path) -> JournalFolder:
+    """Take a folder for a journal, made where there is none; `JournalError` where it is in use, or somebody else's."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_ours(path)
+        return JournalFolder(path, _locked(path))
+    except OSError as problem:
+        why = problem.strerror or str(problem)
+        msg = f'cannot use "{path}" for data: {why}: expected a folder that can be read and written'
+        raise JournalError(msg) from problem
+
+
+def _locked(path: Path) -> int:
+    # No link is followed: what it leads to would be emptied.
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    except BlockingIOError as problem:
+        holder = _holder(lock)
+        os.close(lock)
+        msg = f'"{path}" is in use by another process{holder}: stop that one, or choose another folder for data'
+        raise JournalError(msg) from problem
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _check_ours(path: Path) -> None:
+    """Refuse a folder in which somebody keeps something else; an empty one is taken over and closed to others."""
+    names = {entry.name for entry in path.iterdir()}
+    if any(name.startswith(DATABASE) for name in names):
+        _check_owner(path / DATABASE)
+        return
+    foreign = sorted(names.difference(_NOT_IN_THE_WAY))
+    if foreign:
+        msg = (
+            f'"{path}" holds "{foreign[0]}" and no journal: expected a folder that is new, empty or made by springtide'
+        )
+        raise JournalError(msg)
+    with suppress(PermissionError):  # The root of a volume may belong to somebody else who lets us write.
+        path.chmod(0o700)
+
+
+def _check_owner(database: Path) -> None:
+    """Refuse a journal that somebody else has made: it also says who may do everything in the cluster."""
+    with suppress(FileNotFoundError):
+        if database.lstat().st_uid != os.geteuid():
+            raise JournalError(f'"{database}" belongs to another user: expected a journal of your own')
+
+
+def _holder(lock: int) -> str:
+    written = os.pread(lock, 32, 0).decode(errors="replace").strip()
+    return f" ({written})" if written.isdigit() else ""
+
+
+_APPLICATION = 0x53505247
+"""Marks the file as ours, as SQLite files are marked: the letters SPRG."""
+
+FORMAT = 1
+"""Counts the ways in which journals have been written; a newer one than ours is refused."""
+
+_SCHEMA = """
+BEGIN;
+CREATE TABLE versions (
+    revision INTEGER PRIMARY KEY, api_group TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL,
+    name TEXT NOT NULL, before INTEGER, checksum INTEGER NOT NULL, object BLOB
+);
+CREATE TABLE gaps (after INTEGER NOT NULL, before INTEGER PRIMARY KEY);
+CREATE TABLE marks (compacted INTEGER NOT NULL, reserved INTEGER NOT NULL);
+CREATE TABLE kept (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+INSERT INTO marks VALUES (0, 0);
+COMMIT;
+"""
+
+_CHECKPOINT_PAGES = 4096
+"""16 MiB: so much is written before it is moved from the log to the database, which takes some 10 ms."""
+
+_LOG_BYTES = 64 << 20
+"""What the log is cut back to after a long transaction has made it larger."""
+
+
+_PRIMARY = 0xFF
+"""The part of SQLite's codes that tells the kind of an error; the rest are details."""
+
+_OUT_OF_REACH = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
+"""Errors that say nothing about what is in the file."""
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open the database of a journal, made where there is none; `JournalError` where it is not one that we can use."""
+    if not path.exists():
+        _check_absent(path)
+        _make(path)
+    with explaining_errors(path):
+        connection = _connect(path)
+        try:
+            _check_format(connection, path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+@contextmanager
+def explaining_errors(path: Path) -> Iterator[None]:
+    """Say in words why the database cannot be used."""
+    try:
+        yield
+    except UnicodeDecodeError as problem:  # SQLite quotes what it cannot read, and sqlite3 expects text.
+        raise damaged_journal(path, "it holds what is no text") from problem
+    except sqlite3.Error as problem:
+        if (getattr(problem, "sqlite_errorcode", 0) & _PRIMARY) not in _OUT_OF_REACH:
+            raise damaged_journal(path, str(problem)) from problem
+        msg = f'cannot use the journal "{path}": {problem}: expected a file that can be read and written'
+        raise JournalError(msg) from problem
+
+
+def damaged_journal(path: Path, why: str) -> JournalError:
+    """Give the error that tells of a journal which is not what was written."""
+    return JournalError(
+        f'the journal "{path}" is damaged: {why}: restore it from a copy, or choose another folder for data'
+    )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # One thread at a time uses it, but not always the one that opened it: opening takes seconds for a large cluster.
+    return sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+
+
+def _check_absent(path: Path) -> None:
+    """Refuse to start anew where there are remains of a journal; what a creation left behind is none."""
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists():
+        msg = f'"{path.parent}" has lost its journal: "{log.name}" is there, and "{path.name}" is not'
+        raise JournalError(msg)
+
+
+def _make(path: Path) -> None:
+    """Make the database under another name, so that a file under its own name is always a whole one."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            path.with_name(f"{new.name}-journal").unlink()
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(_connect(new)) as connection:
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        new.rename(path)
+        _sync_folder(path.parent)
+    except (OSError, sqlite3.DatabaseError) as problem:
+        msg = f'cannot make a journal in "{path.parent}": {problem}'
+        raise JournalError(msg) from problem
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    if application != _APPLICATION:
+        msg = f'"{path}" is not a journal of springtide: expected one, or a folder without that file'
+        raise JournalError(msg)
+    written = connection.execute("PRAGMA user_version").fetchone()[0]
+    if written != FORMAT:
+        msg = f'the journal "{path}" has format {written}, and this version of springtide reads and writes {FORMAT}'
+        raise JournalError(msg)

@@ -1,0 +1,294 @@
+"""The metadata that an object will have, from that which somebody wants and that which was.
+
+What is wrong with the result is told by `springtide.simulator.api.metadata_rules`.
+
+What is wrong with the metadata of an object; almost the same for every kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from springtide.apiserver.kinds import ServedKind
+from springtide.apiserver.names import label_problem, label_value_problem, qualified_name_problems, subdomain_problem
+from springtide.apiserver.values import instant
+from springtide.cluster.errors import BadRequest, StatusCause
+from springtide.cluster.resources import Object
+
+ORPHAN = "orphan"
+"""The finalizer under which the garbage collector makes dependents forget their owner."""
+FOREGROUND = "foregroundDeletion"
+"""The finalizer under which the garbage collector deletes dependents before their owner."""
+
+_FIELDS: dict[str, type] = {
+    "name": str,
+    "generateName": str,
+    "namespace": str,
+    "uid": str,
+    "resourceVersion": str,
+    "generation": int,
+    "creationTimestamp": str,
+    "deletionTimestamp": str,
+    "deletionGracePeriodSeconds": int,
+    "labels": dict,
+    "annotations": dict,
+    "ownerReferences": list,
+    "finalizers": list,
+    "managedFields": list,
+}
+_OWNER_FIELDS: dict[str, type] = {
+    "apiVersion": str,
+    "kind": str,
+    "name": str,
+    "uid": str,
+    "controller": bool,
+    "blockOwnerDeletion": bool,
+}
+_EMPTY: tuple[Any, ...] = (None, "", {}, [])
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+_NOTHING: dict[str, Any] = {}
+_SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FROM_OLD = ("creationTimestamp", "deletionTimestamp", "generation")
+
+_DESCRIPTION = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
+"""What authors write into metadata."""
+_STATUS_WRITES_KEEP = {
+    ("", "Pod"): ("ownerReferences",),
+    ("apiregistration.k8s.io", "APIService"): _DESCRIPTION,
+    ("apps", "Deployment"): ("labels",),
+    ("storage.k8s.io", "VolumeAttachment"): _DESCRIPTION,
+}
+"""What of that a write to the status of a built-in kind leaves alone; of kinds that are not listed here, nothing."""
+
+
+def normalized(metadata: Any) -> Object:
+    """Give metadata with the fields that exist, without those that say nothing; types that are wrong are refused."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise BadRequest(f"metadata is {_shown(metadata)}, expected an object")
+    tidy: Object = {}
+    for name, value in metadata.items():
+        expected = _FIELDS.get(name)
+        if expected is None or value in _EMPTY:
+            continue
+        if type(value) is not expected:
+            raise BadRequest(f"metadata.{name} is {_shown(value)}, expected {expected.__name__}")
+        tidy[name] = value
+    for name in ("labels", "annotations"):
+        for key, value in tidy.get(name, _NOTHING).items():
+            if value is None:
+                tidy[name] = {**tidy[name], key: ""}
+            elif type(value) is not str:
+                raise BadRequest(f"metadata.{name}.{key} is {_shown(value)}, expected a string")
+    if any(type(finalizer) is not str for finalizer in tidy.get("finalizers", ())):
+        raise BadRequest("metadata.finalizers: expected strings")
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if name in tidy and not _is_time(tidy[name]):
+            raise BadRequest(f"metadata.{name} is {_shown(tidy[name])}, expected a time such as 2006-01-02T15:04:05Z")
+    if "ownerReferences" in tidy:
+        tidy["ownerReferences"] = _sound_owners(tidy["ownerReferences"])
+    return tidy
+
+
+def distinct_owners(owners: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Divide references: the ones that say something, and the ones that only say it once more."""
+    first: dict[str, Any] = {}
+    repeated: list[Any] = []
+    for owner in owners:
+        told = json.dumps(owner, sort_keys=True)
+        if told in first:
+            repeated.append(owner)
+        else:
+            first[told] = owner
+    return list(first.values()), repeated
+
+
+def _sound_owners(owners: list[Any]) -> list[Object]:
+    for owner in owners:
+        if type(owner) is not dict:
+            raise BadRequest("metadata.ownerReferences: expected objects")
+        for name, value in owner.items():
+            expected = _OWNER_FIELDS.get(name)
+            if expected is not None and value is not None and type(value) is not expected:
+                raise BadRequest(f"metadata.ownerReferences.{name} is {_shown(value)}, expected {expected.__name__}")
+    return owners if len(owners) == 1 else distinct_owners(owners)[0]
+
+
+@lru_cache(maxsize=4096)
+def _is_time(text: str) -> bool:
+    if not _TIME(text):
+        return False
+    try:
+        instant(text)
+    except (OverflowError, ValueError):
+        return False
+    return True
+
+
+def created_metadata(
+    metadata: Object, *, namespace: str, name: str, uid: str, created: str, generation: int | None
+) -> Object:
+    """Give the metadata of a new object."""
+    # Kinds whose changes nobody counts keep the number that they are born with, if their author gives one.
+    fresh = {field: value for field, value in metadata.items() if field not in _SET_BY_SERVER}
+    fresh |= {"name": name, "uid": uid, "creationTimestamp": created}
+    if namespace:
+        fresh["namespace"] = namespace
+    if generation is not None:
+        fresh["generation"] = generation
+    return fresh
+
+
+def fields_kept_by_status(kind: ServedKind) -> tuple[str, ...]:
+    """Name the fields that a write to the status of a kind cannot change."""
+    if not kind.strategic:
+        return _DESCRIPTION
+    return _STATUS_WRITES_KEEP.get((kind.resource.group, kind.resource.kind), ())
+
+
+def updated_metadata(metadata: Object, old: Object, kept: tuple[str, ...] = ()) -> Object:
+    """Give the metadata of an object after a write: what is the server's own stays as it was, and so do the `kept`."""
+    changed = {name: value for name, value in metadata.items() if name not in kept} if kept else dict(metadata)
+    for name in (*_FROM_OLD, *kept):
+        if name in old:
+            changed[name] = old[name]
+        elif name in changed and name != "deletionTimestamp":
+            # What only the server dates and counts is not written; a deletion that is, is for the rules to refuse.
+            del changed[name]
+    changed.setdefault("uid", old["uid"])
+    if "deletionGracePeriodSeconds" in old:
+        changed.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+    return changed
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {value!r:.40}"
+
+
+_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+_MOST_ANNOTATION_BYTES = 256 * 1024
+
+_NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
+
+_REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+_STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
+_FREE_FINALIZERS = (
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "coordination.k8s.io",
+)
+"""Groups of built-in kinds whose finalizers need no domain, just as those of custom kinds."""
+
+
+def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) -> Iterator[StatusCause]:
+    """Find what is wrong with metadata, given what it was before."""
+    if old is None:
+        name = metadata["name"]
+        by_label = (kind.resource.group, kind.resource.kind) in _NAMED_BY_LABELS
+        if problem := label_problem(name) if by_label else subdomain_problem(name):
+            yield _invalid("metadata.name", name, problem)
+        if problem and (prefix := metadata.get("generateName")):
+            yield _invalid("metadata.generateName", prefix, problem)
+    else:
+        yield from _immutable(metadata, old)
+    for key, value in metadata.get("labels", {}).items():
+        yield from _misnamed("metadata.labels", key)
+        if problem := label_value_problem(value):
+            yield _invalid("metadata.labels", value, problem)
+    yield from _annotation_problems(metadata.get("annotations", {}))
+    if "finalizers" in metadata:
+        yield from _finalizer_problems(metadata["finalizers"], kind, new=old is None)
+    yield from _owner_problems(metadata.get("ownerReferences", ()))
+
+
+def _immutable(metadata: Object, old: Object) -> Iterator[StatusCause]:
+    for field in _IMMUTABLE:
+        if metadata.get(field) != old.get(field):
+            yield _invalid(f"metadata.{field}", metadata.get(field, ""), "field is immutable")
+    if "deletionTimestamp" in old:
+        before = old.get("finalizers", ())
+        added = [finalizer for finalizer in metadata.get("finalizers", ()) if finalizer not in before]
+        if added:
+            listed = ", ".join(f'"{finalizer}"' for finalizer in added)
+            yield StatusCause(
+                "metadata.finalizers",
+                "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
+                f"[]string{{{listed}}}",
+                "FieldValueForbidden",
+            )
+
+
+def _finalizer_problems(finalizers: list[str], kind: ServedKind, *, new: bool) -> Iterator[StatusCause]:
+    if new:
+        for finalizer in finalizers:
+            yield from _misnamed("metadata.finalizers", finalizer)
+        if ORPHAN in finalizers and FOREGROUND in finalizers:
+            message = f"Invalid value: {_display(finalizers)}: finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+            yield StatusCause("metadata.finalizers", message)
+    if kind.strategic and kind.resource.group not in _FREE_FINALIZERS:
+        for index, finalizer in enumerate(finalizers):
+            if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+                problem = "name is neither a standard finalizer name nor is it fully qualified"
+                yield _invalid(f"metadata.finalizers[{index}]", finalizer, problem)
+
+
+def _annotation_problems(annotations: dict[str, str]) -> Iterator[StatusCause]:
+    size = 0
+    for key, value in annotations.items():
+        size += len(key) + len(value)
+        yield from _misnamed("metadata.annotations", key, key.lower())
+    if size > _MOST_ANNOTATION_BYTES:
+        message = f"Too long: may not be more than {_MOST_ANNOTATION_BYTES} bytes"
+        yield StatusCause("metadata.annotations", message, "FieldValueTooLong")
+
+
+def _owner_problems(owners: Any) -> Iterator[StatusCause]:
+    controller = ""
+    for owner in owners:
+        version = owner.get("apiVersion") or ""
+        if not version.rpartition("/")[2] or version.count("/") > 1:
+            yield _invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty")
+        for field in ("kind", "name", "uid"):
+            if not owner.get(field):
+                yield _invalid(f"metadata.ownerReferences.{field}", "", "must not be empty")
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            shown = _display(_ordered(owner))
+            problem = "/v1, Kind=Event is disallowed from being an owner"
+            yield StatusCause("metadata.ownerReferences", f"Invalid value: {shown}: {problem}")
+        if owner.get("controller"):
+            this = f"{owner.get('kind')}/{owner.get('name')}"
+            if controller:
+                yield StatusCause(
+                    "metadata.ownerReferences",
+                    f"Invalid value: {_display([_ordered(each) for each in owners])}: Only one reference can have "
+                    f'Controller set to true. Found "true" in references for {controller} and {this}',
+                )
+            controller = controller or this
+
+
+def _ordered(owner: Object) -> Object:
+    """Bring the fields of a reference into the order in which messages show them."""
+    return {name: owner[name] for name in _REFERENCE_FIELDS if name in owner}
+
+
+def _display(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _misnamed(field: str, name: str, judged: str | None = None) -> Iterator[StatusCause]:
+    """Tell what is wrong with a qualified name, or with what it is judged as."""
+    for problem in qualified_name_problems(name if judged is None else judged):
+        yield _invalid(field, name, problem)
+
+
+def _invalid(field: str, value: str | int, problem: str) -> StatusCause:
+    shown = f'"{value}"' if isinstance(value, str) else str(value)
+    return StatusCause(field, f"Invalid value: {shown}: {problem}")

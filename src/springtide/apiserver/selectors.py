@@ -1,0 +1,346 @@
+"""Label selectors: as text in requests, as objects in specs.
+
+Both become a `LabelSelector`, a list of requirements that all have to hold. A requirement that a label be unequal to
+something also holds where there is no such label.
+
+Field selectors: which fields each kind can be selected by, and how they are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from springtide.apiserver.names import label_value_problem, qualified_name_problem
+from springtide.apiserver.values import path_steps, value_at
+from springtide.cluster.errors import BadRequest
+from springtide.cluster.resources import Object, Resource
+
+
+class LabelOperator(StrEnum):
+    """What a requirement asks of a label."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+    GREATER = ">"
+    LESS = "<"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """One condition on one label."""
+
+    key: str
+    operator: LabelOperator
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether an object with these labels is meant."""
+        value = labels.get(self.key)
+        match self.operator:
+            case LabelOperator.IN:
+                return value in self.values
+            case LabelOperator.NOT_IN:
+                return value not in self.values
+            case LabelOperator.EXISTS:
+                return value is not None
+            case LabelOperator.DOES_NOT_EXIST:
+                return value is None
+            case LabelOperator.GREATER:
+                return _is_integer(value) and int(value or "") > int(self.values[0])
+            case LabelOperator.LESS:
+                return _is_integer(value) and int(value or "") < int(self.values[0])
+
+    def __str__(self) -> str:
+        match self.operator, self.values:
+            case LabelOperator.IN, [value]:
+                return f"{self.key}={value}"
+            case LabelOperator.NOT_IN, [value]:
+                return f"{self.key}!={value}"
+            case ((LabelOperator.IN | LabelOperator.NOT_IN), values):
+                return f"{self.key} {self.operator} ({','.join(sorted(values))})"
+            case LabelOperator.EXISTS, _:
+                return self.key
+            case LabelOperator.DOES_NOT_EXIST, _:
+                return f"!{self.key}"
+            case _:
+                return f"{self.key}{self.operator}{self.values[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Conditions that all have to hold; none: everything is meant."""
+
+    requirements: tuple[LabelRequirement, ...] = ()
+    nothing: bool = False
+    """Nothing is meant, whatever its labels."""
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        """Tell whether an object with these labels is meant."""
+        held = labels or {}
+        return not self.nothing and all(requirement.holds(held) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in sorted(self.requirements, key=lambda each: each.key))
+
+
+NOTHING = LabelSelector(nothing=True)
+
+
+def _is_integer(text: str | None) -> bool:
+    return text is not None and re.fullmatch(r"[+-]?[0-9]+", text) is not None
+
+
+# Selectors as objects
+
+_OPERATORS = {
+    "In": LabelOperator.IN,
+    "NotIn": LabelOperator.NOT_IN,
+    "Exists": LabelOperator.EXISTS,
+    "DoesNotExist": LabelOperator.DOES_NOT_EXIST,
+}
+
+
+def selector_of(value: Object | None) -> LabelSelector:
+    """Read a selector from a spec: a LabelSelector, or a plain map of labels; none at all means nothing.
+
+    An operator that does not exist makes a selector of nothing: what validation let pass must not select everything.
+    """
+    if value is None:
+        return NOTHING
+    if not value.keys() <= {"matchLabels", "matchExpressions"}:
+        return LabelSelector(_equalities(value))
+    expressions: list[Any] = value.get("matchExpressions") or []
+    if any(expression.get("operator") not in _OPERATORS for expression in expressions):
+        return NOTHING
+    return LabelSelector(
+        _equalities(value.get("matchLabels") or {})
+        + tuple(
+            LabelRequirement(each["key"], _OPERATORS[each["operator"]], tuple(each.get("values") or ()))
+            for each in expressions
+        )
+    )
+
+
+def _equalities(labels: Mapping[str, str]) -> tuple[LabelRequirement, ...]:
+    return tuple(LabelRequirement(key, LabelOperator.IN, (value,)) for key, value in labels.items())
+
+
+# Selectors as text
+
+_TOKEN = re.compile(r"\s*(?:(==|!=|[=!<>(),])|([^\s=!<>(),]+))")
+
+
+@lru_cache(maxsize=1024)
+def parse_labels(text: str) -> LabelSelector:
+    """Read a selector as requests write it, such as `app=web,tier in (front,back),!canary`."""
+    parser = _Parser(text)
+    requirements: list[LabelRequirement] = []
+    expected = "!, identifier, or 'end of string'"
+    while first := parser.peek():
+        if first != "!" and not _is_word(first):
+            raise BadRequest(f"found '{first}', expected: {expected}")
+        expected = "identifier after ','"
+        requirements.append(parser.requirement())
+        if (found := parser.take()) and found != ",":
+            raise BadRequest(f"found '{found}', expected: ',' or 'end of string'")
+        if found and not parser.peek():
+            raise BadRequest(f"found '', expected: {expected}")
+    return LabelSelector(tuple(requirements))
+
+
+class _Parser:
+    """Reads the tokens of a selector one by one."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [operator or word for operator, word in _TOKEN.findall(text)]
+        self._next = 0
+
+    def peek(self) -> str:
+        """Show the next token; empty at the end."""
+        return self._tokens[self._next] if self._next < len(self._tokens) else ""
+
+    def take(self) -> str:
+        """Give the next token and go on."""
+        token = self.peek()
+        self._next += 1
+        return token
+
+    def requirement(self) -> LabelRequirement:
+        """Read one condition."""
+        if self.peek() == "!":
+            self.take()
+            return LabelRequirement(self._key(), LabelOperator.DOES_NOT_EXIST)
+        key = self._key()
+        if self.peek() in ("", ","):
+            return LabelRequirement(key, LabelOperator.EXISTS)
+        match self.take():
+            case "=" | "==":
+                return LabelRequirement(key, LabelOperator.IN, (self._value(key),))
+            case "!=":
+                return LabelRequirement(key, LabelOperator.NOT_IN, (self._value(key),))
+            case "in":
+                return LabelRequirement(key, LabelOperator.IN, self._values(key))
+            case "notin":
+                return LabelRequirement(key, LabelOperator.NOT_IN, self._values(key))
+            case ">" | "<" as sign:
+                value = self._value(key)
+                if not _is_integer(value):
+                    raise _unparsable(
+                        f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
+                    )
+                return LabelRequirement(key, LabelOperator(sign), (value,))
+            case other:
+                raise _unparsable(f"found '{other}', expected: in, notin, =, ==, !=, gt, lt")
+
+    def _key(self) -> str:
+        key = self.take()
+        if not _is_word(key):
+            raise _unparsable(f"found '{key}', expected: identifier")
+        if problem := qualified_name_problem(key):
+            raise _unparsable(f'<nil>: Invalid value: "{key}": {problem}')
+        return key
+
+    def _value(self, key: str) -> str:
+        value = self.take() if _is_word(self.peek()) else ""
+        if problem := label_value_problem(value):
+            raise _unparsable(f'values[0][{key}]: Invalid value: "{value}": {problem}')
+        return value
+
+    def _values(self, key: str) -> tuple[str, ...]:
+        if (found := self.take()) != "(":
+            raise _unparsable(f"found '{found}' expected: '('")
+        values = [self._value(key)]
+        while (found := self.take()) == ",":
+            values.append(self._value(key))
+        if found != ")":
+            raise _unparsable(f"found '{found}', expected: ',' or ')'")
+        return tuple(values)
+
+
+def _is_word(token: str) -> bool:
+    return bool(token) and token[0] not in "=!<>(),"
+
+
+def _unparsable(why: str) -> BadRequest:
+    return BadRequest(f"unable to parse requirement: {why}")
+
+
+_EVERY_KIND = ("metadata.name", "metadata.namespace")
+
+_BY_KIND = {
+    ("", "Pod"): (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    ("", "Node"): ("spec.unschedulable",),
+    ("", "Namespace"): ("status.phase",),
+    ("", "Secret"): ("type",),
+    ("", "Service"): ("spec.clusterIP", "spec.type"),
+    ("", "ReplicationController"): ("status.replicas",),
+    ("batch", "Job"): ("status.successful",),
+    ("", "Event"): (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+}
+
+_STORED_ELSEWHERE = {"source": "source.component", "status.successful": "status.succeeded"}
+"""Fields that are called otherwise in the object."""
+
+_WHERE_ABSENT = {
+    "spec.unschedulable": "false",
+    "spec.hostNetwork": "false",
+    "status.replicas": "0",
+    "status.successful": "0",
+}
+"""What stands for a field that an object does not write; elsewhere it is empty."""
+
+_ESCAPED = re.compile(r"\\([\\,=])")
+_STRANGE_ESCAPE = re.compile(r"(?<=[^\\])\\[^\\,=]")
+_TERM = re.compile(r"((?:\\[\\,=]|[^\\,=!])+)(!=|==|=)((?:\\[\\,=]|[^\\,=])*)")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """One comparison of one field."""
+
+    field: str
+    equal: bool
+    value: str
+
+    def holds(self, item: Object) -> bool:
+        """Tell whether an object is meant."""
+        return (_text(item, self.field) == self.value) is self.equal
+
+
+@lru_cache(maxsize=1024)
+def parse_fields(text: str, resource: Resource, selectable: tuple[str, ...] = ()) -> tuple[FieldRequirement, ...]:
+    """Read a selector such as `spec.nodeName=a,status.phase!=Failed`; `selectable` are the fields a CRD adds."""
+    known = _EVERY_KIND + _BY_KIND.get((resource.group, resource.kind), ()) + selectable
+    terms = []
+    for part in filter(None, _split(text)):
+        match = _TERM.fullmatch(part)
+        if match is None and (strange := _STRANGE_ESCAPE.search(part)):
+            raise BadRequest(f"invalid field selector: invalid escape sequence: {strange[0]}")
+        if match is None:
+            raise BadRequest(f"invalid selector: '{text}'; can't understand '{part}'")
+        field, sign, value = match.groups()
+        if field not in known:
+            raise BadRequest(_unknown(field, resource, selectable))
+        terms.append(FieldRequirement(field, sign != "!=", _ESCAPED.sub(r"\1", value)))
+    return tuple(terms)
+
+
+def all_hold(terms: tuple[FieldRequirement, ...]) -> Callable[[Object], bool]:
+    """Make one test of all comparisons."""
+    return lambda item: all(term.holds(item) for term in terms)
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that no backslash escapes."""
+    parts, start, position = [], 0, 0
+    while position < len(text):
+        if text[position] == "\\":
+            position += 1
+        elif text[position] == ",":
+            parts.append(text[start:position])
+            start = position + 1
+        position += 1
+    return [*parts, text[start:]]
+
+
+def _unknown(field: str, resource: Resource, selectable: tuple[str, ...]) -> str:
+    if (resource.group, resource.kind) in _BY_KIND or selectable:
+        return f"field label not supported: {field}"
+    return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def _text(item: Object, field: str) -> str:
+    value: Any = value_at(item, path_steps(_STORED_ELSEWHERE.get(field, field)))
+    if value is None:
+        return _WHERE_ABSENT.get(field, "")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

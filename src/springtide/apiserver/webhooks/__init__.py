@@ -1,0 +1,5 @@
+"""Admission webhooks: the embedded server asks them as a kube-apiserver does, over HTTPS and with the same words."""
+
+from springtide.apiserver.webhooks.dispatcher import AdmissionWebhooks
+
+__all__ = ["AdmissionWebhooks"]

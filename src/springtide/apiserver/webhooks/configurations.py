@@ -1,0 +1,238 @@
+"""Which webhooks there are: the stored configurations, read once and in the order in which webhooks are called.
+
+Whether a webhook wants to hear of a request, by its rules and selectors; match conditions come after these.
+
+A webhook whose rules name another version of the same resource is asked in that version, unless it says `Exact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from springtide.apiserver.admission import AdmissionAttributes, AdmissionOperation, AdmissionRequest
+from springtide.apiserver.selectors import LabelSelector, selector_of
+from springtide.apiserver.server import ApiServer
+from springtide.apiserver.storage import CollectionId
+from springtide.cluster.resources import Object, Resource
+
+GROUP = "admissionregistration.k8s.io"
+_MUTATING = CollectionId(GROUP, "mutatingwebhookconfigurations")
+_VALIDATING = CollectionId(GROUP, "validatingwebhookconfigurations")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRule:
+    """Which requests a webhook is for."""
+
+    operations: tuple[str, ...]
+    groups: tuple[str, ...]
+    versions: tuple[str, ...]
+    resources: tuple[str, ...]
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One webhook of a configuration."""
+
+    uid: str
+    """What tells it from all others: names may come up in several configurations."""
+    name: str
+    client: Object
+    """Its `clientConfig`."""
+    rules: tuple[WebhookRule, ...]
+    namespaces: LabelSelector
+    objects: LabelSelector
+    conditions: dict[str, str]
+    equivalent: bool
+    """Whether it also wants requests that are made in another version of its resources."""
+    ignores_failures: bool
+    dry_run: bool
+    """Whether it may be called for a request that is to have no effect."""
+    reinvoked: bool
+    """Whether it wants to see what others have changed after it."""
+    timeout: int
+    review_versions: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Reading:
+    seen: tuple[Any, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
+
+
+@dataclass(slots=True)
+class WebhookConfigurations:
+    """The webhooks that are registered now."""
+
+    server: ApiServer
+    _mutating: _Reading = field(default_factory=_Reading)
+    _validating: _Reading = field(default_factory=_Reading)
+
+    def any(self) -> bool:
+        """Tell whether there is any configuration at all."""
+        collection = self.server.storage.collection
+        return bool(collection(_MUTATING).live or collection(_VALIDATING).live)
+
+    def mutating(self) -> tuple[Webhook, ...]:
+        """Give the webhooks that may change objects."""
+        return self._read(_MUTATING, self._mutating)
+
+    def validating(self) -> tuple[Webhook, ...]:
+        """Give the webhooks that may refuse objects."""
+        return self._read(_VALIDATING, self._validating)
+
+    def _read(self, identity: CollectionId, reading: _Reading) -> tuple[Webhook, ...]:
+        found = [item for _, item in self.server.objects(identity)]
+        seen = tuple((item["metadata"]["uid"], item["metadata"]["resourceVersion"]) for item in found)
+        if seen != reading.seen:
+            reading.seen = seen
+            reading.webhooks = tuple(webhook for item in found for webhook in webhooks_of(item))
+        return reading.webhooks
+
+
+def webhooks_of(configuration: Object) -> tuple[Webhook, ...]:
+    """Read a stored configuration, which has its defaults."""
+    uid = configuration["metadata"]["uid"]
+    return tuple(
+        Webhook(
+            uid=f"{uid}/{hook['name']}",
+            name=hook["name"],
+            client=hook["clientConfig"],
+            rules=tuple(_rule(rule) for rule in hook.get("rules") or ()),
+            namespaces=selector_of(hook.get("namespaceSelector", {})),
+            objects=selector_of(hook.get("objectSelector", {})),
+            conditions={each["name"]: each["expression"].strip() for each in hook.get("matchConditions") or ()},
+            equivalent=hook.get("matchPolicy") == "Equivalent",
+            ignores_failures=hook.get("failurePolicy") == "Ignore",
+            dry_run=hook.get("sideEffects") in ("None", "NoneOnDryRun"),
+            reinvoked=hook.get("reinvocationPolicy") == "IfNeeded",
+            timeout=hook.get("timeoutSeconds", 10),
+            review_versions=tuple(hook.get("admissionReviewVersions") or ()),
+        )
+        for hook in configuration.get("webhooks") or ()
+    )
+
+
+def _rule(rule: Object) -> WebhookRule:
+    fields = ("operations", "apiGroups", "apiVersions", "resources")
+    operations, groups, versions, resources = (tuple(rule.get(name) or ()) for name in fields)
+    return WebhookRule(operations, groups, versions, resources, rule.get("scope", "*"))
+
+
+_NAMESPACES = ("", "v1", "namespaces")
+_EXEMPT = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
+
+NamespaceLabels = Callable[[str], Mapping[str, str]]
+"""Gives the labels of a namespace; raises `NotFound` where there is none."""
+ServedVersions = Callable[[Resource], Iterable[Resource]]
+"""Gives a resource in all versions in which it is served."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookInvocation:
+    """A webhook that is to be called, and the version of the resource in which it is told."""
+
+    webhook: Webhook
+    resource: Resource
+
+
+def is_exempt(resource: Resource) -> bool:
+    """Tell whether no webhook hears of a resource: a broken one must not keep people from removing it."""
+    return resource.group == GROUP and resource.kind in _EXEMPT
+
+
+def namespace_of(matter: AdmissionAttributes) -> str:
+    """Give the namespace of a request; a namespace is in itself."""
+    return matter.key.name if _is_namespaces(matter.resource) else matter.key.namespace
+
+
+def invocation(
+    webhook: Webhook, review: AdmissionRequest, versions: ServedVersions, labels: NamespaceLabels
+) -> WebhookInvocation | None:
+    """Tell whether a webhook wants to hear of a request, and how."""
+    rules = [rule for rule in webhook.rules if _rule_matches(rule, review.matter)]
+    if not rules or not _object_matches(webhook.objects, review):
+        return None
+    told = _told(webhook, rules, review.matter.resource, versions)
+    if told is None or not _namespace_matches(webhook.namespaces, review, labels):
+        return None
+    return WebhookInvocation(webhook, told)
+
+
+def _told(webhook: Webhook, rules: Iterable[WebhookRule], asked: Resource, versions: ServedVersions) -> Resource | None:
+    """Choose the version in which a webhook is told of a request: the one of the request, if its rules have that."""
+    if any(_named(rule.versions, asked.version) for rule in rules):
+        return asked
+    if not webhook.equivalent:
+        return None
+    others = [each for each in versions(asked) if each != asked]
+    return next((other for rule in rules for other in others if _named(rule.versions, other.version)), None)
+
+
+def _rule_matches(rule: WebhookRule, matter: AdmissionAttributes) -> bool:
+    """Tell whether a rule is about a request, whatever its version."""
+    return (
+        _scope_matches(rule.scope, matter)
+        and _named(rule.operations, matter.operation)
+        and _named(rule.groups, matter.resource.group)
+        and any(_resource_matches(each, matter.resource.plural, matter.subresource) for each in rule.resources)
+    )
+
+
+def _scope_matches(scope: str, matter: AdmissionAttributes) -> bool:
+    in_a_namespace = bool(matter.key.namespace) and not _is_namespaces(matter.resource)
+    return scope == "*" or (scope == "Namespaced") == in_a_namespace
+
+
+def _named(names: tuple[str, ...], name: str) -> bool:
+    return "*" in names or name in names
+
+
+def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
+    resource, _, part = pattern.partition("/")
+    return resource in ("*", plural) and part in ("*", subresource)
+
+
+def _is_namespaces(resource: Resource) -> bool:
+    return (resource.group, resource.version, resource.plural) == _NAMESPACES
+
+
+def _object_matches(selector: LabelSelector, review: AdmissionRequest) -> bool:
+    if _selects_everything(selector):
+        return True
+    return any(item is not None and selector.matches(_labels(item)) for item in (review.new, review.old))
+
+
+def _namespace_matches(selector: LabelSelector, review: AdmissionRequest, labels: NamespaceLabels) -> bool:
+    matter = review.matter
+    namespace = namespace_of(matter)
+    if _selects_everything(selector) or (not namespace and matter.resource.plural != "namespaces"):
+        return True
+    if (
+        review.new is not None
+        and matter.resource.plural == "namespaces"
+        and not matter.subresource
+        and matter.operation is not AdmissionOperation.DELETE
+    ):
+        return selector.matches(_labels(review.new))
+    return selector.matches(labels(namespace))
+
+
+def _selects_everything(selector: LabelSelector) -> bool:
+    return not selector.requirements and not selector.nothing
+
+
+def _labels(item: Object) -> Mapping[str, str]:
+    labels = (item.get("metadata") or {}).get("labels")
+    # The body of a binding or an eviction is not judged before it is reviewed.
+    return labels if isinstance(labels, dict) else {}

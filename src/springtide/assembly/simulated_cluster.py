@@ -1,0 +1,79 @@
+"""Worlds with our controllers in them: only here do the simulator and the controllers meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from springtide.assembly.services import simulated_services
+from springtide.cluster.context import Services
+from springtide.cluster.controller import Controller
+from springtide.controllers import CONTROLLERS
+from springtide.metrics.external import SeriesMetrics
+from springtide.metrics.series import SeriesStore
+from springtide.simulator import behaviours
+from springtide.simulator.faults import Severity
+from springtide.simulator.processes import ProcessRun
+from springtide.simulator.scenario import Scenario
+from springtide.simulator.trace import TraceEntry
+
+_PASSIVE_KINDS = frozenset(
+    {
+        "ConfigMap",
+        "ControllerRevision",
+        "CustomResourceDefinition",
+        "Event",
+        "Lease",
+        "LimitRange",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "PersistentVolume",
+        "PodTemplate",
+        "PriorityClass",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+        "ValidatingWebhookConfiguration",
+    }
+)
+"""Kinds that do nothing by themselves, in a real cluster as little as here."""
+
+
+def simulated_scenario(
+    objects: Iterable[dict[str, Any]],
+    *,
+    start: str,
+    faults: str,
+    default_zone: str,
+    listener: Callable[[TraceEntry], None],
+) -> Scenario:
+    """Tell the story of these objects in a cluster of their own, with everything that runs in one."""
+    severity = Severity(faults)
+    books: list[SeriesStore] = []
+
+    def services(incarnation: ProcessRun) -> Services:
+        book = SeriesStore()
+        books.append(book)
+        return simulated_services(book, incarnation.clock)
+
+    return (
+        Scenario("simulate", start=start)
+        .given(*objects)
+        .behaving(*behaviours.measuring(SeriesMetrics(books)))
+        .running(
+            *CONTROLLERS,
+            replicas=1 if severity is Severity.NONE else 2,
+            default_zone=default_zone,
+            services=services,
+        )
+        .under(severity)
+        .told_to(listener)
+    )
+
+
+def kinds_without_controller(kinds: Iterable[str]) -> list[str]:
+    """Give those of some kinds on which something should act, and nothing here does; each once, in order."""
+    everybody: tuple[type[Controller], ...] = (*CONTROLLERS, *behaviours.ALL)
+    acted_on = {watch.cached.selection.resource.kind for controller in everybody for watch in controller.watches}
+    return [kind for kind in dict.fromkeys(kinds) if kind not in _PASSIVE_KINDS and kind not in acted_on]

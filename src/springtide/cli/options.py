@@ -1,0 +1,258 @@
+"""Times, spans and zones as people type them on a command line.
+
+Which cluster a command reads from, and where in it: the options that kubectl has, under the same names.
+
+The options that say where metrics are read: in this process, or from a Prometheus with its proofs of who asks.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from springtide.almanac import UnknownZone, Zone, load_zone
+from springtide.apis.meta.times import parse_instant
+from springtide.assembly.manifests import ClusterChoice
+from springtide.quantity import DurationError, parse_span
+
+if TYPE_CHECKING:
+    from springtide.assembly.services import MetricSourceSettings
+
+
+_LONGEST = 3660 * 86400
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_LOCAL_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?", re.ASCII)
+
+
+class DurationType(click.ParamType[int]):
+    """A length of time: ``7d``, ``36h``, ``2w``, ``1d12h``; in seconds."""
+
+    name = "span"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a span, or tell how one is written."""
+        if isinstance(value, int):
+            return value
+        try:
+            seconds = parse_span(value)
+        except DurationError as failure:
+            self.fail(f"{value!r} is not a length of time; {failure.hint}", param, ctx)
+        if not 0 < seconds <= _LONGEST:
+            self.fail(f"{value!r} must be longer than nothing and at most ten years", param, ctx)
+        return seconds
+
+
+class ZoneType(click.ParamType[str]):
+    """The name of a time zone."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check that the zone exists, or tell which one was probably meant."""
+        try:
+            load_zone(value)
+        except UnknownZone as failure:
+            self.fail(f"{failure}; {failure.hint}" if failure.hint else str(failure), param, ctx)
+        return str(value)
+
+
+def parse_moment(text: str | None, zone: Zone, option: str) -> int:
+    """Read a moment: RFC 3339, or a date or a time of the given zone's wall clock; the present if there is none."""
+    named = parse_named_moment(text, zone, option)
+    return int(time.time()) if named is None else named
+
+
+def parse_named_moment(text: str | None, zone: Zone, option: str) -> int | None:
+    """Read a moment likewise; None means the present of whatever is looked at."""
+    if text is None or text == "now":
+        return None
+    try:
+        return parse_instant(text)
+    except ValueError:
+        pass
+    local = _LOCAL_TIME.fullmatch(text)
+    try:
+        if local is not None:
+            wall = datetime.datetime.fromisoformat(f"{local[1]}T{local[2]}{local[3] or ':00'}")
+        elif _DATE.fullmatch(text):
+            wall = datetime.datetime.fromisoformat(text)
+        else:
+            raise ValueError(text)
+    except ValueError:
+        message = f"{text!r} is not a time; write 2026-11-27T06:00:00Z, 2026-11-27T06:00 or 2026-11-27"
+        raise click.BadParameter(message, param_hint=option) from None
+    return zone.instant((wall - datetime.datetime(1970, 1, 1)) // datetime.timedelta(seconds=1))  # noqa: DTZ001
+
+
+def default_timezone_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--default-timezone``, which controllers have as well."""
+    return click.option(
+        "--default-timezone",
+        type=ZoneType(),
+        default="UTC",
+        show_default=True,
+        metavar="ZONE",
+        help="The zone of objects that name none.",
+    )(command)
+
+
+def files_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the manifests: files, folders, or ``-`` for standard input."""
+    return click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|-...")(command)
+
+
+def sources_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what is read: manifests as above, or objects of a cluster by kind and name."""
+    return click.argument("names", nargs=-1, metavar="[FILE|DIR|-|KIND[/NAME]]...")(command)
+
+
+def _which(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = (
+        click.option("-n", "--namespace", metavar="NAME", help="The namespace; the kubeconfig's own if not given."),
+        click.option("--context", metavar="NAME", help="The context of the kubeconfig, if not the current one."),
+        click.option(
+            "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="The kubeconfig file to use."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command that reads files also read from a cluster; it is given a `ClusterChoice` as `cluster`."""
+
+    @click.option("--cluster", "said", is_flag=True, help="Read from a cluster; each of the next options says so too.")
+    @_which
+    @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look at all namespaces of the cluster.")
+    @wraps(command)
+    def chosen(
+        *,
+        said: bool,
+        kubeconfig: Path | None,
+        context: str | None,
+        namespace: str | None,
+        everywhere: bool,
+        **others: Any,
+    ) -> Any:
+        if namespace and everywhere:
+            raise click.UsageError("-n names one namespace and -A means all of them: leave one out")
+        said = said or everywhere or any(given is not None for given in (kubeconfig, context, namespace))
+        return command(cluster=ClusterChoice(kubeconfig, context, namespace, everywhere, said), **others)
+
+    return chosen
+
+
+def object_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command read one object of a cluster; it is given a `ClusterChoice` as `cluster`."""
+
+    @_which
+    @wraps(command)
+    def chosen(*, kubeconfig: Path | None, context: str | None, namespace: str | None, **others: Any) -> Any:
+        return command(cluster=ClusterChoice(kubeconfig, context, namespace, said=True), **others)
+
+    return chosen
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_OPTIONS = (
+    click.option(
+        "--metrics-source",
+        type=click.Choice(["auto", "in-process", "prometheus"]),
+        default="auto",
+        show_default=True,
+        help="Who answers queries of HorizontalAutoscalers; auto: this process for series of MetricsProducers of the"
+        " same namespace, Prometheus for all else.",
+    ),
+    click.option(
+        "--prometheus-url",
+        metavar="URL",
+        default="",
+        help="The Prometheus that is asked; a Grant must list it for the namespaces that may.",
+    ),
+    click.option(
+        "--prometheus-token-file", type=_FILE, help="A file with a bearer token for it; read when it changes."
+    ),
+    click.option("--prometheus-username", metavar="NAME", default="", help="A user name for it."),
+    click.option("--prometheus-password-file", type=_FILE, help="A file with that user's password."),
+    click.option(
+        "--prometheus-header",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A header to send, such as X-Scope-OrgID=team-a; any number of them. Secrets belong into files.",
+    ),
+    click.option("--prometheus-ca-file", type=_FILE, help="A file with the authorities to trust there."),
+    click.option("--prometheus-client-cert", type=_FILE, help="A file with a certificate to show there."),
+    click.option("--prometheus-client-key", type=_FILE, help="A file with the key of that certificate."),
+    click.option("--prometheus-server-name", metavar="NAME", default="", help="The name its certificate must be for."),
+    click.option(
+        "--prometheus-timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=10.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long an answer may take.",
+    ),
+)
+
+
+def metric_options(command: F) -> F:
+    """Add the options to a command, which is given what they mean as `sources`."""
+
+    @functools.wraps(command)
+    def with_sources(**given: Any) -> Any:
+        ours = {name: given.pop(name) for name in list(given) if name.startswith("prometheus_")}
+        return command(sources=_sources(given.pop("metrics_source"), ours), **given)
+
+    decorated: Any = with_sources
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    made: F = decorated
+    return made
+
+
+def _sources(source: str, given: dict[str, Any]) -> MetricSourceSettings:
+    # Here, so that help is instant.
+    from springtide.assembly.services import MetricSourceSettings
+    from springtide.metrics.reading.prometheus import PrometheusSettings
+    from springtide.metrics.reading.queries import QuerySource
+
+    if not given["prometheus_url"]:
+        useless = [name for name, value in given.items() if value and name != "prometheus_timeout"]
+        if useless or source == "prometheus":
+            raise click.UsageError("--prometheus-url is missing: there is nobody to ask")
+        return MetricSourceSettings(QuerySource(source))
+    try:
+        settings = PrometheusSettings(
+            url=given["prometheus_url"],
+            headers=dict(_header(text) for text in given["prometheus_header"]),
+            bearer_token_file=given["prometheus_token_file"],
+            username=given["prometheus_username"],
+            password_file=given["prometheus_password_file"],
+            ca_file=given["prometheus_ca_file"],
+            client_certificate_file=given["prometheus_client_cert"],
+            client_key_file=given["prometheus_client_key"],
+            server_name=given["prometheus_server_name"],
+            timeout=given["prometheus_timeout"],
+        )
+    except ValueError as failure:
+        raise click.UsageError(str(failure)) from None
+    return MetricSourceSettings(QuerySource(source), settings)
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        # Not shown: it may be a secret.
+        raise ValueError("--prometheus-header must be NAME=VALUE")
+    return name.strip(), value.strip()

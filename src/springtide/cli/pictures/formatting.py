@@ -1,0 +1,137 @@
+"""How values, spans of time and moments are put into words: the same in every picture."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from springtide.apis.forecast import LaneStyle
+
+if TYPE_CHECKING:
+    from springtide.apis.forecast import Forecast, Lane, LaneValue
+
+
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+_BIDI_CONTROLS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def printable(text: str) -> str:
+    """Make text safe to show on one line: no control characters, no escape codes, no reordering.
+
+    Names and reasons come from other people's files; a terminal obeys an escape code and XML refuses it.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character in "\t\n\r\v\f\x85\u2028\u2029":
+        return " "
+    if character in _BIDI_CONTROLS:
+        return ""
+    unshowable = unicodedata.category(character) in ("Cc", "Cs", "Cn")
+    return "\N{REPLACEMENT CHARACTER}" if unshowable else character
+
+
+def format_value(value: LaneValue, *, unicode: bool = True) -> str:
+    """Write a value in full, as tables and sentences show it."""
+    return value_forms(value, unicode=unicode)[0]
+
+
+def value_forms(value: LaneValue, *, unicode: bool = True) -> tuple[str, ...]:
+    """Write a value in ever fewer characters, so that a picture can take the longest form that fits."""
+    match value:
+        case None:
+            return ("nothing", "–" if unicode else "-")
+        case bool():
+            return ("on",) if value else ("off",)
+        case int():
+            return (str(value),)
+        case "unlimited":
+            return ("∞ unlimited", "∞") if unicode else ("unlimited", "inf")
+        case str():
+            return (printable(value),)
+        case dict():
+            return _mapping_forms(value, unicode=unicode)
+
+
+def _mapping_forms(value: dict[str, object], *, unicode: bool) -> tuple[str, ...]:
+    full = ", ".join(f"{printable(key)}{_argument(item)}" for key, item in value.items()) or "nothing"
+    match value:
+        case {"replicas": int(replicas), **rest} if not rest:
+            return (full, str(replicas))
+        case {"min": int(least), "max": int(most), **rest} if not rest:
+            return (full, f"{least}{'–' if unicode else '-'}{most}")
+        case {"min": int(least), **rest} if not rest:
+            return (full, f"{'≥' if unicode else '>='}{least}")
+        case {"max": int(most), **rest} if not rest:
+            return (full, f"{'≤' if unicode else '<='}{most}")
+        case _:
+            return (full,)
+
+
+def _argument(item: object) -> str:
+    match item:
+        case list() | tuple():
+            return f"({', '.join(_scalar(part) for part in item)})"
+        case _:
+            return f" {_scalar(item)}"
+
+
+def _scalar(item: object) -> str:
+    match item:
+        case str():
+            return printable(item)
+        case _:
+            return printable(json.dumps(item, ensure_ascii=False, default=str))
+
+
+def is_on(value: LaneValue) -> bool:
+    """Tell whether a value of an on-or-off lane means on."""
+    return value is True
+
+
+def format_span(seconds: int) -> str:
+    """Write a length of time by its two largest units: ``2d 14h``, ``45min``, ``0s``."""
+    rest = abs(seconds)
+    parts: list[str] = []
+    for size, unit in _UNITS:
+        count, remainder = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+            rest = remainder
+        elif parts:
+            break  # only neighbouring units: "2d 3min" pretends to a precision that nobody reads
+        if len(parts) == 2:
+            break
+    return " ".join(parts) or "0s"
+
+
+def format_relative(at: int, now: int) -> str:
+    """Say how far an instant is from now: ``in 2d 14h``, ``3h ago``, ``now``."""
+    if at == now:
+        return "now"
+    return f"in {format_span(at - now)}" if at > now else f"{format_span(now - at)} ago"
+
+
+def format_never(lane: Lane) -> str:
+    """Say that nothing more happens to a lane; one that is of firings may have had some."""
+    if lane.style is not LaneStyle.FIRINGS:
+        return "never changes"
+    return "never fires" if lane.current is None else "never fires again"
+
+
+def why_empty(forecast: Forecast) -> str:
+    """Say why a forecast has no lanes."""
+    errors = sum(problem.severity == "error" for problem in forecast.problems)
+    if not errors:
+        return "nothing in this object depends on time"
+    return f"not drawn because of {errors} error{'s' if errors > 1 else ''}, which `springtide check` lists"
+
+
+def format_subject(forecast: Forecast) -> str:
+    """Name the object of a forecast as kubectl does."""
+    return printable(f"{forecast.kind}/{forecast.name}")

@@ -1,0 +1,111 @@
+"""Where a server is, how it is reached, and who we are to it.
+
+Which proxy a server is reached through, by the environment variables that everybody knows.
+
+Python's own reading of NO_PROXY knows no networks, and would send loopback through a proxy; the reading here is that of
+kubectl.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from springtide.cluster.http.connections import ServerTrust
+from springtide.cluster.http.credentials import AccessError, ClusterCredentials, StaticCredentials
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """Everything that it takes to talk to one cluster."""
+
+    server: str
+    """The URL of the server, without a slash at its end; it may have a path."""
+    origin: str = "given"
+    """Where this was found, in words."""
+    trust: ServerTrust = field(default=ServerTrust())
+    credentials: ClusterCredentials = field(default_factory=StaticCredentials)
+    namespace: str = "default"
+    """The namespace that is meant where none is named."""
+    proxy: str = field(default="", repr=False)
+    """The URL of the proxy that the server is reached through."""
+    compress: bool = True
+    """Whether long answers may come compressed, which costs less than a slow network does."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers that go with every request: on whose behalf we act."""
+
+
+Address = IPv4Address | IPv6Address
+
+
+def proxy_for(server: str, environment: Mapping[str, str]) -> str:
+    """Give the URL of the proxy for a server, or nothing where it is reached directly."""
+    url = urlsplit(server)
+    host = (url.hostname or "").rstrip(".")
+    port = url.port or (443 if url.scheme == "https" else 80)
+    proxy = _environment_variable(environment, f"{url.scheme}_proxy")
+    if not proxy or on_loopback(host) or _is_bypassed(host, port, _environment_variable(environment, "no_proxy")):
+        return ""
+    return checked_proxy(proxy if "://" in proxy else f"http://{proxy}", f"{url.scheme.upper()}_PROXY")
+
+
+def checked_proxy(proxy: str, place: str) -> str:
+    """Give the URL of a proxy back, if it is one that we can go through; `place` is where it was found."""
+    if proxy and not is_http_url(proxy):
+        shown = re.sub(r"//[^/@]*@", "//…@", proxy)
+        raise AccessError(f"{place}: {shown!r} is not a proxy that can be used: give one that begins with http://")
+    return proxy
+
+
+def is_http_url(text: str) -> bool:
+    """Tell whether this is the URL of something that speaks HTTP."""
+    try:
+        url = urlsplit(text)
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
+
+
+def on_loopback(host: str) -> bool:
+    """Tell whether a host is this machine."""
+    address = _address(host)
+    return address.is_loopback if address is not None else host == "localhost"
+
+
+def _is_bypassed(host: str, port: int, rules: str) -> bool:
+    return any(_matches(host, port, rule.strip().lower()) for rule in rules.split(",") if rule.strip())
+
+
+def _matches(host: str, port: int, rule: str) -> bool:
+    """Compare a host with one entry of NO_PROXY: `*`, a network, an address or a domain, the latter two with a port."""
+    if rule == "*":
+        return True
+    address = _address(host)
+    if "/" in rule:
+        with suppress(ValueError):
+            return address is not None and address in ip_network(rule, strict=False)
+    named, colon, only = rule.rpartition(":")
+    if colon and only.isdigit() and (named.count(":") == 0 or named.endswith("]")):
+        if int(only) != port:
+            return False
+        rule = named
+    rule = rule.strip("[]")
+    if address is not None:
+        return address == _address(rule)
+    rule = rule.removeprefix("*")
+    return host.endswith(rule) if rule.startswith(".") else host == rule or host.endswith(f".{rule}")
+
+
+def _address(host: str) -> Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _environment_variable(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name.upper()) or environment.get(name) or ""

@@ -1,0 +1,151 @@
+"""Where things are on a server: the paths of resources, and the parameters of lists, watches and writes.
+
+Preconditions of writes, in the words that a server understands: in the body of the write.
+
+A merge patch that says which version or uid the object has is refused if it has another; a JSON patch begins with
+tests. What the server answers then is a conflict, although it may word it otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from springtide.cluster.errors import BadRequest, Invalid
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.transport import UNCONDITIONAL, Patch, PatchType, Precondition, Propagation, Write
+
+Query = dict[str, str]
+
+
+def path_of(resource: Resource, key: Key, subresource: str = "") -> str:
+    """Give the path of an object, or of something below it; without a name, that of all objects of a namespace."""
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    parts = [root]
+    if resource.namespaced and key.namespace:
+        parts += ["namespaces", _escaped(key.namespace)]
+    parts.append(resource.plural)
+    if key.name:
+        parts.append(_escaped(key.name))
+    if subresource:
+        parts.append(subresource)
+    return "/".join(parts)
+
+
+def object_path(resource: Resource, key: Key, subresource: str = "") -> str:
+    """Give the path of one object. Without a name it would be that of all of them, which is no place for a deletion."""
+    if not key.name:
+        raise BadRequest(f"{resource}: the name of an object may not be empty")
+    return path_of(resource, key, subresource)
+
+
+def list_query(selection: Selection, *, limit: int, continue_: str, version: str, exact: bool) -> Query:
+    """Give the parameters of a page. A token to go on with stands for a version already."""
+    query = _selectors(selection)
+    if limit:
+        query["limit"] = str(limit)
+    if continue_:
+        query["continue"] = continue_
+    elif version:
+        query["resourceVersion"] = version
+        query["resourceVersionMatch"] = "Exact" if exact else "NotOlderThan"
+    return query
+
+
+def watch_query(selection: Selection, *, version: str, initial_events: bool, timeout: float | None) -> Query:
+    """Give the parameters of a watch."""
+    query = _selectors(selection) | {"watch": "true", "allowWatchBookmarks": "true"}
+    if version:
+        query["resourceVersion"] = version
+    if initial_events:
+        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    if timeout is not None:
+        # Zero would mean "as long as you like" to a server.
+        query["timeoutSeconds"] = str(max(1, round(timeout)))
+    return query
+
+
+def write_query(write: Write, patch: Patch | None = None) -> Query:
+    """Give the parameters of a create or a patch."""
+    query: Query = {}
+    if write.manager:
+        query["fieldManager"] = write.manager
+    if write.dry_run:
+        query["dryRun"] = "All"
+    if patch is not None and patch.force:
+        query["force"] = "true"
+    return query
+
+
+def _selectors(selection: Selection) -> Query:
+    query: Query = {}
+    if selection.labels:
+        query["labelSelector"] = selection.labels
+    if selection.fields:
+        query["fieldSelector"] = selection.fields
+    return query
+
+
+def _escaped(segment: str) -> str:
+    # A segment of dots would be resolved away, and the request would be about something else.
+    return quote(segment, safe="") if segment.strip(".") else segment.replace(".", "%2E")
+
+
+_RESOURCE_VERSION = "resourceVersion"
+
+
+def with_precondition(patch: Patch, precondition: Precondition) -> Any:
+    """Give the body of a patch with its precondition in it; the patch itself is left as it is."""
+    demands = _required_metadata(precondition)
+    if not demands:
+        return patch.body
+    if patch.type is PatchType.JSON:
+        tests = [{"op": "test", "path": f"/metadata/{name}", "value": value} for name, value in demands.items()]
+        return [*tests, *patch.body]
+    metadata = patch.body.get("metadata") or {}
+    return patch.body | {"metadata": metadata | demands}
+
+
+def delete_options(
+    write: Write, precondition: Precondition, propagation: Propagation | None, grace_seconds: int | None
+) -> Object:
+    """Give the body of a deletion."""
+    options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if demands := _required_metadata(precondition):
+        options["preconditions"] = demands
+    if propagation is not None:
+        options["propagationPolicy"] = propagation.value
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
+    if write.dry_run:
+        options["dryRun"] = ["All"]
+    return options
+
+
+def means_conflict(error: Invalid, precondition: Precondition) -> bool:
+    """Tell whether a server finds invalid what is a conflict: it says so of a patch whose uid is not the object's."""
+    return bool(precondition.uid) and any(cause.field == "metadata.uid" for cause in error.causes)
+
+
+def may_mean_conflict(error: Invalid, patch: Patch, precondition: Precondition) -> bool:
+    """Tell whether a failed test of ours may be behind an answer; servers do not say which operation failed."""
+    return patch.type is PatchType.JSON and precondition != UNCONDITIONAL and not error.causes
+
+
+def conflict_message(resource: Resource, key: Key) -> str:
+    """Word a conflict as servers do."""
+    return (
+        f'Operation cannot be fulfilled on {resource} "{key.name}": the object has been modified;'
+        " please apply your changes to the latest version and try again"
+    )
+
+
+def is_met(precondition: Precondition, found: Object) -> bool:
+    """Compare a precondition with an object as it is now."""
+    metadata = found.get("metadata") or {}
+    return all(metadata.get(name) == value for name, value in _required_metadata(precondition).items())
+
+
+def _required_metadata(precondition: Precondition) -> dict[str, str]:
+    demands = {_RESOURCE_VERSION: precondition.version, "uid": precondition.uid}
+    return {name: value for name, value in demands.items() if value}

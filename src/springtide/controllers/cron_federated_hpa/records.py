@@ -1,0 +1,238 @@
+"""What is kept in memory of CronFederatedHPAs: little, as there may be tens of thousands.
+
+Spec and status are kept as JSON text, which takes a fraction of what dictionaries do; it is read when something is due.
+Of the managed fields only one thing is kept: when somebody last changed the spec.
+
+What a CronFederatedHPA says, compiled: its target, and the rules that can be used.
+
+One rule that is wrong says nothing against its neighbours. Where the target is wrong, or the whole cannot be read,
+nothing is done at all. Objects that say the same, and rules with the same times, are compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from springtide.almanac import DayCalendar, Firings
+from springtide.almanac.civil import DAY
+from springtide.apis.karmada.cron import CronFederatedHPA, CronFederatedHPARule
+from springtide.apis.karmada.rules import firings_of, timing_problems
+from springtide.apis.karmada.targets import CronTarget, action_of, action_problems
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import parse_instant
+from springtide.apis.problems import Problem, has_errors
+from springtide.apis.validation import ANNOTATION as EXTENSIONS
+from springtide.apis.validation import merge_extensions
+from springtide.cluster.controller import Cached
+from springtide.cluster.pausing import ANNOTATION as PAUSED
+from springtide.cluster.resources import Object, Resource, Selection
+from springtide.cluster.transport import ObjectVersion
+from springtide.controllers.conflicts import BY_TARGET, ScaleTargetKey
+from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION as CURSOR
+from springtide.controllers.cron_federated_hpa.cursor import timing_fingerprint
+from springtide.controllers.cron_federated_hpa.history import HistoryLimits
+from springtide.controllers.cron_federated_hpa.plan import RuleAction
+from springtide.controllers.validated import validated
+
+CRON_FEDERATED_HPAS = Resource("autoscaling.karmada.io", "v1alpha1", "cronfederatedhpas", "CronFederatedHPA")
+
+BY_CALENDAR = "calendar"
+
+
+@dataclass(frozen=True, slots=True)
+class CronRecord:
+    """One CronFederatedHPA."""
+
+    origin: ObjectVersion
+    generation: int
+    created: int
+    edited: int | None
+    """When somebody last changed the spec, if the managed fields tell."""
+    cursor: str
+    paused: bool
+    """Whether somebody keeps us from acting on it."""
+    going: bool
+    """Whether it is being deleted, and only waits for its finalizers."""
+    written: bytes
+    """What it says, without who it is: objects that say the same are judged once."""
+    status: bytes
+    target: ScaleTargetKey | None
+    calendars: tuple[str, ...]
+
+    def observed(self) -> Object:
+        """Give the object as far as a write of its status needs it."""
+        key = self.origin.key
+        return {
+            "metadata": {
+                "name": key.name,
+                "namespace": key.namespace,
+                "uid": self.origin.uid,
+                "resourceVersion": self.origin.version,
+                "generation": self.generation,
+            },
+            "status": msgspec.json.decode(self.status),
+        }
+
+
+def record_of(item: Object) -> CronRecord:
+    """Keep of an object what is needed."""
+    metadata = item["metadata"]
+    annotations = metadata.get("annotations") or {}
+    extensions = {EXTENSIONS: annotations[EXTENSIONS]} if EXTENSIONS in annotations else {}
+    written = {
+        "apiVersion": CRON_FEDERATED_HPAS.api_version,
+        "kind": CRON_FEDERATED_HPAS.kind,
+        "metadata": {"name": "any", "annotations": extensions},
+        "spec": item.get("spec"),
+    }
+    spec = merge_extensions(written)[0].get("spec")
+    reference = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
+    return CronRecord(
+        origin=ObjectVersion.of(item),
+        generation=metadata.get("generation") or 0,
+        created=parse_instant(metadata["creationTimestamp"]),
+        edited=_last_edit(metadata.get("managedFields") or ()),
+        cursor=annotations.get(CURSOR, ""),
+        paused=annotations.get(PAUSED) == "true",
+        going=bool(metadata.get("deletionTimestamp")),
+        written=msgspec.json.encode(written),
+        status=msgspec.json.encode(item.get("status") or {}),
+        target=ScaleTargetKey.of(metadata.get("namespace", ""), reference),
+        calendars=tuple(_calendars(spec)),
+    )
+
+
+def _last_edit(managed: Iterable[Any]) -> int | None:
+    """Find when the spec, or what the annotation adds to it, was written last."""
+    times = [
+        parse_instant(entry["time"])
+        for entry in managed
+        # Entries of a subresource are about something else.
+        if entry.get("time") and not entry.get("subresource") and _has_spec(entry.get("fieldsV1") or {})
+    ]
+    return max(times, default=None)
+
+
+def _has_spec(fields: Any) -> bool:
+    annotations = fields.get("f:metadata", {}).get("f:annotations", {})
+    return "f:spec" in fields or f"f:{EXTENSIONS}" in annotations
+
+
+def _calendars(spec: Any) -> list[str]:
+    names = [
+        reference.get("name")
+        for rule in _mappings(spec.get("rules") if isinstance(spec, dict) else None)
+        for reference in _mappings(rule.get("calendars"))
+    ]
+    return list(dict.fromkeys(str(name) for name in names if name))
+
+
+def _mappings(value: Any) -> list[Any]:
+    """Give the entries of a list, as far as they are what they should be; what is not is told elsewhere."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _targets(record: CronRecord) -> tuple[ScaleTargetKey, ...]:
+    return () if record.target is None else (record.target,)
+
+
+ALL_CRONS = Cached(
+    Selection(CRON_FEDERATED_HPAS),
+    record=record_of,
+    indexes={BY_TARGET: _targets, BY_CALENDAR: lambda record: record.calendars},
+)
+
+
+_MOST_COMPILED = 16_384
+"""How many different objects are kept compiled: some kilobytes each, and milliseconds to make."""
+_MOST_TIMINGS = 4096
+"""How many different times of rules are."""
+
+_ALL_RULES = ("spec", "rules")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule that can be used."""
+
+    name: str
+    view: CronFederatedHPARule
+    action: RuleAction
+    timing: str
+
+    @property
+    def limits(self) -> HistoryLimits:
+        """How much of its history it keeps."""
+        return HistoryLimits(self.view.successful_history_limit, self.view.failed_history_limit)
+
+    def firings(self, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Firings:
+        """Give the instants at which it fires while it is not suspended."""
+        if self.view.calendars:
+            return firings_of(self.view, default_zone, calendars)
+        return _firings(self.view.schedule, self.view.at, self.view.time_zone or default_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCron:
+    """What an object says."""
+
+    target: CronTarget | None
+    """None where nothing can be done."""
+    rules: tuple[CompiledRule, ...]
+    """Those that can be used, in the order of the object."""
+    written: tuple[str, ...] | None
+    """The names of all rules, also of those that cannot be used; None where they cannot be told."""
+    wrong: str
+    """What is wrong, in words; empty where nothing is."""
+
+    def missing_calendars(self, calendars: Mapping[str, DayCalendar]) -> tuple[str, ...]:
+        """Name the calendars that rules refer to and that are not there, or cannot be used."""
+        named = (one.name for rule in self.rules for one in rule.view.calendars or ())
+        return tuple(dict.fromkeys(name for name in named if name not in calendars))
+
+
+def compile_cron(record: CronRecord, default_zone: str) -> CompiledCron:
+    """Read what an object says, as of the day on which it was written: what was sound then stays so."""
+    written = record.created if record.edited is None else record.edited
+    return _compile(record.written, default_zone, written // DAY * DAY)
+
+
+@lru_cache(maxsize=_MOST_COMPILED)
+def _compile(written: bytes, default_zone: str, day: int) -> CompiledCron:
+    item = msgspec.json.decode(written)
+    verdict = validated(item, CronFederatedHPA, now=day, default_zone=default_zone)
+    names = _names_in(item)
+    if verdict.view is None or any(not _concerns_one_rule(problem) for problem in verdict.errors):
+        return CompiledCron(None, (), names, verdict.words)
+    spec = verdict.view.spec
+    kind = spec.scale_target_ref.target_kind
+    context = ValidationContext(now=day, default_zone=default_zone, deep_search=False)
+    sound: dict[str, CompiledRule] = {}
+    for rule in spec.rules:
+        if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind))):
+            timing = timing_fingerprint(rule.schedule, rule.at, rule.time_zone)
+            sound.setdefault(rule.name, CompiledRule(rule.name, rule, action_of(rule, kind), timing))
+    return CompiledCron(spec.scale_target_ref, tuple(sound.values()), names, verdict.words)
+
+
+@lru_cache(maxsize=_MOST_TIMINGS)
+def _firings(schedule: str | None, at: str | None, zone: str) -> Firings:
+    return firings_of(CronFederatedHPARule(name="any", schedule=schedule, at=at), zone, {})
+
+
+def _concerns_one_rule(problem: Problem) -> bool:
+    return problem.path[:2] == _ALL_RULES and len(problem.path) > len(_ALL_RULES)
+
+
+def _names_in(item: dict[str, Any]) -> tuple[str, ...] | None:
+    spec = item.get("spec")
+    rules = spec.get("rules") if isinstance(spec, dict) else None
+    if not isinstance(rules, list):
+        return None
+    names = (rule.get("name") for rule in rules if isinstance(rule, dict))
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))

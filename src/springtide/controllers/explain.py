@@ -1,0 +1,28 @@
+"""Which kinds can be explained, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from springtide.controllers.cron_federated_hpa.explain import explain_cron
+from springtide.controllers.explanation import Explanation, ExplanationInput
+from springtide.controllers.horizontal_autoscaler.explain import explain_autoscaler
+from springtide.controllers.metrics_producer.explain import explain_producer
+from springtide.controllers.scalable_node_group.explain import explain_node_group
+
+EXPLAINERS: Mapping[tuple[str, str], Callable[[ExplanationInput], Explanation]] = {
+    ("autoscaling.karpenter.sh", "MetricsProducer"): explain_producer,
+    ("autoscaling.karpenter.sh", "HorizontalAutoscaler"): explain_autoscaler,
+    ("autoscaling.karpenter.sh", "ScalableNodeGroup"): explain_node_group,
+    ("autoscaling.karmada.io", "CronFederatedHPA"): explain_cron,
+}
+"""By group and kind."""
+
+_OF_THE_PRESENT = "conditions, events and the target are those of the present, not of the time that is explained"
+
+
+def explain(facts: ExplanationInput) -> Explanation:
+    """Explain an object of a kind that is in `EXPLAINED`."""
+    explanation = EXPLAINERS[facts.object.kind.group, facts.object.kind.kind](facts)
+    return explanation if facts.present else replace(explanation, notes=(_OF_THE_PRESENT, *explanation.notes))

@@ -1,0 +1,118 @@
+"""What the conditions of a HorizontalAutoscaler say.
+
+True is happy. Active tells whether the metrics are read. AbleToScale tells whether what they ask for can be done now:
+it cannot while something holds it back for a time, or while the target cannot be scaled. ScalingUnbounded tells
+whether it can be done at all: bounds and disabled directions never allow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from springtide.apis.forecast import format_instant
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec
+from springtide.cluster.conditions import Condition, ConditionStatus
+from springtide.controllers.horizontal_autoscaler.recommendation import MetricRecommendation, MissingMetric
+from springtide.scaling import ScalingBehavior, ScalingMove
+
+
+def active_condition(known: Sequence[MetricRecommendation]) -> Condition:
+    """Say what all metrics ask for."""
+    return Condition("Active", ConditionStatus.TRUE, "MetricsRead", "; ".join(one.words for one in known))
+
+
+def inactive_condition(missing: Sequence[MissingMetric], known: Sequence[MetricRecommendation]) -> Condition:
+    """Say which metrics are missing, what that means, and what the others ask for."""
+    return Condition(
+        "Active",
+        ConditionStatus.FALSE,
+        missing[0].reason,
+        "; ".join([missing_metrics_message(missing), *(one.words for one in known)]),
+    )
+
+
+def missing_metrics_message(missing: Sequence[MissingMetric]) -> str:
+    """Say which metrics are missing, and what that means; what the others ask for changes all the time."""
+    return "; ".join([*(one.message for one in missing), "nothing is taken away meanwhile"])
+
+
+def no_metrics_condition() -> Condition:
+    """Say that nothing is ever asked for."""
+    message = "spec.metrics is empty, so the target is left as it is: add a `prometheus` metric"
+    return Condition("Active", ConditionStatus.FALSE, "NoMetrics", message)
+
+
+def invalid_conditions(words: str) -> tuple[Condition, ...]:
+    """Say that the object itself is wrong."""
+    return (
+        Condition("Active", ConditionStatus.FALSE, "Invalid", words),
+        Condition(
+            "AbleToScale", ConditionStatus.UNKNOWN, "Invalid", "the target is not looked at before the object is mended"
+        ),
+        _bounds_unknown("Invalid"),
+    )
+
+
+def not_scalable_conditions(reason: str, words: str) -> tuple[Condition, ...]:
+    """Say that there is nothing that could be scaled."""
+    return (
+        Condition(
+            "Active", ConditionStatus.UNKNOWN, reason, "the metrics are not read before the target can be scaled"
+        ),
+        Condition("AbleToScale", ConditionStatus.FALSE, reason, words),
+        _bounds_unknown(reason),
+    )
+
+
+def _bounds_unknown(reason: str) -> Condition:
+    return Condition("ScalingUnbounded", ConditionStatus.UNKNOWN, reason, "it is not known what the metrics ask for")
+
+
+def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: ScalingBehavior | None = None) -> Condition:
+    """Say whether something holds back what is asked for, and until when."""
+    if moved is None or behaviour is None or (moved.window is None and moved.speed is None):
+        return Condition(
+            "AbleToScale", ConditionStatus.TRUE, "ReadyForNewScale", "what the metrics ask for can be done now"
+        )
+    which, rules = ("scaleUp", behaviour.up) if moved.up else ("scaleDown", behaviour.down)
+    more, best = ("more", "fewer") if moved.up else ("fewer", "more")
+    words = []
+    if moved.speed is not None:
+        until = format_instant(moved.speed.until)
+        words.append(f"{more} than {moved.speed.at} not before {until}: the policies of {which} allow no more at once")
+    if moved.window is not None:
+        until = format_instant(moved.window.until)
+        why = (
+            f"the metrics have not been watched for {rules.window} s yet"
+            if moved.window.unseen
+            else f"within the last {rules.window} s {best} replicas were asked for than now"
+        )
+        words.append(f"{more} than {moved.window.at} not before {until}: {why}")
+    direction = "ScaleUp" if moved.up else "ScaleDown"
+    reason = f"{direction}{'Stabilized' if moved.window is not None else 'Limited'}"
+    return Condition("AbleToScale", ConditionStatus.FALSE, reason, "; ".join(words))
+
+
+def unbounded_condition(
+    spec: HorizontalAutoscalerSpec, wanted: int | None = None, moved: ScalingMove | None = None
+) -> Condition:
+    """Say whether bounds or a disabled direction keep what is asked for from being done."""
+    least, most = spec.min_replicas, spec.max_replicas
+    if moved is not None and moved.disabled:
+        direction = "Up" if moved.up else "Down"
+        message = f"{wanted} replicas are asked for, and `selectPolicy` of scale{direction} is Disabled"
+        return Condition("ScalingUnbounded", ConditionStatus.FALSE, f"Scale{direction}Disabled", message)
+    if wanted is not None and wanted > most:
+        message = f"{wanted} replicas are asked for, more than maxReplicas {most}"
+        return Condition("ScalingUnbounded", ConditionStatus.FALSE, "TooManyReplicas", message)
+    if wanted is not None and wanted < least:
+        message = f"{wanted} replicas are asked for, fewer than minReplicas {least}"
+        return Condition("ScalingUnbounded", ConditionStatus.FALSE, "TooFewReplicas", message)
+    message = f"what is asked for lies between minReplicas {least} and maxReplicas {most}"
+    return Condition("ScalingUnbounded", ConditionStatus.TRUE, "WithinBounds", message)
+
+
+def disagreement_message(known: Sequence[MetricRecommendation]) -> str:
+    """Say that no metric alone decides."""
+    numbers = [one.replicas for one in known]
+    return f"the metrics ask for {min(numbers)} to {max(numbers)} replicas, and agree on no change"

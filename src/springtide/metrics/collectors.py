@@ -1,0 +1,325 @@
+"""Metrics that are a state: read from the manager at the moment when they are asked for, and kept nowhere.
+
+So they cost nothing between two scrapes, cannot go stale, and go when what they speak of goes.
+
+Counts the requests that go to a cluster: a transport around another one, which notices nothing.
+
+The metrics of one process: a registry of its own, what is counted as it happens, and what is read when asked for.
+
+    metrics = Metrics()
+    transport = metrics.measured(transport)
+    manager = Manager(transport, clock, …, telemetry=metrics)
+    metrics.follow(manager, clock)
+
+Names start with `springtide_`; where controller-runtime has a metric of the same meaning, ours has its shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from time import perf_counter
+from typing import TypeAlias, TypeVar
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client import Counter as ImportedCounter
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from springtide import __version__
+from springtide.cluster.clock import Clock
+from springtide.cluster.errors import ApiError, ClusterError, RequestTimeout, TransportError
+from springtide.cluster.health import CacheHealth, ControllerHealth, ControllerState, ReconcileOutcome
+from springtide.cluster.manager import Manager
+from springtide.cluster.resources import Resource
+from springtide.cluster.transport import ApiRequest, Transport, WatchEvent, WrappingTransport
+from springtide.metrics.series import SeriesCollector, SeriesStore
+
+_Family: TypeAlias = type[CounterMetricFamily] | type[GaugeMetricFamily]
+
+_OF_CONTROLLERS: tuple[tuple[_Family, str, str, Callable[[ControllerHealth], int]], ...] = (
+    (
+        CounterMetricFamily,
+        "springtide_reconcile_errors",
+        "Reconciles that failed, conflicts not counted.",
+        lambda health: health.errors,
+    ),
+    (
+        GaugeMetricFamily,
+        "springtide_workqueue_depth",
+        "Keys that wait for a worker.",
+        lambda health: health.queued,
+    ),
+    (
+        GaugeMetricFamily,
+        "springtide_workqueue_delayed",
+        "Keys that wait for their time: a schedule, or a pause after a failure.",
+        lambda health: health.delayed,
+    ),
+    (
+        CounterMetricFamily,
+        "springtide_workqueue_retries",
+        "Keys that came again because of a failure, a conflict or a lost lease.",
+        lambda health: health.retries,
+    ),
+    (
+        GaugeMetricFamily,
+        "springtide_paused_objects",
+        "Objects that people have paused by their annotation.",
+        lambda health: health.paused,
+    ),
+)
+
+
+class ManagerCollector(Collector):
+    """The state of one manager as metrics."""
+
+    def __init__(self, manager: Manager, clock: Clock) -> None:
+        self._manager = manager
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Read everything now."""
+        yield _one("springtide_leader", "Whether this process is the one that acts.", self._manager.leading)
+        yield _one("springtide_paused", "Whether everything is paused by the ConfigMap.", self._manager.paused)
+        yield from _controllers(self._manager.health())
+        yield from _caches(self._manager.cache_health(), self._clock.monotonic())
+
+
+def _controllers(healths: Sequence[ControllerHealth]) -> Iterator[Metric]:
+    for family, name, help_, read in _OF_CONTROLLERS:
+        yield _family(family, name, help_, ("controller",), (((one.name,), read(one)) for one in healths))
+    yield _family(
+        GaugeMetricFamily,
+        "springtide_controller_state",
+        "What a controller is doing: 1 for the state that it is in.",
+        ("controller", "state"),
+        (((one.name, state.replace(" ", "_")), one.state is state) for one in healths for state in ControllerState),
+    )
+    yield _family(
+        CounterMetricFamily,
+        "springtide_writes",
+        "Writes that controllers sent, or held back because they only observe.",
+        ("controller", "outcome"),
+        (
+            sample
+            for one in healths
+            for sample in (
+                ((one.name, "sent"), one.traffic.sent),
+                ((one.name, "held_back"), one.traffic.held_back),
+            )
+        ),
+    )
+
+
+def _caches(healths: Sequence[CacheHealth], now: float) -> Iterator[Metric]:
+    caches = list(zip(_labels(healths), healths, strict=True))
+    yield _family(
+        GaugeMetricFamily,
+        "springtide_cache_synced",
+        "Whether a cache has been complete once.",
+        ("cache",),
+        (((label,), one.synced) for label, one in caches),
+    )
+    yield _family(
+        GaugeMetricFamily,
+        "springtide_cache_objects",
+        "Objects in a cache, by whether a record could be made of them.",
+        ("cache", "readable"),
+        (
+            sample
+            for label, one in caches
+            for sample in (((label, "true"), one.objects), ((label, "false"), one.unreadable))
+        ),
+    )
+    yield _family(
+        CounterMetricFamily,
+        "springtide_cache_relists",
+        "How often everything was read again, after the first time.",
+        ("cache",),
+        (((label,), one.relists) for label, one in caches),
+    )
+    yield _family(
+        GaugeMetricFamily,
+        "springtide_cache_last_contact_age_seconds",
+        "Seconds since the API server told a cache anything. Bookmarks come about once a minute.",
+        ("cache",),
+        (((label,), now - one.last_contact) for label, one in caches if one.last_contact is not None),
+    )
+    yield _family(
+        GaugeMetricFamily,
+        "springtide_cache_last_event_age_seconds",
+        "Seconds since the API server told a cache of an object.",
+        ("cache",),
+        (((label,), now - one.last_event) for label, one in caches if one.last_event is not None),
+    )
+
+
+def _labels(healths: Iterable[CacheHealth]) -> list[str]:
+    """Name the caches; of those that select the same and keep different records, the later ones get a number."""
+    seen: Counter[str] = Counter()
+    labels = []
+    for one in healths:
+        seen[one.selection] += 1
+        number = seen[one.selection]
+        labels.append(one.selection if number == 1 else f"{one.selection} #{number}")
+    return labels
+
+
+def _one(name: str, help_: str, value: bool) -> Metric:
+    return _family(GaugeMetricFamily, name, help_, (), [((), value)])
+
+
+def _family(
+    family: _Family,
+    name: str,
+    help_: str,
+    labels: Sequence[str],
+    samples: Iterable[tuple[tuple[str, ...], float]],
+) -> Metric:
+    made = family(name, help_, labels=labels)
+    for values, value in samples:
+        made.add_metric(values, value)
+    return made
+
+
+T = TypeVar("T")
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_OK = "200"
+
+
+class RequestMetrics:
+    """What is counted of requests. A request that the transport tried several times counts once."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = ImportedCounter(
+            "springtide_api_requests",
+            "Requests to the API server, by how they ended: a status code, `timeout`, `no_answer`, `not_sent` or"
+            " `given_up`.",
+            ("verb", "resource", "code"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "springtide_api_request_duration_seconds",
+            "How long requests took until their answer had come; watches not counted.",
+            ("verb",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    @contextmanager
+    def request(self, verb: str, resource: Resource, subresource: str = "") -> Iterator[None]:
+        """Count and time what happens in the block as one request."""
+        began = perf_counter()
+        with self.counting(verb, resource, subresource):
+            try:
+                yield
+            finally:
+                self._seconds.labels(verb).observe(perf_counter() - began)
+
+    @contextmanager
+    def counting(self, verb: str, resource: Resource, subresource: str = "") -> Iterator[None]:
+        """Count what happens in the block as one request, however long it takes."""
+        target = f"{resource}/{subresource}" if subresource else str(resource)
+        code = _OK
+        try:
+            yield
+        except ClusterError as failure:
+            code = _code(failure)
+            raise
+        except asyncio.CancelledError:
+            # Whoever asked could wait no longer, as a leader that has to renew its lease cannot.
+            code = "given_up"
+            raise
+        finally:
+            self._requests.labels(verb, target, code).inc()
+
+
+class MeasuredTransport(WrappingTransport):
+    """A transport whose requests are counted; a watch is when it has ended."""
+
+    def __init__(self, inner: Transport, meter: RequestMetrics) -> None:
+        super().__init__(inner)
+        self._meter = meter
+
+    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+        """Count and time a request."""
+        with self._meter.request(request.verb, request.resource, request.subresource):
+            return await send()
+
+    async def streaming(
+        self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Count a watch, however long it takes."""
+        with self._meter.counting(request.verb, request.resource):
+            async with aclosing(events) as told:
+                async for event in told:
+                    yield event
+
+
+def _code(failure: ClusterError) -> str:
+    if isinstance(failure, ApiError):
+        return str(failure.code)
+    if isinstance(failure, TransportError):
+        return "timeout" if isinstance(failure, RequestTimeout) else "no_answer"
+    return "not_sent"
+
+
+# They double the number of series, and Prometheus makes nothing of them in its own format.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+_RECONCILE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class ProcessMetrics:
+    """All metrics of a process; it is the `Telemetry` of its manager."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        Gauge(
+            "springtide_build_info",
+            "The version that runs; always 1.",
+            ("version", "python"),
+            registry=self.registry,
+        ).labels(__version__, platform.python_version()).set(1)
+        self._reconciles = ImportedCounter(
+            "springtide_reconcile",
+            "Reconciles that have ended, by how they did.",
+            ("controller", "result"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "springtide_reconcile_time_seconds",
+            "How long reconciles took.",
+            ("controller",),
+            buckets=_RECONCILE_SECONDS,
+            registry=self.registry,
+        )
+        self._meter = RequestMetrics(self.registry)
+
+    def reconciled(self, controller: str, seconds: float, result: ReconcileOutcome) -> None:
+        """Count one reconcile."""
+        self._reconciles.labels(controller, result.value).inc()
+        self._seconds.labels(controller).observe(seconds)
+
+    def measured(self, transport: Transport) -> Transport:
+        """Count the requests that go through a transport."""
+        return MeasuredTransport(transport, self._meter)
+
+    def export(self, book: SeriesStore, clock: Clock) -> None:
+        """Export the series of objects, as they are whenever somebody asks."""
+        self.registry.register(SeriesCollector(book, clock))
+
+    def follow(self, manager: Manager, clock: Clock) -> None:
+        """Export the state of a manager, as it is whenever somebody asks."""
+        for health in manager.health():
+            # From zero on: a rate can only be seen of what was there before.
+            self._seconds.labels(health.name)
+            for result in ReconcileOutcome:
+                self._reconciles.labels(health.name, result.value)
+        self.registry.register(ManagerCollector(manager, clock))

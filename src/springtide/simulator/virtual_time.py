@@ -1,0 +1,221 @@
+"""An event loop whose time is virtual: when nothing is ready it jumps to the next timer.
+
+The loop is deterministic where asyncio's own is not: time is counted in whole microseconds from 0, which floats hold
+exactly for centuries, and timers fire in the order of (when, sequence), so that equal deadlines are first come, first
+served. It has no sockets, no threads and no signals; what it runs talks through memory only.
+
+The clock of a virtual world.
+
+Virtual time: a week in seconds, the same on every machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+TICKS_PER_SECOND = 1_000_000
+_MANY_CANCELLED = 128
+_MOST_STEPS_AT_ONCE = 20_000_000
+
+OWNER: ContextVar[object | None] = ContextVar("springtide_owner", default=None)
+"""Whose work the current task is: everything that an owner started stops when the loop freezes it."""
+
+
+class Stalled(RuntimeError):
+    """Everything waits, and nothing will ever happen."""
+
+
+class Livelock(RuntimeError):
+    """Tasks keep each other busy, and time does not pass."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop."""
+
+    # asyncio.BaseEventLoop keeps its queue of ready handles here; it is what all of its methods append to.
+    _ready: deque[asyncio.Handle]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ticks = 0
+        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._sequence = 0
+        self._cancelled = 0
+        self._steps_at_once = 0
+        self._frozen: dict[object, list[asyncio.Handle]] = {}
+        self._owned: dict[object, dict[asyncio.Task[Any], None]] = {}
+        self._clock_resolution = 1 / TICKS_PER_SECOND
+
+    def time(self) -> float:
+        """Give the virtual seconds since the loop was made."""
+        return self.ticks / TICKS_PER_SECOND
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call back when the time has come."""
+        ticks = math.ceil(when * TICKS_PER_SECOND)
+        if ticks / TICKS_PER_SECOND < when:
+            # The product was rounded down. Whoever is woken must find `time() >= when`, or would wait again for ever.
+            ticks += 1
+        return self.call_at_ticks(ticks, callback, *args, context=context)
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call back after some seconds."""
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at_ticks(
+        self, ticks: int, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Call back at an exact time."""
+        timer = asyncio.TimerHandle(ticks / TICKS_PER_SECOND, callback, args, self, context)
+        timer._scheduled = True  # type: ignore[attr-defined]
+        self._sequence += 1
+        heapq.heappush(self._timers, (ticks, self._sequence, timer))
+        return timer
+
+    def freeze(self, owner: object) -> None:
+        """Run nothing more of an owner, until it is thawed; time goes on for everybody else."""
+        self._frozen.setdefault(owner, [])
+
+    def thaw(self, owner: object) -> None:
+        """Let an owner go on where it stood, with everything that has come up for it meanwhile."""
+        self._ready.extend(self._frozen.pop(owner, ()))
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        """Start a task, which belongs to whoever starts it."""
+        task = super().create_task(coro, **options)
+        owner = OWNER.get()
+        if owner is not None:
+            self._own(owner, task)
+        return task
+
+    def create_owned_task(self, owner: object, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start a task that belongs to an owner, as everything does that it starts in turn."""
+        context = copy_context()
+        context.run(OWNER.set, owner)
+        return context.run(self.create_task, coroutine)
+
+    def tasks_of(self, owner: object) -> list[asyncio.Task[Any]]:
+        """List what an owner has under way, in the order in which it was started."""
+        return list(self._owned.get(owner, ()))
+
+    def _own(self, owner: object, task: asyncio.Task[Any]) -> None:
+        owned = self._owned.setdefault(owner, {})
+        owned[task] = None
+        task.add_done_callback(lambda done: owned.pop(done, None))
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]  # noqa: ARG002
+        """Refuse: a thread works in real time, in which nothing of virtual time passes."""
+        msg = "threads have no place in virtual time: decisions that take long go through the compute port"
+        raise RuntimeError(msg)
+
+    def _run_once(self) -> None:
+        if not self._ready:
+            self._jump()
+        self._steps_at_once += len(self._ready)
+        if self._steps_at_once > _MOST_STEPS_AT_ONCE:
+            msg = f"{self._steps_at_once} steps were taken at second {self.time()}, and time does not pass"
+            raise Livelock(msg)
+        ready = self._ready
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            if self._frozen:
+                waiting = self._frozen.get(handle._context.get(OWNER))  # type: ignore[attr-defined]
+                if waiting is not None:
+                    waiting.append(handle)
+                    continue
+            handle._run()
+
+    def _jump(self) -> None:
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+            self._cancelled -= 1
+        if not timers:
+            if self._stopping:  # type: ignore[attr-defined]
+                return
+            msg = f"at second {self.time()} everything waits, and no timer is set: nothing will ever happen"
+            raise Stalled(msg)
+        if timers[0][0] > self.ticks:
+            self.ticks = timers[0][0]
+            self._steps_at_once = 0
+        while timers and timers[0][0] <= self.ticks:
+            timer = heapq.heappop(timers)[2]
+            timer._scheduled = False  # type: ignore[attr-defined]
+            if timer._cancelled:
+                self._cancelled -= 1
+            else:
+                self._ready.append(timer)
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        if not handle._scheduled:  # type: ignore[attr-defined]
+            return
+        self._cancelled += 1
+        if self._cancelled > _MANY_CANCELLED and self._cancelled * 2 > len(self._timers):
+            # Every request sets a timeout and cancels it: most timers never fire.
+            self._timers = [entry for entry in self._timers if not entry[2]._cancelled]
+            heapq.heapify(self._timers)
+            self._cancelled = 0
+
+    def _write_to_self(self) -> None:
+        """Wake nobody: the loop never sleeps."""
+
+
+class VirtualClock:
+    """Tells and waits for virtual time; second 0 of the loop is an instant of the calendar."""
+
+    def __init__(self, loop: VirtualLoop, start: int = 0) -> None:
+        self._loop = loop
+        self.start = start
+
+    def now(self) -> int:
+        """Give the instant, in whole seconds since the epoch."""
+        return self.start + self._loop.ticks // TICKS_PER_SECOND
+
+    def monotonic(self) -> float:
+        """Give the seconds since the world began."""
+        return self._loop.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for a duration."""
+        await asyncio.sleep(seconds)
+
+    async def sleep_until(self, at: int) -> None:
+        """Wait until an instant, to the tick."""
+        ticks = (at - self.start) * TICKS_PER_SECOND
+        if ticks <= self._loop.ticks:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = self._loop.create_future()
+        timer = self._loop.call_at_ticks(ticks, settle, woken)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+
+def settle(future: asyncio.Future[None]) -> None:
+    """Wake whoever waits for a future, unless it has gone away."""
+    if not future.done():
+        future.set_result(None)
+
+
+def run(main: Callable[[VirtualClock], Coroutine[Any, Any, T]], *, start: int = 0) -> T:
+    """Run a coroutine on a fresh virtual loop whose second 0 is the instant `start`."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, VirtualLoop)  # noqa: S101 - the runner was given its factory
+        return runner.run(main(VirtualClock(loop, start)))

@@ -1,0 +1,130 @@
+"""The jobs of kubernetes-cronhpa-controller as cron rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.apis.importers.conversions import NOW, applied_at, converted, errors_of, views_of, warnings_of
+
+from springtide.apis.importers import ConversionSettings, convert_cronhpa
+
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
+AUTOSCALER = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "shop"}
+
+
+def cronhpa(*jobs: dict[str, Any], target: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "autoscaling.alibabacloud.com/v1beta1",
+        "kind": "CronHorizontalPodAutoscaler",
+        "metadata": {"name": "shop", "namespace": "web"},
+        "spec": {"scaleTargetRef": target or DEPLOYMENT, **spec, "jobs": list(jobs)},
+    }
+
+
+def job(schedule: str, size: Any = 5, name: str = "up", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "schedule": schedule, "targetSize": size, **fields}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "timing"),
+    [
+        pytest.param("0 30 8 * * 1-5", {"schedule": "30 8 * * 1-5", "timeZone": "UTC"}, id="six-fields"),
+        pytest.param("00 30 8 * * ?", {"schedule": "30 8 * * ?", "timeZone": "UTC"}, id="two-zeros"),
+        pytest.param("@daily", {"schedule": "@daily", "timeZone": "UTC"}, id="macro"),
+        pytest.param("@date 2026-11-27 06:00:30", {"at": "2026-11-27T06:00:30Z"}, id="date"),
+    ],
+)
+def test_schedules_without_a_word(schedule: str, timing: dict[str, str]) -> None:
+    conversion = converted(convert_cronhpa, cronhpa(job(schedule)), zone="UTC")
+    assert conversion.problems == ()
+    assert views_of(conversion)
+    assert conversion.made[0]["spec"]["rules"] == [{"name": "up", **timing, "targetReplicas": 5}]
+
+
+@pytest.mark.parametrize(
+    ("given", "timing", "said"),
+    [
+        pytest.param(job("30 30 8 * * *"), {"schedule": "30 8 * * *"}, "no seconds", id="seconds"),
+        pytest.param(job("*/10 * 8 * * *"), {"schedule": "* 8 * * *"}, "no seconds", id="many-seconds"),
+        pytest.param(job("@every 15m"), {"schedule": "*/15 * * * *"}, "counts from", id="every-quarter"),
+        pytest.param(job("@every 1h"), {"schedule": "0 * * * *"}, "counts from", id="every-hour"),
+        pytest.param(job("@every 6h"), {"schedule": "0 */6 * * *"}, "counts from", id="every-six-hours"),
+        pytest.param(job("@every 24h"), {"schedule": "0 0 * * *"}, "counts from", id="every-day"),
+        pytest.param(job("@date 2020-11-27 06:00:00"), {"at": "2020-11-27T06:00:00Z"}, "is over", id="over"),
+        pytest.param(job("0 0 9 * * *", runOnce=True), {"at": "2026-01-05T09:00:00Z"}, "runs once", id="run-once"),
+    ],
+)
+def test_schedules_that_change_a_little(given: dict[str, Any], timing: dict[str, str], said: str) -> None:
+    conversion = converted(convert_cronhpa, cronhpa(given), zone="UTC")
+    (rule,) = conversion.made[0]["spec"]["rules"]
+    assert {key: rule[key] for key in timing} == timing
+    assert views_of(conversion)
+    assert said in warnings_of(conversion)[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        pytest.param(cronhpa(job("30 8 * * *")), "has 5 fields", id="five-fields"),
+        pytest.param(cronhpa(job("x 30 8 * * *")), "second 'x'", id="no-second"),
+        pytest.param(cronhpa(job("0 61 8 * * *")), "minute '61'", id="no-minute"),
+        pytest.param(cronhpa(job("0 0 8 30 2 *")), "never fires", id="impossible"),
+        pytest.param(cronhpa(job("@every 7m")), "does not divide", id="every-seven-minutes"),
+        pytest.param(cronhpa(job("@every soon")), "does not divide", id="every-nonsense"),
+        pytest.param(cronhpa(job("@date tomorrow")), "no date", id="no-date"),
+        pytest.param(cronhpa(job("@date 2026-02-30 00:00:00")), "no date", id="no-day"),
+        pytest.param(cronhpa(job("@sometimes")), "is unknown", id="macro"),
+        pytest.param(cronhpa(job("")), "no schedule", id="empty"),
+        pytest.param(cronhpa(job("0 0 8 * * *", -1)), "no number of replicas", id="negative"),
+        pytest.param(cronhpa(job("0 0 8 * * *", None)), "the job has no `targetSize`", id="no-size"),
+        pytest.param(cronhpa(job("daily")), "has 1 field,", id="one-field"),
+        pytest.param(cronhpa(), "no jobs", id="no-jobs"),
+        pytest.param(cronhpa(job("0 0 8 * * *"), target={"kind": "Deployment"}), "no name", id="no-target"),
+        pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * * * * 0"]), "weekdays", id="exclude-weekdays"),
+        pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * * * * *"]), "every day", id="exclude-all"),
+        pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * 1 *"]), "4 fields", id="exclude-short"),
+    ],
+)
+def test_what_cannot_be_converted_is_an_error_and_stays(value: dict[str, Any], said: str) -> None:
+    conversion = converted(convert_cronhpa, value, zone="UTC")
+    assert [message for message in errors_of(conversion) if said in message], conversion.problems
+    assert (conversion.kept, conversion.made) == (value, ())
+
+
+def test_the_zone_is_that_of_the_chart_unless_another_is_given() -> None:
+    value = cronhpa(job("0 30 7 * * *"), job("@date 2026-11-27 06:00:00", name="once"))
+    conversion = converted(convert_cronhpa, value)
+    assert [rule.time_zone for rule in views_of(conversion)[0].spec.rules] == ["Asia/Shanghai", None]
+    assert conversion.made[0]["spec"]["rules"][1]["at"] == "2026-11-26T22:00:00Z"
+    assert "Asia/Shanghai" in warnings_of(conversion)[0]
+    assert warnings_of(converted(convert_cronhpa, value, zone="Europe/Berlin")) == []
+
+
+def test_excluded_dates_become_a_calendar() -> None:
+    excluded = ["* * * 24-26 12 *", "* * * 29 2 *", "@date 2026-05-01 00:00:00"]
+    conversion = converted(convert_cronhpa, cronhpa(job("0 0 8 * * *"), excludeDates=excluded), zone="UTC")
+    rules, calendar = views_of(conversion)
+    assert calendar.metadata.name == "web-shop-excluded"
+    assert calendar.spec.yearly == ("02-29", "12-24", "12-25", "12-26")
+    assert calendar.spec.dates == ("2026-05-01",)
+    assert [(one.name, one.mode) for one in rules.spec.rules[0].calendars] == [("web-shop-excluded", "Exclude")]
+
+
+def test_sizes_of_an_autoscaler_become_its_minimum() -> None:
+    value = cronhpa(job("0 0 8 * * *", 5), job("0 0 18 * * *", 0, "down"), target=AUTOSCALER)
+    conversion = converted(convert_cronhpa, value, zone="UTC")
+    at = applied_at(conversion)
+    assert [at(NOW + hour * 3600) for hour in (8, 18)] == [{"min": 5}, {"min": 1}]
+    assert len(warnings_of(conversion)) == 2
+
+
+def test_rule_names_are_short_and_unique() -> None:
+    long = "a-name-that-is-longer-than-rules-allow"
+    conversion = converted(convert_cronhpa, cronhpa(*[job("0 0 8 * * *", name=long)] * 2), zone="UTC")
+    names = [rule.name for rule in views_of(conversion)[0].spec.rules]
+    assert names == [long[:32], f"{long[:30]}-2"]
+
+
+def test_other_kinds_are_no_business_of_ours() -> None:
+    assert convert_cronhpa({"apiVersion": "apps/v1", "kind": "Deployment"}, ConversionSettings(NOW)) is None

@@ -1,0 +1,143 @@
+"""Our own definitions and examples on this server."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from springtide.apis.crds import Flavour, all_crds
+from springtide.apis.yaml import Document, read
+from springtide.apiserver import custom
+from springtide.apiserver.kinds import ServedKind
+
+ROOT = Path(__file__).parents[3]
+
+
+def kinds(flavour: Flavour = Flavour.EXTENDED) -> dict[tuple[str, str], ServedKind]:
+    """Serve all of our definitions."""
+    served = [kind for crd in all_crds(flavour) for kind in custom.served_kinds(crd)]
+    return {(kind.resource.api_version, kind.resource.kind): kind for kind in served}
+
+
+def write(value: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+    """Write an object, and say what is wrong with it."""
+    kind = kinds()[value["apiVersion"], value["kind"]]
+    causes = kind.judge(kind.complete(copy.deepcopy(value)), old)
+    return [f"{cause.field}: {cause.message}" for cause in causes]
+
+
+def examples() -> Iterator[Any]:
+    """Give the examples of our kinds."""
+    for path in sorted((ROOT / "examples").glob("*.yaml")):
+        for number, document in enumerate(read(path.read_text(encoding="utf-8"))):
+            assert isinstance(document, Document)
+            if (document.value["apiVersion"], document.value["kind"]) in kinds():
+                yield pytest.param(document.value, id=f"{path.stem}-{number}")
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_every_served_version_of_our_definitions_is_served(flavour: Flavour) -> None:
+    declared = {
+        (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"])
+        for crd in all_crds(flavour)
+        for version in crd["spec"]["versions"]
+        if version["served"]
+    }
+    assert {*kinds(flavour)} == declared
+
+
+@pytest.mark.parametrize("value", [*examples()])
+def test_every_example_is_stored(value: dict[str, Any]) -> None:
+    assert write(value) == []
+
+
+@pytest.mark.parametrize("value", [*examples()])
+def test_every_example_is_complete_after_it_was_completed(value: dict[str, Any]) -> None:
+    kind = kinds()[value["apiVersion"], value["kind"]]
+    once = kind.complete(copy.deepcopy(value))
+    assert kind.complete(copy.deepcopy(once)) == once
+
+
+def pool(**changes: Any) -> dict[str, Any]:
+    """Make a NodePool; tests state what is special about theirs."""
+    spec = {
+        "disruption": {"consolidateAfter": "30s"},
+        "template": {
+            "spec": {
+                "nodeClassRef": {"group": "springtide.dev", "kind": "NodeClass", "name": "default"},
+                "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}],
+            }
+        },
+    }
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "a"}, "spec": spec | changes}
+
+
+def buffer(**spec: Any) -> dict[str, Any]:
+    """Make a CapacityBuffer."""
+    kind = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": "a"}}
+    return {**kind, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(
+            pool(weight="heavy"),
+            [
+                'spec.weight: Invalid value: "string": spec.weight in body must be of type integer: "string"',
+                "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+                "correct the existing errors to complete validation",
+            ],
+            id="wrong type",
+        ),
+        pytest.param(
+            pool(weight=1, replicas=2),
+            ["spec: Invalid value: remove `weight`: a pool with `replicas` has none"],
+            id="rule of the spec",
+        ),
+        pytest.param(
+            pool(disruption={"consolidateAfter": "30s", "budgets": [{"nodes": "10%", "schedule": "@daily"}]}),
+            ["spec.disruption.budgets[0]: Invalid value: set `schedule` and `duration` together, or neither"],
+            id="rule of an entry of a list",
+        ),
+        pytest.param(
+            buffer(podTemplateRef={"name": "a"}, scalableRef={"apiGroup": "apps", "kind": "Deployment", "name": "a"}),
+            [
+                "spec: Invalid value: A buffer with podTemplateRef needs a size: set replicas or limits.",
+                "spec: Invalid value: Set either podTemplateRef or scalableRef, not both.",
+                "spec: Invalid value: Set replicas, percentage or limits: the buffer needs a size.",
+            ],
+            id="two sources of a buffer",
+        ),
+        pytest.param(
+            buffer(),
+            [
+                "spec: Invalid value: Set podTemplateRef or scalableRef: the buffer needs a shape.",
+                "spec: Invalid value: Set replicas, percentage or limits: the buffer needs a size.",
+            ],
+            id="a buffer of nothing",
+        ),
+    ],
+)
+def test_a_wrong_object_is_refused_with_telling_causes(value: dict[str, Any], expected: list[str]) -> None:
+    assert write(value) == expected
+
+
+def test_a_frozen_field_cannot_be_changed() -> None:
+    old = kinds()["karpenter.sh/v1", "NodePool"].complete(pool())
+    new = copy.deepcopy(old)
+    new["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "example.com"
+    path = "spec.template.spec.nodeClassRef"
+    assert write(new, old) == [f"{path}: Invalid value: make a new NodePool: the group of `nodeClassRef` cannot change"]
+    assert write(old, old) == []
+
+
+def test_what_was_stored_before_a_rule_may_be_relabelled() -> None:
+    old = kinds()["karpenter.sh/v1", "NodePool"].complete(pool(weight=1, replicas=2))
+    relabelled = old | {"metadata": {"name": "a", "labels": {"team": "b"}}}
+    assert write(relabelled, old) == []
+    assert write(relabelled) == ["spec: Invalid value: remove `weight`: a pool with `replicas` has none"]

@@ -1,0 +1,43 @@
+"""The server in memory does and says what the real one did and said."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import pytest
+from tests.apiserver.custom.recorded import DefinitionCase, ObjectCase, definitions, objects
+
+from springtide.apiserver import custom
+from springtide.cluster.errors import Invalid, StatusCause
+
+
+def _sorted(causes: Iterable[StatusCause]) -> list[StatusCause]:
+    return sorted(causes, key=lambda cause: (cause.field, cause.message))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in objects()])
+def test_an_object_is_completed_and_judged_as_recorded(case: ObjectCase) -> None:
+    schema = custom.compile_schema(case.schema)
+    stored = schema.default(schema.prune(copy.deepcopy(case.new)))
+    assert stored == case.stored
+    assert _sorted(schema.judge(stored, case.old)) == _sorted(case.causes)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in objects()])
+def test_the_same_object_is_judged_the_same_again(case: ObjectCase) -> None:
+    """What is remembered of earlier objects changes no answer."""
+    schema = custom.compile_schema(case.schema)
+    stored = schema.default(schema.prune(copy.deepcopy(case.new)))
+    first = schema.judge(stored, case.old)
+    assert [schema.judge(copy.deepcopy(stored), case.old) for _ in range(2)] == [first, first]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in definitions()])
+def test_a_definition_is_judged_as_recorded(case: DefinitionCase) -> None:
+    try:
+        custom.served_kinds(case.crd)
+        causes: tuple[StatusCause, ...] = ()
+    except Invalid as refusal:
+        causes = refusal.causes
+    assert _sorted(causes) == _sorted(case.causes)

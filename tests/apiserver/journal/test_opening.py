@@ -1,0 +1,251 @@
+"""A journal is opened by one process or refused in words; a cluster is never empty because its journal is not read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.apiserver.journal.objects import names, put, reopened
+
+from springtide.apiserver.journal import JournalError, open_journal
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Give a folder with a journal that holds two things."""
+    path = tmp_path / "data"
+    journal, storage = reopened(path)
+    with journal:
+        put(storage, "a", text="x" * 10_000)
+        put(storage, "b")
+    return path
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_everything_is_closed_to_others(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "data"
+    journal, storage = reopened(path)
+    with journal:
+        put(storage, "a")
+        found = {each.name: _mode(each) for each in path.iterdir()}
+
+    assert _mode(path) == 0o700
+    assert set(found) >= {"journal.db", "journal.db-wal", "lock"}
+    assert set(found.values()) == {0o600}
+
+
+def test_an_empty_folder_is_taken_over(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "lost+found").mkdir()
+    open_journal(tmp_path).close()
+
+    assert _mode(tmp_path) == 0o700
+
+
+def test_one_process_at_a_time(data: Path) -> None:
+    with open_journal(data), pytest.raises(JournalError, match=rf"in use by another process \({os.getpid()}\)"):
+        open_journal(data)
+    open_journal(data).close()
+
+
+def test_a_journal_of_somebody_else_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the token of the cluster, which whoever planted it would know."""
+    monkeypatch.setattr("os.geteuid", lambda: data.stat().st_uid + 1)
+
+    with pytest.raises(JournalError, match="belongs to another user"):
+        open_journal(data)
+
+
+def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "lock").symlink_to(precious)
+
+    with pytest.raises(JournalError, match="cannot use"):
+        open_journal(tmp_path / "data")
+    assert precious.read_text() == "mine"
+
+
+def test_a_lock_that_is_left_over_is_no_obstacle(data: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from springtide.simulator.durable import open_journal\n"
+        "open_journal(Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(data)], check=False).returncode == -9
+    assert (data / "lock").exists()
+
+    journal, storage = reopened(data)
+    with journal:
+        assert names(storage) == ["a", "b"]
+
+
+def _emptied(data: Path) -> None:
+    (data / "journal.db").write_bytes(b"")
+
+
+def _of_somebody_else(data: Path) -> None:
+    (data / "journal.db").unlink()
+    with closing(sqlite3.connect(data / "journal.db")) as other:
+        other.execute("CREATE TABLE versions (revision INTEGER)")
+
+
+def _newer(data: Path) -> None:
+    with closing(sqlite3.connect(data / "journal.db")) as journal:
+        journal.execute("PRAGMA user_version = 2")
+
+
+def _no_database(data: Path) -> None:
+    (data / "journal.db").write_text("dear diary, " * 1000)
+
+
+def _cut_short(data: Path) -> None:
+    os.truncate(data / "journal.db", 3 * 4096)
+
+
+def _lost(data: Path) -> None:
+    (data / "journal.db").rename(data / "journal.db-wal")
+
+
+def _without_a_table(data: Path) -> None:
+    with closing(sqlite3.connect(data / "journal.db")) as journal:
+        journal.execute("DROP TABLE gaps")
+
+
+def _misspelt(data: Path) -> None:
+    content = (data / "journal.db").read_bytes()
+    assert b"gaps (after" in content
+    (data / "journal.db").write_bytes(content.replace(b"gaps (after", b"gaps \xe4after"))
+
+
+def _without_a_change(data: Path) -> None:
+    journal, storage = reopened(data)
+    with journal:
+        put(storage, "a")
+    with closing(sqlite3.connect(data / "journal.db")) as other, other:
+        other.execute("DELETE FROM versions WHERE revision = 1")
+
+
+def _of_another_object(data: Path) -> None:
+    with closing(sqlite3.connect(data / "journal.db")) as journal, journal:
+        journal.execute("UPDATE versions SET name = 'c' WHERE name = 'b'")
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        pytest.param(_emptied, "is not a journal of springtide", id="empty file"),
+        pytest.param(_of_somebody_else, "is not a journal of springtide", id="somebody else's database"),
+        pytest.param(_newer, "has format 2, and this version of springtide reads and writes 1", id="newer format"),
+        pytest.param(_no_database, "is damaged: file is not a database", id="no database"),
+        pytest.param(_cut_short, "is damaged: database disk image is malformed", id="cut short"),
+        pytest.param(_lost, 'has lost its journal: "journal.db-wal" is there', id="only the log is left"),
+        pytest.param(_without_a_table, "is damaged: no such table: gaps", id="a table is missing"),
+        pytest.param(_misspelt, "is damaged: it holds what is no text", id="a table is misspelt"),
+        pytest.param(_without_a_change, "is damaged: version 3: it is not what was written", id="a change is missing"),
+        pytest.param(_of_another_object, "is damaged: version 2: it is not what was written", id="another's object"),
+    ],
+)
+def test_a_journal_that_cannot_be_used_is_refused_and_left_alone(
+    data: Path, damage: Callable[[Path], None], expected: str
+) -> None:
+    damage(data)
+    before = {path.name: path.read_bytes() for path in data.glob("journal.db*")}
+    with pytest.raises(JournalError, match=re.escape(expected)):
+        reopened(data)
+
+    assert {path.name: path.read_bytes() for path in data.glob("journal.db*")} == before
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damage_is_found_or_does_no_harm(data: Path, seed: int) -> None:
+    """Whatever byte of the file is another one: an error, or the objects as they were."""
+    dice = Random(seed)
+    content = bytearray((data / "journal.db").read_bytes())
+    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    (data / "journal.db").write_bytes(content)
+    try:
+        journal, storage = reopened(data)
+    except JournalError:
+        return
+    with journal:
+        found = dict(storage.listed(next(held for _, held in storage.collections()), storage.revision))
+        assert {key.name: len(item.get("text", "")) for key, item in found.items()} == {"a": 10_000, "b": 0}
+
+
+def test_what_a_creation_left_behind_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "journal.db.new").write_bytes(b"half of it")
+    (tmp_path / "journal.db.new-journal").write_bytes(b"half of it")
+    journal, storage = reopened(tmp_path)
+    with journal:
+        put(storage, "a")
+        assert sorted(path.name for path in tmp_path.glob("*.new*")) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        pytest.param(
+            lambda path: (path / "letters").mkdir(parents=True), 'holds "letters" and no journal', id="foreign"
+        ),
+        pytest.param(lambda path: path.write_text(""), "File exists", id="a file"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), "File exists", id="a link to nowhere"),
+        pytest.param(lambda path: (path / "journal.db").mkdir(parents=True), "unable to open", id="folder for file"),
+    ],
+)
+def test_a_place_that_is_no_folder_for_data_is_refused(
+    tmp_path: Path, make: Callable[[Path], object], expected: str
+) -> None:
+    path = tmp_path / "data"
+    make(path)
+    with pytest.raises(JournalError, match=expected):
+        open_journal(path)
+
+
+@pytest.fixture
+def mine(data: Path) -> Iterator[Path]:
+    """Give the folder to a user whom permissions hold back, and be that user."""
+    root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as place:
+        moved = Path(place) / "data"
+        shutil.move(data, moved)
+        if root:
+            for path in (Path(place), moved, *moved.iterdir()):
+                os.chown(path, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            yield moved
+        finally:
+            if root:
+                os.seteuid(0)
+            moved.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "expected"),
+    [
+        pytest.param("journal.db", 0o400, "attempt to write a readonly database", id="file read only"),
+        pytest.param("journal.db", 0o000, "unable to open database file", id="file closed"),
+        pytest.param("lock", 0o400, "Permission denied", id="lock read only"),
+        pytest.param(".", 0o500, "attempt to write a readonly database", id="folder read only"),
+        pytest.param(".", 0o000, "Permission denied", id="folder closed"),
+    ],
+)
+def test_what_must_not_be_written_is_refused(mine: Path, name: str, mode: int, expected: str) -> None:
+    (mine / name).chmod(mode)
+    with pytest.raises(JournalError, match=expected):
+        reopened(mine)

@@ -1,0 +1,115 @@
+"""Who owns what of new objects of built-in kinds: their author, but for what the server adds of its own accord."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.apiserver.objects import JOBS, PODS, REPLICA_SETS, WRITE, a_server
+from tests.apiserver.patches.samples import owners
+
+from springtide.apiserver.values import value_at
+from springtide.cluster.resources import Object, Resource, key_of
+
+_CONTAINERS = [{"name": "a", "image": "x"}]
+_NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+
+
+def _job(**template: Any) -> Object:
+    spec = {"restartPolicy": "Never", "containers": _CONTAINERS}
+    return {"metadata": {"name": "j"}, "spec": {"template": {"spec": spec, **template}}}
+
+
+def _owned(resource: Resource, body: Object) -> Any:
+    namespace = "default" if resource.namespaced else ""
+    return owners(a_server().create(resource, body, WRITE, namespace=namespace)).get("tester Update")
+
+
+def test_a_pod_is_not_asked_for_its_patience() -> None:
+    assert (
+        "f:tolerations" not in _owned(PODS, {"metadata": {"name": "p"}, "spec": {"containers": _CONTAINERS}})["f:spec"]
+    )
+
+
+def test_tolerations_that_are_written_are_owned() -> None:
+    spec = {"containers": _CONTAINERS, "tolerations": [{"operator": "Exists"}]}
+
+    assert "f:tolerations" in _owned(PODS, {"metadata": {"name": "p"}, "spec": spec})["f:spec"]
+
+
+@pytest.mark.parametrize(
+    ("template", "labels"),
+    [
+        pytest.param({}, None, id="no labels"),
+        pytest.param({"metadata": {"labels": {"app": "x"}}}, {".": {}, "f:app": {}}, id="labels"),
+    ],
+)
+def test_what_a_job_is_selected_by_is_not_its_authors(template: Any, labels: Any) -> None:
+    """Labels of the template are given to the job, too, and that is a default."""
+    owned = _owned(JOBS, _job(**template))
+
+    assert value_at(owned, ("f:spec", "f:selector")) is None
+    assert value_at(owned, ("f:spec", "f:template", "f:metadata", "f:labels")) == labels
+    assert value_at(owned, ("f:metadata", "f:labels")) == labels
+
+
+@pytest.mark.parametrize(
+    ("resource", "body", "owned"),
+    [
+        pytest.param(_NODES, {"metadata": {"name": "n"}}, None, id="a bare node is nobody's"),
+        pytest.param(
+            _NODES,
+            {"metadata": {"name": "n"}, "spec": {"unschedulable": True}},
+            {"f:spec": {"f:unschedulable": {}}},
+            id="a struct is not owned as such",
+        ),
+        pytest.param(
+            _BUDGETS,
+            {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}},
+            {"f:spec": {"f:minAvailable": {}}},
+            id="nor is the status that everybody can read",
+        ),
+        pytest.param(
+            _REVISIONS,
+            {"metadata": {"name": "r"}, "revision": 1, "data": {"any": {"thing": 1}}},
+            {"f:data": {}, "f:revision": {}},
+            id="what may be anything is one value",
+        ),
+    ],
+)
+def test_owns_as_on_a_real_server(resource: Resource, body: Object, owned: Any) -> None:
+    assert _owned(resource, body) == owned
+
+
+def test_lists_that_are_always_there_are_owned_by_their_entries() -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": _CONTAINERS}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+
+    pods = _owned(REPLICA_SETS, {"metadata": {"name": "r"}, "spec": spec})["f:spec"]["f:template"]["f:spec"]
+
+    assert list(pods["f:containers"]) == ['k:{"name":"a"}']
+    assert "." not in pods
+    assert "." in pods["f:containers"]['k:{"name":"a"}']
+
+
+def test_a_time_that_is_not_written_is_owned_with_its_condition() -> None:
+    """A server writes it as null."""
+    server = a_server()
+    body = {"metadata": {"name": "p"}, "spec": {"containers": _CONTAINERS}}
+    made = server.create(PODS, body, WRITE, namespace="default")
+    written = {**made, "status": {**made["status"], "conditions": [{"type": "Ready", "status": "True"}]}}
+
+    after = server.update(PODS, key_of(made), written, WRITE, subresource="status")
+
+    assert owners(after)["tester Update status"]["f:status"]["f:conditions"] == {
+        ".": {},
+        'k:{"type":"Ready"}': {
+            ".": {},
+            "f:lastProbeTime": {},
+            "f:lastTransitionTime": {},
+            "f:status": {},
+            "f:type": {},
+        },
+    }

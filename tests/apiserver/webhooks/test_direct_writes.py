@@ -1,0 +1,113 @@
+"""Writers in the same process, who are reviewed like everybody else if they are given a `Perform`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.apiserver.objects import CONFIG_MAPS, PODS, WRITE, config_map, key, pod
+from tests.apiserver.webhooks.webhook_server import MUTATING, VALIDATING, Cluster, patch, told, webhook
+
+from springtide.apiserver.admission import User
+from springtide.apiserver.direct import DirectTransport
+from springtide.cluster.errors import BadRequest, ConnectionLost, NotLeader
+from springtide.cluster.resources import Object, Selection
+from springtide.cluster.transport import Patch, Write
+
+
+def test_a_writer_in_process_is_reviewed_under_its_name() -> None:
+    async def story(cluster: Cluster) -> None:
+        user = User("system:kube-scheduler")
+        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform, user=user)
+        cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", {"allowed": False})))
+
+        with pytest.raises(BadRequest, match="denied the request without explanation"):
+            await transport.create(PODS, pod(), WRITE, namespace="default")
+
+        assert cluster.hooks.requests("/no")[0]["userInfo"]["username"] == "system:kube-scheduler"
+        assert (await transport.list(Selection(PODS))).items == []
+
+    told(story)
+
+
+def test_without_one_nobody_is_asked() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", {"allowed": False})))
+
+        await DirectTransport(cluster.server).create(PODS, pod(), WRITE, namespace="default")
+
+        assert cluster.hooks.asked == []
+
+    told(story)
+
+
+def test_permission_is_asked_for_right_before_the_effect() -> None:
+    async def story(cluster: Cluster) -> None:
+        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform)
+        leading = True
+
+        def permit() -> None:
+            if not leading:
+                raise NotLeader("the lease is lost")
+
+        async def losing(_: Object) -> Object:
+            nonlocal leading
+            leading = False
+            return patch({"op": "add", "path": "/metadata/labels", "value": {"a": "b"}})
+
+        cluster.register(MUTATING, webhook(cluster.hooks.on("/lose", losing)))
+        before = cluster.server.revision
+
+        with pytest.raises(NotLeader):
+            await transport.create(CONFIG_MAPS, config_map("a"), Write("me", permit=permit), namespace="default")
+
+        assert cluster.server.revision == before
+
+    told(story)
+
+
+def test_a_connection_that_is_cut_during_a_review_has_no_effect() -> None:
+    async def story(cluster: Cluster) -> None:
+        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform)
+
+        async def cutting(_: Object) -> Object:
+            transport.cut()
+            return {}
+
+        cluster.register(VALIDATING, webhook(cluster.hooks.on("/cut", cutting)))
+        before = cluster.server.revision
+
+        with pytest.raises(ConnectionLost):
+            await transport.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
+
+        assert cluster.server.revision == before
+
+    told(story)
+
+
+def test_a_request_under_review_keeps_nobody_waiting() -> None:
+    async def story(cluster: Cluster) -> None:
+        server = cluster.server
+        server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
+        reached, go_on = asyncio.Event(), asyncio.Event()
+
+        async def thinking(_: Object) -> Object:
+            reached.set()
+            await go_on.wait()
+            return {}
+
+        hook = webhook(cluster.hooks.on("/think", thinking))
+        cluster.register(VALIDATING, hook | {"objectSelector": {"matchLabels": {"slow": "yes"}}})
+        transport = DirectTransport(server, perform=cluster.reviews.perform)
+        slow = asyncio.create_task(
+            transport.create(CONFIG_MAPS, config_map("slow", labels={"slow": "yes"}), WRITE, namespace="default")
+        )
+        await reached.wait()
+
+        await transport.patch(CONFIG_MAPS, key("a"), Patch.merge({"data": {"k": "w"}}), WRITE)
+        other = int(server.get(CONFIG_MAPS, key("a"))["metadata"]["resourceVersion"])
+        go_on.set()
+
+        assert int((await slow)["metadata"]["resourceVersion"]) > other
+
+    told(story)

@@ -1,0 +1,197 @@
+"""What stands in the chart is what the code says, and nobody has more rights than his code declares.
+
+The chart calls `springtide controller` with options that it has.
+
+The values of the chart: every one has a meaning, and wrong ones are refused before anything is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+from tests.cluster.test_rbac import single_rights
+from tools.chart import FILES, bearers, chart_files
+
+from springtide import __version__
+from springtide.cli.controller import command
+from springtide.cluster.controller import Permission
+from springtide.controllers import CONTROLLERS
+
+
+def test_the_chart_holds_what_the_code_declares() -> None:
+    """`make chart` writes it anew."""
+    written = {path.relative_to(FILES).as_posix(): path.read_text(encoding="utf-8") for path in FILES.rglob("*.yaml")}
+    assert written == chart_files()
+
+
+@pytest.mark.parametrize("path", bearers())
+def test_roles_hold_every_permission_and_nothing_else(path: str) -> None:
+    rules = yaml.safe_load((FILES / path).read_text(encoding="utf-8"))
+    held = [right for place in ("cluster", "namespace") for rule in rules[place] for right in _rights(rule, place)]
+    assert len(held) == len(set(held))
+    declared: tuple[Permission, ...] = bearers()[path]
+    assert set(held) == {right for permission in declared for right in single_rights(permission)}
+
+
+def _rights(rule: dict[str, list[str]], place: str) -> list[tuple[Any, ...]]:
+    assert set(rule) <= {"apiGroups", "resources", "resourceNames", "verbs"}
+    return [
+        (place == "namespace", group, resource, verb, name)
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", ["(any)"])
+    ]
+
+
+def test_every_controller_has_a_role_of_its_own() -> None:
+    """The chart knows controllers by these files: `controllers` in its values is checked against them."""
+    files = sorted(path.stem for path in (FILES / "roles" / "controllers").glob("*.yaml"))
+    assert files == sorted(kind.name for kind in CONTROLLERS)
+
+
+def test_no_rule_is_for_everything() -> None:
+    """Neither verbs, nor groups, nor resources are ever wildcards; and nobody reads the Secrets of others."""
+    for path in bearers():
+        text = (FILES / path).read_text(encoding="utf-8")
+        assert "*" not in text
+        for rule in yaml.safe_load(text)["cluster"]:
+            assert "secrets" not in rule["resources"], path
+
+
+def test_webhooks_may_change_only_what_bears_their_names() -> None:
+    rules = yaml.safe_load((FILES / "roles" / "webhooks.yaml").read_text(encoding="utf-8"))
+    for rule in [*rules["cluster"], *rules["namespace"]]:
+        assert rule.get("resourceNames") or rule["verbs"] == ["create"], rule
+
+
+TEMPLATE = Path(__file__).parents[2] / "charts" / "springtide" / "templates" / "deployment.yaml"
+_ONLY_BY_HAND = {"--kubeconfig", "--context"}
+"""A pod finds its cluster by itself."""
+_IN_EXTRA_ARGS = {
+    f"--prometheus-{name}"
+    for name in ("username", "password-file", "header", "client-cert", "client-key", "server-name", "timeout")
+}
+"""Without them nothing is different; `extraArgs` has room for what few need."""
+
+
+def test_every_option_is_one_of_the_command() -> None:
+    """And all options of the command are set, so that the chart decides what a release does, not a default."""
+    arguments = TEMPLATE.read_text(encoding="utf-8").split("args:")[1].split("ports:")[0]
+    # `--{{ … ternary "a" "b" }}` stands for either.
+    arguments = re.sub(r'--{{.*?ternary "([\w-]+)" "([\w-]+)" }}', r"--\1 --\2", arguments)
+    written = set(re.findall(r"--[a-z][a-z-]*", arguments))
+    options = {name for option in command.params for name in (*option.opts, *option.secondary_opts) if name[1] == "-"}
+    assert written == options - _ONLY_BY_HAND - _IN_EXTRA_ARGS
+
+
+CHART = Path(__file__).parents[2] / "charts" / "springtide"
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+SCHEMA = jsonschema_rs.validator_for(json.loads((CHART / "values.schema.json").read_text(encoding="utf-8")))
+TEMPLATES = {path.name: path.read_text(encoding="utf-8") for path in sorted((CHART / "templates").iterdir())}
+_FREE = ("resources", "podSecurityContext", "securityContext", "affinity")
+"""Values that are handed on as they are."""
+
+
+def test_the_defaults_are_valid() -> None:
+    assert list(SCHEMA.iter_errors(VALUES)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param("mode", "acting", id="a mode that there is not"),
+        pytest.param("controllers", "calendar", id="controllers that are no list"),
+        pytest.param("controllers", ["Calendar"], id="a name that no controller can have"),
+        pytest.param("controllers", ["calendar", "calendar"], id="a controller twice"),
+        pytest.param("replicas", "2", id="a number in quotes"),
+        pytest.param("replicas", -1, id="fewer than none"),
+        pytest.param("metrics.port", 70000, id="a port that is too high"),
+        pytest.param("webhooks.url", "http://localhost:9443", id="webhooks without TLS"),
+        pytest.param("webhooks.url", "https://localhost:9443/validate", id="a URL with a path"),
+        pytest.param("webhooks.timeoutSeconds", 31, id="longer than the API server waits"),
+        pytest.param("webhooks.failurePolicy", "fail", id="a policy in lower case"),
+        pytest.param("terminationGracePeriodSeconds", 30, id="too short for an orderly end"),
+        pytest.param("log.level", "trace", id="a level that there is not"),
+        pytest.param("image.digest", "abc", id="no digest"),
+        pytest.param("image.repository", "", id="no image"),
+        pytest.param("webhook.enabled", True, id="a word that nobody knows"),
+        pytest.param("metrics.serviceMonitor.every", "30s", id="a word that nobody knows, deep inside"),
+    ],
+)
+def test_a_wrong_value_is_refused(path: str, value: Any) -> None:
+    assert not SCHEMA.is_valid(_changed(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param("controllers", ["calendar"], id="only one"),
+        pytest.param("controllers", ["-calendar"], id="all but one"),
+        pytest.param("webhooks.url", "https://localhost:9443", id="a URL"),
+        pytest.param("image.digest", f"sha256:{'0' * 64}", id="a digest"),
+        pytest.param("global", {"anything": True}, id="what a parent chart shares"),
+    ],
+)
+def test_a_right_value_is_taken(path: str, value: Any) -> None:
+    assert list(SCHEMA.iter_errors(_changed(path, value))) == []
+
+
+def _changed(path: str, value: Any) -> Any:
+    values = json.loads(json.dumps(VALUES))
+    *above, last = path.split(".")
+    place = values
+    for name in above:
+        place = place.setdefault(name, {})
+    place[last] = value
+    return values
+
+
+def _leaves(values: Any, above: str = "") -> list[str]:
+    return [
+        leaf
+        for name, value in values.items()
+        for leaf in (
+            _leaves(value, f"{above}{name}.")
+            if isinstance(value, dict) and value and f"{above}{name}" not in _FREE
+            else [f"{above}{name}"]
+        )
+    ]
+
+
+def _mentioned() -> set[str]:
+    """Collect the values that templates read; within `with .Values.x` and `$x := .Values.x` they are shorter."""
+    found = set()
+    for text in TEMPLATES.values():
+        found |= set(re.findall(r"\.Values\.([\w.]+)", text))
+        for above, block in re.findall(r"with \.Values\.([\w.]+) -?}}(.*)", text, re.DOTALL):
+            found |= {f"{above}.{name}" for name in re.findall(r"[ (]\.([\w.]+)", block)}
+        for variable, above in re.findall(r"(\$\w+) := \.Values\.([\w.]+)", text):
+            found |= {f"{above}.{name}" for name in re.findall(rf"{re.escape(variable)}\.([\w.]+)", text)}
+    return found
+
+
+def test_every_value_has_an_effect() -> None:
+    mentioned = _mentioned()
+    assert [leaf for leaf in _leaves(VALUES) if leaf not in mentioned] == []
+
+
+def test_templates_read_no_value_that_there_is_not() -> None:
+    """A misspelt value is silently empty in a template."""
+    read = {path for text in TEMPLATES.values() for path in re.findall(r"\.Values\.([\w.]+)", text)}
+    for path in sorted(read):
+        place = VALUES
+        for name in path.split("."):
+            assert name in place, path
+            place = place[name]
+
+
+def test_the_chart_is_of_this_version() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)

@@ -1,0 +1,382 @@
+"""`springtide check` and `springtide preview` of what a cluster holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.api_server import served_objects
+from tests.cli.conftest import Run
+
+from springtide.assembly import cluster_reader as connecting
+from springtide.assembly.cluster_reader import as_written
+from springtide.cluster.errors import Forbidden, Unauthorized
+from springtide.cluster.http import HttpTransport
+from springtide.cluster.resources import Selection
+from springtide.cluster.transport import ListPage
+
+Write = Callable[[str, str], Path]
+
+OBJECTS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: quiet}
+---
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata: {name: closed}
+spec: {timeZone: UTC, dates: ["2026-11-18"]}
+---
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: peak, namespace: shop}
+spec:
+  schedule:
+    defaultReplicas: 2
+    behaviors:
+    - {name: day, replicas: 6, start: {hours: 9}, end: {hours: 18}, calendars: [{name: closed}]}
+status: {scheduledCapacity: {currentValue: 6}}
+---
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: peak, namespace: quiet}
+spec: {schedule: {defaultReplicas: 1, behaviors: []}}
+---
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: HorizontalAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 8
+  metrics:
+  - prometheus: {query: 'karpenter_scheduled_capacity{name="peak"}', target: {type: AverageValue, value: 1}}
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: nightly, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules:
+  - {name: broken, schedule: "0 24 * * *", targetReplicas: 10}
+  - {name: down, schedule: "0 20 * * *", targetReplicas: 2, calendars: [{name: gone}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "web:1"}]}
+"""
+NIGHTLY = "cluster:shop/cronfederatedhpa/nightly"
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with served_objects(tmp_path_factory.mktemp("cluster"), OBJECTS) as path:
+        yield path
+
+
+@pytest.fixture
+def ask(run: Run, kubeconfig: Path) -> Run:
+    """Run a command on the cluster."""
+    return lambda *arguments: run(*arguments, "--kubeconfig", kubeconfig)
+
+
+def problems(output: str) -> list[dict[str, Any]]:
+    found = json.loads(output)["problems"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_problem_names_the_object_and_has_no_line(ask: Run) -> None:
+    result = ask("check", "-n", "shop", "cronfhpa/nightly", "-o", "json")
+    assert result.exit_code == 1
+    (error,) = (one for one in problems(result.stdout) if one["severity"] == "error")
+    assert {**error, "message": "", "hint": ""} == {
+        "file": NIGHTLY,
+        "line": None,
+        "column": None,
+        "apiVersion": "autoscaling.karmada.io/v1alpha1",
+        "kind": "CronFederatedHPA",
+        "namespace": "shop",
+        "name": "nightly",
+        "path": "spec.rules[0].schedule",
+        "message": "",
+        "hint": "",
+        "severity": "error",
+    }
+
+
+def test_objects_are_judged_with_what_they_have_to_do_with(ask: Run) -> None:
+    found = problems(ask("check", "-n", "shop", "cronfhpa/nightly", "-o", "json").stdout)
+    messages = [one["message"] for one in found if one["severity"] == "warning"]
+    assert messages == [
+        "Calendar `gone` is not in the cluster",
+        "Deployment `web` is also scaled by HorizontalAutoscaler `web`, which will undo what the rules set",
+    ]
+    assert {one["file"] for one in found} == {NIGHTLY}
+
+
+def test_text_names_an_object_once(ask: Run) -> None:
+    result = ask("check", "-n", "shop")
+    assert f"{NIGHTLY}: error: spec.rules[0].schedule " in result.stdout
+    assert "3 objects checked: 1 error, 2 warnings." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "checked"),
+    [
+        pytest.param(["-n", "shop"], 3, id="a namespace"),
+        pytest.param(["-n", "empty"], 0, id="an empty namespace"),
+        pytest.param([], 0, id="the namespace of the kubeconfig"),
+        pytest.param(["-A"], 5, id="everything, also what is in no namespace"),
+        pytest.param(["-n", "shop", "metricsproducers"], 1, id="all of a kind, by its plural"),
+        pytest.param(["-n", "shop", "MetricsProducer,ha"], 1, id="kinds, one of which is not there"),
+        pytest.param(["-n", "shop", "metricsproducer,horizontalautoscalers"], 2, id="two kinds"),
+        pytest.param(["-n", "shop", "metricsproducer/peak", "metricsproducers"], 1, id="one that is named twice"),
+        pytest.param(["-n", "shop", "metricsproducers.autoscaling.karpenter.sh/peak"], 1, id="with its group"),
+        pytest.param(["-n", "shop", "deploy/web", "calendar/closed"], 2, id="foreign and cluster-wide ones"),
+        pytest.param(["-A", "metricsproducer/peak"], 2, id="one name in all namespaces"),
+    ],
+)
+def test_what_is_named_is_checked(ask: Run, arguments: list[str], checked: int) -> None:
+    result = ask("check", *arguments)
+    assert f"{checked} object{'' if checked == 1 else 's'} checked" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        pytest.param(
+            "metricproducer/peak", 'knows no kind "metricproducer"', "did you mean metricsproducer", id="kind"
+        ),
+        pytest.param("cronfhp/x", 'knows no kind "cronfhp"', "did you mean cronfhpa?", id="short name"),
+        pytest.param(
+            "metricsproducer/peek", "no MetricsProducer `peek` in namespace shop", "did you mean peak?", id="name"
+        ),
+        pytest.param("calendar/opened", "there is no Calendar `opened`", "", id="cluster-wide"),
+        pytest.param("fhpa/x", "no FederatedHPA `x` in namespace shop", "there is none in namespace shop", id="none"),
+        pytest.param("metricsproducer/", '"metricsproducer/" is not KIND/NAME or KIND', "write such as", id="no name"),
+        pytest.param("metricsproducer/a/b", "is not KIND/NAME or KIND", "write such as", id="too many parts"),
+        pytest.param("configmaps", "configmaps (v1) is not a kind that Springtide judges", "", id="not ours"),
+    ],
+)
+def test_names_of_nothing_are_told_with_what_was_meant(ask: Run, name: str, message: str, hint: str) -> None:
+    result = ask("check", "-n", "shop", name, "metricsproducer/peak", "-o", "json")
+    assert result.exit_code == 2
+    (problem,) = problems(result.stdout)
+    assert (problem["file"], problem["kind"]) == ("cluster", None)
+    assert message in problem["message"]
+    assert hint in problem["hint"]
+
+
+def test_a_name_behind_a_blank_is_answered_with_the_slash(ask: Run) -> None:
+    told = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
+    assert "takes its name behind a slash: metricsproducer/peak" in told
+
+
+def test_what_is_named_and_does_not_depend_on_time_is_told(ask: Run) -> None:
+    assert "note: Deployment `web` does not depend on time" in ask("preview", "-n", "shop", "deployment").stderr
+
+
+def test_credentials_that_are_refused_are_told_with_where_they_came_from(
+    ask: Run, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(transport: HttpTransport) -> Any:
+        raise Unauthorized("Unauthorized")
+
+    monkeypatch.setattr(connecting, "discover", refused)
+    told = ask("check", "-n", "shop").stdout
+    assert "https://127.0.0.1:" in told
+    assert "does not accept the credentials of the context" in told
+    assert str(kubeconfig) in told
+
+
+def test_a_file_beside_a_cluster_is_refused(ask: Run, write: Write) -> None:
+    result = ask("check", write("x.yaml", "a: 1"))
+    assert result.exit_code == 2
+    assert "files and a cluster do not mix" in result.stderr
+    folder = ask("check", write("folder/x.yaml", "a: 1").parent)
+    assert folder.exit_code == 2
+    assert "files and a cluster do not mix" in folder.stdout
+
+
+def test_one_namespace_and_all_of_them_exclude_each_other(ask: Run) -> None:
+    assert "leave one out" in ask("check", "-A", "-n", "shop").stderr
+
+
+def test_a_name_without_a_cluster_is_answered_with_the_option(run: Run) -> None:
+    result = run("check", "metricsproducer/peak")
+    assert result.exit_code == 2
+    assert "`--cluster metricsproducer/peak` reads it from a cluster" in result.stdout
+    assert "name files or folders" in run("check").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(None, "No such file or directory", id="no kubeconfig"),
+        pytest.param(
+            "{clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: a, context:"
+            " {cluster: a}}], current-context: a}",
+            "cannot connect: connection refused",
+            id="nobody there",
+        ),
+    ],
+)
+def test_a_cluster_that_cannot_be_reached_is_unreadable(run: Run, write: Write, text: str | None, words: str) -> None:
+    path = write("config", text) if text is not None else Path("/nonexistent/config")
+    result = run("check", "--kubeconfig", path, "-o", "json")
+    assert result.exit_code == 2
+    (problem,) = problems(result.stdout)
+    assert words.lower() in problem["message"].lower()
+
+
+@pytest.fixture
+def forbidding(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let the server refuse whatever is asked about a kind."""
+    listing, getting = HttpTransport.list, HttpTransport.get
+
+    def forbid(kind: str) -> None:
+        async def list_(transport: HttpTransport, selection: Selection, **options: Any) -> Any:
+            if selection.resource.kind == kind:
+                raise Forbidden(f"{selection.resource} is forbidden: you cannot list it")
+            return await listing(transport, selection, **options)
+
+        async def get(transport: HttpTransport, resource: Any, key: Any, **options: Any) -> Any:
+            if resource.kind == kind:
+                raise Forbidden(f"{resource} is forbidden: you cannot get it")
+            return await getting(transport, resource, key, **options)
+
+        monkeypatch.setattr(HttpTransport, "list", list_)
+        monkeypatch.setattr(HttpTransport, "get", get)
+
+    return forbid
+
+
+def test_what_may_not_be_read_is_told_beside_the_rest(ask: Run, forbidding: Callable[[str], None]) -> None:
+    forbidding("MetricsProducer")
+    result = ask("check", "-n", "shop")
+    assert result.exit_code == 2
+    assert "cluster: error: metricsproducers.autoscaling.karpenter.sh is forbidden" in result.stdout
+    assert f"{NIGHTLY}: error" in result.stdout
+
+
+def test_what_may_not_be_looked_up_is_not_called_missing(ask: Run, forbidding: Callable[[str], None]) -> None:
+    forbidding("Calendar")
+    result = ask("check", "-n", "shop", "cronfhpa")
+    assert "Calendar `gone`" not in result.stdout
+    assert "note: whether there is a Calendar `gone` is not known" in result.stderr
+
+
+def test_rivals_that_may_not_be_listed_are_noted(ask: Run, forbidding: Callable[[str], None]) -> None:
+    forbidding("HorizontalAutoscaler")
+    result = ask("check", "-n", "shop", "cronfhpa")
+    assert "also scaled by" not in result.stdout
+    assert "note: whether a HorizontalAutoscaler scales the same is not known" in result.stderr
+
+
+def test_members_of_a_list_need_not_say_what_they_are(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = HttpTransport.list
+
+    async def nameless(transport: HttpTransport, selection: Selection, **options: Any) -> ListPage:
+        page = await listing(transport, selection, **options)
+        return ListPage([{"metadata": item["metadata"], "spec": item["spec"]} for item in page.items], page.version)
+
+    monkeypatch.setattr(HttpTransport, "list", nameless)
+    assert "1 object checked, no problems." in ask("check", "-n", "shop", "deploy").stderr
+
+
+def test_long_lists_are_read_to_their_end(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("springtide.assembly.cluster_reader._PAGE", 1)
+    assert "2 objects checked" in ask("check", "-A", "metricsproducers").stderr
+
+
+@pytest.mark.parametrize("command", ["check", "preview"])
+def test_a_namespace_that_does_not_exist_is_a_slip(ask: Run, command: str) -> None:
+    result = ask(command, "-n", "shopp")
+    assert result.exit_code == 2
+    assert "there is no namespace `shopp`" in result.output
+    assert "did you mean shop?" in result.output
+
+
+def test_a_namespace_without_anything_is_told(ask: Run) -> None:
+    result = ask("check", "-n", "quiet", "cronfhpa")
+    assert result.exit_code == 0
+    assert "note: there is nothing of it in namespace quiet: -A looks into all of them" in result.stderr
+
+
+def test_what_its_author_did_not_write_is_not_judged() -> None:
+    metadata = {"name": "peak", "managedFields": [{}]}
+    item = {"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": {}, "status": {"nonsense": 1}}
+    assert as_written(item) == {"apiVersion": "v1", "kind": "X", "metadata": {"name": "peak"}, "spec": {}}
+
+
+def test_a_preview_counts_the_clusters_calendars(ask: Run) -> None:
+    result = ask("preview", "-n", "shop", "metricsproducer/peak", "--from", "2026-11-17", "--for", "3d", "-o", "json")
+    (shown,) = json.loads(result.stdout)["objects"]
+    (lane,) = shown["lanes"]
+    assert [change["at"] for change in lane["changes"]] == [
+        "2026-11-17T09:00:00Z",
+        "2026-11-17T18:00:00Z",
+        "2026-11-19T09:00:00Z",
+        "2026-11-19T18:00:00Z",
+    ]
+    assert (shown["namespace"], shown["problems"]) == ("shop", [])
+
+
+def test_a_preview_of_a_namespace_shows_what_depends_on_time(ask: Run) -> None:
+    result = ask("preview", "-n", "shop")
+    assert "MetricsProducer/peak in namespace shop" in result.stdout
+    assert "CronFederatedHPA/nightly in namespace shop" in result.stdout
+    assert "note:" not in result.stderr
+    named = ask("preview", "-n", "shop", "horizontalautoscaler/web")
+    assert "note: HorizontalAutoscaler `web` does not depend on time" in named.stderr
+
+
+RIVALS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata: {name: always}
+spec: {ranges: [{from: 2020-01-01, until: 2090-01-01}]}
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: asked, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules: [{name: up, schedule: "0 8 * * *", targetReplicas: 4}]
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: a-rival, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules:
+  - {name: never, schedule: "0 8 * * *", targetReplicas: 5, calendars: [{name: always}]}
+  - {name: daily, schedule: "0 8 * * *", targetReplicas: 5, calendars: [{name: gone}]}
+"""
+
+
+def test_rivals_are_compared_as_their_calendars_leave_them(run: Run, tmp_path: Path) -> None:
+    """A calendar that is in the cluster cuts their rules, one that is not cuts nothing."""
+    with served_objects(tmp_path, RIVALS) as kubeconfig:
+        found = problems(run("check", "-n", "shop", "cronfhpa/asked", "-o", "json", "--kubeconfig", kubeconfig).stdout)
+
+    contradictions = [one["message"] for one in found if "different values" in one["message"]]
+    assert ["rules `a-rival/daily` and `asked/up`" in message for message in contradictions] == [True]

@@ -1,0 +1,101 @@
+"""What a process offers its controllers besides the cluster, and how controllers are woken and released."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import pytest
+from tests.cluster.manager_process import WORK, Process, stamp_controller
+from tests.cluster.memory_cluster import MemoryCluster
+from tests.cluster.test_manager import play
+
+from springtide.cluster.context import NO_SERVICES, ControllerContext, Services
+from springtide.cluster.resources import Key
+from springtide.simulator.virtual_time import VirtualClock
+
+
+class Answers(ABC):
+    """Something that is offered under the type of its port."""
+
+    @abstractmethod
+    def answer(self) -> int:
+        """Give a number."""
+
+
+class Fixed(Answers):
+    def answer(self) -> int:
+        return 42
+
+
+def test_services_are_found_by_what_they_are() -> None:
+    """By their own type, or by that of a port which they implement."""
+    services = Services("words", Fixed())
+    assert services.get(Answers).answer() == services.get(Fixed).answer() == 42
+    assert services.get(str) == "words"
+
+
+@pytest.mark.parametrize(
+    ("services", "words"),
+    [
+        (Services("words"), "this process offers no Fixed, only str"),
+        (NO_SERVICES, "this process offers no Fixed, only nothing"),
+    ],
+    ids=["another", "none"],
+)
+def test_what_nobody_offers_is_named(services: Services, words: str) -> None:
+    with pytest.raises(LookupError, match=words):
+        services.get(Fixed)
+
+
+def test_controllers_are_given_services_and_are_woken_and_released() -> None:
+    """A key can be woken by what is not in the cluster; at the end of a term what was made known is taken back."""
+    told: list[str] = []
+
+    class Woken(stamp_controller()):  # type: ignore[misc]
+        held: ClassVar[list[ControllerContext]] = []
+
+        def __init__(self, context: ControllerContext) -> None:
+            super().__init__(context)
+            self.held.append(context)
+            told.append(f"offered {context.services.get(Fixed).answer()}")
+            context.on_release(lambda: told.append("released"))
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, Woken, services=Services(Fixed()))
+        await clock.sleep(10)
+        assert told == ["offered 42"]
+        Woken.seen.clear()
+        Woken.held[0].wake(Key("work", "a"))
+        await clock.sleep(10)
+        assert [name for name, _ in Woken.seen] == ["a"]
+        await process.manager.stop()
+        assert told == ["offered 42", "released"]
+
+    assert WORK in [watch.cached for watch in Woken.watches]
+    play(story)
+
+
+def test_what_was_made_known_stays_known_until_nobody_works_any_more() -> None:
+    """Whoever is stopped in the middle of a reconcile still reads what others have made known."""
+    told: list[str] = []
+
+    class Telling(stamp_controller(name="telling")):  # type: ignore[misc]
+        def __init__(self, context: ControllerContext) -> None:
+            super().__init__(context)
+            context.on_release(lambda: told.append("taken back"))
+
+    class Slow(stamp_controller(name="slow")):  # type: ignore[misc]
+        async def reconcile(self, key: Key, now: int) -> None:
+            await self.context.clock.sleep(5)
+            told.append("reconciled")
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        world.config_map("a", text="x")
+        process = Process(world, clock, Telling, Slow)
+        await clock.sleep(1)
+        await process.manager.stop()
+        assert told == ["reconciled", "taken back"]
+
+    play(story)

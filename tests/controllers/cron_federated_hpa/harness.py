@@ -1,0 +1,169 @@
+"""CronFederatedHPAs and their targets as tests write them, and ways to look at what became of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from springtide.apis.forecast import format_instant
+from springtide.cluster.resources import Object
+from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION
+from springtide.simulator.scenario.scenario import Outcome
+
+API = "autoscaling.karmada.io/v1alpha1"
+MANAGER = "springtide-cron-federated-hpa"
+
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
+FEDERATED = {"apiVersion": API, "kind": "FederatedHPA", "name": "shop"}
+HPA = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "shop"}
+SCALED_OBJECT = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "shop"}
+
+
+def rule(name: str, schedule: str | None, replicas: int | None = None, **more: Any) -> Object:
+    """A rule that fires by a schedule."""
+    made: Object = {"name": name, **more}
+    if schedule is not None:
+        made["schedule"] = schedule
+    if replicas is not None:
+        made["targetReplicas"] = replicas
+    return made
+
+
+def cron(*rules: Object, target: Object = DEPLOYMENT, name: str = "daily", **metadata: Any) -> Object:
+    """An object with these rules."""
+    return {
+        "apiVersion": API,
+        "kind": "CronFederatedHPA",
+        "metadata": {"name": name, **metadata},
+        "spec": {"scaleTargetRef": target, "rules": list(rules)},
+    }
+
+
+def deployment(name: str = "shop", replicas: int = 1) -> Object:
+    """A workload."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]},
+            },
+        },
+    }
+
+
+def federated(low: int | None = None, high: int = 10, of: Object = DEPLOYMENT) -> Object:
+    """An autoscaler over several clusters."""
+    bounds = {"maxReplicas": high} if low is None else {"minReplicas": low, "maxReplicas": high}
+    return {
+        "apiVersion": API,
+        "kind": "FederatedHPA",
+        "metadata": {"name": "shop"},
+        "spec": {"scaleTargetRef": of, **bounds},
+    }
+
+
+def autoscaler(low: int = 1, high: int = 10, of: Object = DEPLOYMENT, **metadata: Any) -> Object:
+    """A HorizontalPodAutoscaler."""
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "shop", **metadata},
+        "spec": {"scaleTargetRef": of, "minReplicas": low, "maxReplicas": high},
+    }
+
+
+def scaled_object(name: str = "shop", **spec: Any) -> Object:
+    """A ScaledObject of KEDA."""
+    return {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": name},
+        "spec": {"scaleTargetRef": {"name": "shop"}, **spec},
+    }
+
+
+def definition(group: str, kind: str, plural: str, *, scope: str = "Namespaced", scale: bool = False) -> Object:
+    """The definition of a kind that takes everything."""
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [
+                {
+                    "name": "v1alpha1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}, **({"scale": paths} if scale else {})},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+
+
+KEDA = definition("keda.sh", "ScaledObject", "scaledobjects")
+
+
+def history(outcome: Outcome, rule_name: str, name: str = "daily") -> Object:
+    """What the status says about a rule."""
+    status = outcome.object("CronFederatedHPA", name).get("status", {})
+    found: Object = {one["ruleName"]: one for one in status["executionHistories"]}[rule_name]
+    return found
+
+
+def successes(outcome: Outcome, rule_name: str, name: str = "daily") -> list[tuple[str, str]]:
+    """When a rule was to be applied, and when it was, newest first."""
+    entries = history(outcome, rule_name, name).get("successfulExecutions", [])
+    return [(entry["scheduleTime"], entry["executionTime"]) for entry in entries]
+
+
+def failures(outcome: Outcome, rule_name: str, name: str = "daily") -> list[tuple[str, str]]:
+    """When a rule was to be applied and was not, and why, newest first."""
+    entries = history(outcome, rule_name, name).get("failedExecutions", [])
+    return [(entry["scheduleTime"], entry["message"]) for entry in entries]
+
+
+def condition(outcome: Outcome, type_: str, name: str = "daily") -> Object:
+    """One of the conditions."""
+    conditions = outcome.object("CronFederatedHPA", name)["status"]["conditions"]
+    found: Object = {one["type"]: one for one in conditions}[type_]
+    return found
+
+
+def cursor(outcome: Outcome, name: str = "daily") -> str:
+    """How far the rules have come."""
+    text: str = outcome.object("CronFederatedHPA", name)["metadata"]["annotations"][ANNOTATION]
+    return text
+
+
+def changes(outcome: Outcome, kind: str, field: str) -> list[tuple[str, Any]]:
+    """When we have changed a field of the spec of a kind, and to what."""
+    path = f"spec.{field}"
+    return [
+        (format_instant(entry.at), entry.change[path][1])
+        for entry in outcome.trace
+        if entry.kind == kind and entry.actor == MANAGER and path in entry.change
+    ]
+
+
+def writes(outcome: Outcome) -> list[tuple[str, str]]:
+    """When we have written, and which kind."""
+    return [
+        (format_instant(entry.at), entry.kind)
+        for entry in outcome.trace
+        if entry.actor == MANAGER and entry.kind != "Event"
+    ]
+
+
+def events(outcome: Outcome, reason: str) -> list[str]:
+    """What people were told."""
+    return [one["message"] for one in outcome.objects("Event") if one["reason"] == reason]

@@ -1,0 +1,150 @@
+"""Others who scale the same target: a condition, one event, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.cron_federated_hpa.harness import (
+    DEPLOYMENT,
+    FEDERATED,
+    HPA,
+    KEDA,
+    autoscaler,
+    condition,
+    cron,
+    deployment,
+    events,
+    federated,
+    rule,
+    scaled_object,
+)
+
+from springtide.cluster.resources import Object
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
+from springtide.simulator.scenario import Scenario, create, delete
+
+HOURLY = rule("r", "30 * * * *", 7)
+BY_KEDA: dict[str, Any] = {
+    "ownerReferences": [{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "shop", "uid": "1"}]
+}
+
+
+def story(*objects: Object) -> Scenario:
+    return Scenario("cron", start="2026-06-05T08:00:00Z").given(*objects).running(CronFederatedHPAController)
+
+
+def horizontal_autoscaler(of: Object) -> Object:
+    metric = {"prometheus": {"query": "karpenter_scheduled_capacity", "target": {"type": "AverageValue", "value": "1"}}}
+    return {
+        "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+        "kind": "HorizontalAutoscaler",
+        "metadata": {"name": "shop"},
+        "spec": {"scaleTargetRef": of, "minReplicas": 1, "maxReplicas": 10, "metrics": [metric]},
+    }
+
+
+BOUNDS = "and rules set its bounds with `targetMinReplicas` and `targetMaxReplicas`"
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        pytest.param(
+            [autoscaler()],
+            "Deployment `shop` is also scaled by HorizontalPodAutoscaler `shop`, and each undoes what the other sets:"
+            f" let `scaleTargetRef` name HorizontalPodAutoscaler `shop`, {BOUNDS}",
+            id="hpa",
+        ),
+        pytest.param([federated()], f"let `scaleTargetRef` name FederatedHPA `shop`, {BOUNDS}", id="federated"),
+        pytest.param(
+            [KEDA, scaled_object()],
+            f"let `scaleTargetRef` name ScaledObject `shop`, {BOUNDS}",
+            id="keda",
+        ),
+        pytest.param(
+            [KEDA, scaled_object(), autoscaler(**BY_KEDA)],
+            "is also scaled by ScaledObject `shop`, and each undoes",
+            id="keda-and-the-hpa-that-it-makes",
+        ),
+        pytest.param(
+            [horizontal_autoscaler(DEPLOYMENT)],
+            "is also scaled by HorizontalAutoscaler `shop`, and each undoes what the other sets: remove one of the two",
+            id="horizontal-autoscaler",
+        ),
+        pytest.param(
+            [autoscaler(), federated()],
+            "is also scaled by HorizontalPodAutoscaler `shop` and by FederatedHPA `shop`",
+            id="two",
+        ),
+    ],
+)
+def test_who_else_scales_the_target(others: list[Object], words: str) -> None:
+    """The condition names them, and the way out."""
+    outcome = story(deployment(), *others, cron(HOURLY)).run("3h")
+
+    opposed = condition(outcome, "Unopposed")
+    assert (opposed["status"], opposed["reason"]) == ("False", "AlsoScaled")
+    assert words in opposed["message"]
+    assert events(outcome, "AlsoScaled") == [opposed["message"]]
+    assert [one["count"] for one in outcome.objects("Event") if one["reason"] == "AlsoScaled"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("others", "made"),
+    [
+        pytest.param(
+            [autoscaler(of={**DEPLOYMENT, "name": "other"})],
+            cron(HOURLY),
+            id="another-target",
+        ),
+        pytest.param(
+            [autoscaler(of={**DEPLOYMENT, "kind": "StatefulSet"})],
+            cron(HOURLY),
+            id="another-kind",
+        ),
+        pytest.param(
+            [{**autoscaler(), "metadata": {"name": "shop", "namespace": "elsewhere"}}],
+            cron(HOURLY),
+            id="another-namespace",
+        ),
+        pytest.param(
+            [federated()],
+            cron(rule("r", "30 8 * * *", targetMinReplicas=2), target=FEDERATED),
+            id="the-autoscaler-itself-is-the-target",
+        ),
+    ],
+)
+def test_nobody_else_does(others: list[Object], made: Object) -> None:
+    """Only the very same target counts."""
+    outcome = story(deployment(), *others, made).run("1h")
+
+    assert condition(outcome, "Unopposed")["status"] == "True"
+
+
+def test_an_autoscaler_that_keda_makes_is_no_target() -> None:
+    """KEDA brings it back to what its ScaledObject says."""
+    made = cron(rule("r", "30 8 * * *", targetMinReplicas=2), target=HPA)
+    outcome = story(autoscaler(**BY_KEDA), made).run("10m")
+
+    opposed = condition(outcome, "Unopposed")
+    assert opposed["status"] == "False"
+    assert "is made by ScaledObject `shop`, which undoes what rules set" in opposed["message"]
+
+
+def test_a_target_that_turns_out_to_be_of_another_is_told_at_once() -> None:
+    """It comes to belong to a ScaledObject long before the next firing."""
+    made = cron(rule("r", "30 9 * * *", targetMinReplicas=3), target=HPA)
+    outcome = story(made).at("5m", create(autoscaler(**BY_KEDA))).run("10m")
+
+    assert condition(outcome, "Unopposed")["status"] == "False"
+
+
+def test_the_condition_follows_at_once() -> None:
+    """It comes and goes with the autoscaler, whenever the rules fire next."""
+    scenario = story(deployment(), cron(rule("r", "0 0 1 1 *", 7))).at("10m", create(autoscaler()))
+
+    assert condition(scenario.run("11m"), "Unopposed")["lastTransitionTime"] == "2026-06-05T08:10:00Z"
+    gone = scenario.at("20m", delete("HorizontalPodAutoscaler", "shop")).run("21m")
+    assert condition(gone, "Unopposed")["status"] == "True"
+    assert condition(gone, "Unopposed")["lastTransitionTime"] == "2026-06-05T08:20:00Z"

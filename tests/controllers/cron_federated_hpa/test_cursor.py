@@ -1,0 +1,146 @@
+"""How far rules have come: the annotation, and from when on firings count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from springtide.apis.meta.times import parse_instant
+from springtide.controllers.cron_federated_hpa.cursor import (
+    ObjectAge,
+    RuleProgress,
+    RuleWindow,
+    read_cursor,
+    rule_window,
+    timing_fingerprint,
+    write_cursor,
+)
+
+CREATED, EDITED, HANDLED, NOW = 1_000, 5_000, 4_000, 9_000
+LIFE = ObjectAge(CREATED, EDITED)
+SAME = timing_fingerprint("30 8 * * *", None, None)
+OTHER = timing_fingerprint("30 9 * * *", None, None)
+
+
+def test_the_annotation_reads_back() -> None:
+    """It is compact, and people can read it."""
+    marks = {
+        "up": RuleProgress(parse_instant("2026-06-05T08:30:00Z"), SAME, True),
+        "down": RuleProgress(0, OTHER, False),
+    }
+
+    text = write_cursor(marks)
+
+    assert read_cursor(text) == marks
+    assert text.startswith('{"up":{"handled":"2026-06-05T08:30:00Z","timing":"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="none"),
+        pytest.param("{", id="no-json"),
+        pytest.param("[]", id="a-list"),
+        pytest.param('{"up": 3}', id="no-entry"),
+        pytest.param('{"up": {}}', id="nothing-in-it"),
+        pytest.param('{"up": {"handled": "today", "timing": "x"}}', id="no-time"),
+        pytest.param('{"up": {"handled": null, "timing": "x"}}', id="null"),
+        pytest.param('{"up": {"handled": "2026-06-05T08:30:00+99:99", "timing": "x"}}', id="a-time-of-no-day"),
+        pytest.param('{"up": {"handled": ' + "[" * 100_000 + "]" * 100_000 + "}}", id="endlessly-deep"),
+    ],
+)
+def test_what_cannot_be_read_counts_as_absent(text: str) -> None:
+    """Somebody's slip in an annotation stops nothing."""
+    assert read_cursor(text) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(("30 8 * * *", None, None), ("30 9 * * *", None, None), id="schedule"),
+        pytest.param(("30 8 * * *", None, None), ("30 8 * * *", None, "UTC"), id="zone"),
+        pytest.param((None, "2026-06-05T08:30:00Z", None), (None, "2026-06-06T08:30:00Z", None), id="at"),
+        pytest.param(("a", None, "b"), ("b", None, "a"), id="order"),
+    ],
+)
+def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> None:
+    """Only what makes the times counts."""
+    assert timing_fingerprint(*one) != timing_fingerprint(*other)
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "expected"),
+    [
+        pytest.param(None, {}, RuleWindow(EDITED), id="new-object"),
+        pytest.param(
+            None, {"life": ObjectAge(CREATED, None)}, RuleWindow(CREATED), id="new-object-without-managed-fields"
+        ),
+        pytest.param(None, {"recorded": 8_000}, RuleWindow(8_000), id="taken-over-with-a-history"),
+        pytest.param(None, {"in_force": False}, RuleWindow(EDITED, EDITED), id="new-and-suspended"),
+        pytest.param({}, {}, RuleWindow(EDITED), id="new-rule"),
+        pytest.param({}, {"recorded": 8_000}, RuleWindow(8_000), id="mark-removed-by-hand"),
+        pytest.param({}, {"life": ObjectAge(CREATED, None)}, RuleWindow(NOW), id="new-rule-without-managed-fields"),
+        pytest.param({"up": RuleProgress(HANDLED, SAME, True)}, {}, RuleWindow(HANDLED), id="as-before"),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, SAME, True)}, {"recorded": 8_000}, RuleWindow(8_000), id="cursor-behind"
+        ),
+        pytest.param(
+            {"up": RuleProgress(8_000, SAME, True)}, {"recorded": HANDLED}, RuleWindow(8_000), id="history-trimmed"
+        ),
+        pytest.param({"up": RuleProgress(HANDLED, OTHER, True)}, {}, RuleWindow(EDITED), id="other-times"),
+        pytest.param({"up": RuleProgress(8_000, OTHER, True)}, {}, RuleWindow(8_000), id="other-times-never-go-back"),
+        pytest.param({"up": RuleProgress(HANDLED, SAME, False)}, {}, RuleWindow(EDITED), id="resumed"),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, SAME, False)},
+            {"life": ObjectAge(CREATED, None)},
+            RuleWindow(NOW),
+            id="resumed-without-managed-fields",
+        ),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, SAME, True)},
+            {"in_force": False},
+            RuleWindow(HANDLED, EDITED),
+            id="just-suspended",
+        ),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, OTHER, True)},
+            {"in_force": False},
+            RuleWindow(HANDLED, HANDLED),
+            id="suspended-with-other-times",
+        ),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, SAME, False)},
+            {"in_force": False},
+            RuleWindow(HANDLED, HANDLED),
+            id="still-suspended",
+        ),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, OTHER, True)}, {"life": ObjectAge(CREATED, 9_900)}, RuleWindow(NOW), id="clock"
+        ),
+        pytest.param(
+            {"up": RuleProgress(500, SAME, True)}, {}, RuleWindow(CREATED), id="copied-with-the-cursor-of-another"
+        ),
+        pytest.param(
+            {"up": RuleProgress(500, SAME, False)}, {"in_force": False}, RuleWindow(CREATED, CREATED), id="copied-idle"
+        ),
+        pytest.param({"up": RuleProgress(9_900, SAME, True)}, {}, RuleWindow(9_900), id="clock-set-back-a-little"),
+        pytest.param({"up": RuleProgress(999_000, SAME, True)}, {}, RuleWindow(NOW), id="clock-set-back-by-days"),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, SAME, True)}, {"recorded": 9_900}, RuleWindow(9_900), id="recorded-just-ahead"
+        ),
+        pytest.param(
+            {"up": RuleProgress(HANDLED, SAME, True)},
+            {"life": ObjectAge(999_000, EDITED)},
+            RuleWindow(HANDLED),
+            id="created-ahead",
+        ),
+    ],
+)
+def test_from_when_on_firings_count(
+    before: dict[str, RuleProgress] | None, asked: dict[str, Any], expected: RuleWindow
+) -> None:
+    """Nothing counts from before the object, the rule, its being resumed or its times were there."""
+    question = {"timing": SAME, "in_force": True, "recorded": None, "life": LIFE, "now": NOW, **asked}
+
+    assert rule_window(before, "up", **question) == expected

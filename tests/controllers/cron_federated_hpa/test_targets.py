@@ -1,0 +1,307 @@
+"""What rules can scale, how it is scaled, and what becomes of a firing that cannot be applied."""
+
+from __future__ import annotations
+
+import pytest
+from tests.controllers.cron_federated_hpa.harness import (
+    FEDERATED,
+    HPA,
+    KEDA,
+    SCALED_OBJECT,
+    autoscaler,
+    changes,
+    cron,
+    definition,
+    deployment,
+    events,
+    failures,
+    federated,
+    history,
+    rule,
+    scaled_object,
+    successes,
+    writes,
+)
+
+from springtide.cluster.errors import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
+from springtide.cluster.resources import Object
+from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
+from springtide.controllers.cron_federated_hpa.plan import RuleExecution
+from springtide.controllers.cron_federated_hpa.targets import ReplicaBounds, move_bounds
+from springtide.simulator.scenario import Invariant, Scenario, create, delete, pause
+from springtide.simulator.world import World
+
+WIDGET = {"apiVersion": "example.com/v1alpha1", "kind": "Widget", "name": "shop"}
+FIRES = "2026-06-05T08:30:00Z"
+
+
+def story(*objects: Object) -> Scenario:
+    return Scenario("cron", start="2026-06-05T08:00:00Z").given(*objects).running(CronFederatedHPAController)
+
+
+def widget(**spec: int) -> Object:
+    return {
+        "apiVersion": "example.com/v1alpha1",
+        "kind": "Widget",
+        "metadata": {"name": "shop"},
+        "spec": {"replicas": 1, **spec},
+    }
+
+
+def test_two_objects_that_move_a_bound_each_do_so_in_either_order() -> None:
+    """The minimum would pass the maximum until the other object has raised it: that takes a moment, and no day."""
+    low = cron(rule("low", "30 8 * * *", targetMinReplicas=20), target=FEDERATED, name="a")
+    high = cron(rule("high", "30 8 * * *", targetMaxReplicas=50), target=FEDERATED, name="b")
+    outcome = story(deployment(), federated(1, 10), low, high).run("1h")
+
+    spec = outcome.object("FederatedHPA", "shop")["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (20, 50)
+    assert [at for at, _ in successes(outcome, "low", "a")] == [FIRES]
+
+
+def test_any_kind_with_a_scale() -> None:
+    """A kind of somebody else is scaled as a workload of Kubernetes is."""
+    kind = definition("example.com", "Widget", "widgets", scale=True)
+    outcome = story(kind, widget(), cron(rule("r", "30 8 * * *", 7), target=WIDGET)).run("1h")
+
+    assert changes(outcome, "Widget", "replicas") == [(FIRES, 7)]
+    assert successes(outcome, "r") == [(FIRES, FIRES)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        pytest.param(None, "the cluster has no kind Widget in example.com/v1alpha1", id="unknown"),
+        pytest.param(definition("example.com", "Widget", "widgets"), "has no scale subresource", id="not-to-be-scaled"),
+        pytest.param(
+            definition("example.com", "Widget", "widgets", scope="Cluster", scale=True),
+            "Widget objects are in no namespace",
+            id="of-the-whole-cluster",
+        ),
+    ],
+)
+def test_kinds_that_cannot_be_scaled_fail_at_once(kind: Object | None, words: str) -> None:
+    """Trying again would change nothing."""
+    given = () if kind is None else (kind, widget())
+    outcome = story(*given, cron(rule("r", "30 8 * * *", 7), target=WIDGET)).run("31m")
+
+    ((at, message),) = failures(outcome, "r")
+    assert at == FIRES
+    assert words in message
+    assert history(outcome, "r")["failedExecutions"][0]["executionTime"] == FIRES
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_bounds_of_a_horizontal_pod_autoscaler(version: str) -> None:
+    """In both versions that are served."""
+    target = {**HPA, "apiVersion": f"autoscaling/{version}"}
+    made = cron(rule("r", "30 8 * * *", targetMinReplicas=20, targetMaxReplicas=40), target=target)
+    outcome = story(autoscaler(1, 10), made).run("1h")
+
+    assert changes(outcome, "HorizontalPodAutoscaler", "minReplicas") == [(FIRES, 20)]
+    assert changes(outcome, "HorizontalPodAutoscaler", "maxReplicas") == [(FIRES, 40)]
+    (entry,) = history(outcome, "r")["successfulExecutions"]
+    assert (entry["appliedMinReplicas"], entry["appliedMaxReplicas"]) == (20, 40)
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "expected"),
+    [
+        pytest.param({}, {"targetMinReplicas": 5}, {"minReplicaCount": 5}, id="defaults"),
+        pytest.param({"minReplicaCount": 5}, {"targetMinReplicas": 0}, {"minReplicaCount": 0}, id="to-nothing"),
+        pytest.param({}, {"targetMinReplicas": 0}, {}, id="nothing-to-change"),
+        pytest.param(
+            {"minReplicaCount": 1, "maxReplicaCount": 3},
+            {"targetMinReplicas": 10, "targetMaxReplicas": 30},
+            {"minReplicaCount": 10, "maxReplicaCount": 30},
+            id="both",
+        ),
+    ],
+)
+def test_bounds_of_a_scaled_object(present: Object, wanted: Object, expected: Object) -> None:
+    """KEDA has other names for them, other defaults, and scales to nothing."""
+    outcome = story(KEDA, scaled_object(**present), cron(rule("r", "30 8 * * *", **wanted), target=SCALED_OBJECT)).run(
+        "1h"
+    )
+
+    spec = outcome.object("ScaledObject", "shop")["spec"]
+    assert {name: spec.get(name) for name in expected} == expected
+    assert len(successes(outcome, "r")) == 1
+
+
+def test_a_scaled_object_has_a_maximum_even_if_nobody_set_it() -> None:
+    """KEDA's default is 100, and a minimum above it is refused."""
+    made = cron(rule("r", "30 8 * * *", targetMinReplicas=101), target=SCALED_OBJECT)
+    outcome = story(KEDA, scaled_object(), made).run("1h")
+
+    ((_, message),) = failures(outcome, "r")
+    assert "the minimum 101 would be greater than the maximum of ScaledObject `shop`, 100" in message
+
+
+def _execution(rule_name: str, **values: int) -> RuleExecution:
+    return RuleExecution(rule_name, 0, values, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("present", "executions", "after", "refused"),
+    [
+        pytest.param(
+            ReplicaBounds(1, 10),
+            [_execution("min", min=1000), _execution("max", max=2000)],
+            ReplicaBounds(1000, 2000),
+            [],
+            id="possible-together",
+        ),
+        pytest.param(
+            ReplicaBounds(1, 10),
+            [_execution("min", min=1000), _execution("max", max=20)],
+            ReplicaBounds(1, 20),
+            ["min"],
+            id="one-is-refused-the-other-is-not",
+        ),
+        pytest.param(
+            ReplicaBounds(5, 10),
+            [_execution("max", max=3)],
+            ReplicaBounds(5, 10),
+            ["max"],
+            id="maximum-below-the-minimum",
+        ),
+        pytest.param(ReplicaBounds(5, None), [_execution("min", min=99)], ReplicaBounds(99, None), [], id="no-maximum"),
+    ],
+)
+def test_bounds_never_pass_each_other(
+    present: ReplicaBounds, executions: list[RuleExecution], after: ReplicaBounds, refused: list[str]
+) -> None:
+    """Together where that is possible, else each in turn."""
+    move = move_bounds(present, executions, "FederatedHPA `shop`")
+
+    assert move.bounds == after
+    assert list(move.refused) == refused
+
+
+def test_two_rules_of_one_instant_go_in_one_write() -> None:
+    """One raises the minimum above the maximum, the other raises that."""
+    made = cron(
+        rule("low", "30 8 * * *", targetMinReplicas=1000),
+        rule("high", "30 8 * * *", targetMaxReplicas=2000),
+        target=FEDERATED,
+    )
+    outcome = story(federated(1, 10), made).run("1h")
+
+    assert [kind for _, kind in writes(outcome)].count("FederatedHPA") == 1
+    assert len(successes(outcome, "low")) == len(successes(outcome, "high")) == 1
+
+
+def test_a_target_that_comes_late() -> None:
+    """It is tried again, with growing pauses, and applied when the target is there."""
+    outcome = story(cron(rule("r", "30 8 * * *", 7))).at("30m10s", create(deployment())).run("1h")
+
+    assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:30:15Z", 7)]
+    assert successes(outcome, "r") == [(FIRES, "2026-06-05T08:30:15Z")]
+    assert failures(outcome, "r") == []
+
+
+@pytest.mark.parametrize(
+    ("made", "tries", "given_up"),
+    [
+        pytest.param(rule("r", "30 8 * * *", 7), 8, "2026-06-05T08:32:03Z", id="eight-tries-in-two-minutes"),
+        pytest.param(rule("r", "30,31 8 * * *", 7), 6, "2026-06-05T08:30:31Z", id="until-the-next-firing"),
+        pytest.param(rule("r", "30 8 * * *", 7, maxDelaySeconds=20), 5, "2026-06-05T08:30:15Z", id="within-the-delay"),
+    ],
+)
+def test_a_target_that_never_comes(made: Object, tries: int, given_up: str) -> None:
+    """Tries are bounded, and the record says how many there were."""
+    outcome = story(cron(made)).run("1h")
+
+    entry = history(outcome, "r")["failedExecutions"][-1]
+    assert entry == {
+        "scheduleTime": FIRES,
+        "executionTime": given_up,
+        "message": f"there is no Deployment `shop` (tried {tries} times)",
+    }
+
+
+def test_a_firing_that_is_tried_until_the_next_one_comes() -> None:
+    """Nobody was there when the tries should have ended: what is recorded says both."""
+    outcome = story(cron(rule("r", "30,31 8 * * *", 7))).at("30m10s", pause("springtide-0", 70)).run("1h")
+
+    words = "there is no Deployment `shop` (tried 4 times), and then the rule fired again at 2026-06-05T08:31:00Z"
+    at, message = failures(outcome, "r")[-1]
+    assert at == FIRES
+    assert message.startswith(words)
+
+
+def test_while_one_rule_is_tried_others_fire() -> None:
+    """A minimum that is tried again does not hold up a maximum, nor the other way."""
+    made = cron(
+        rule("low", "30 8 * * *", targetMinReplicas=5),
+        rule("high", "31 8 * * *", targetMaxReplicas=50),
+        target=FEDERATED,
+    )
+    outcome = story(made).at("31m", create(federated(1, 10))).run("1h")
+
+    assert successes(outcome, "high") == [("2026-06-05T08:31:00Z", "2026-06-05T08:31:00Z")]
+    assert successes(outcome, "low") == [(FIRES, "2026-06-05T08:31:03Z")]
+
+
+class Refusing(Invariant):
+    """A server that refuses changes of a kind with some answer, so many times."""
+
+    def __init__(self, kind: str, answer: Exception, times: int) -> None:
+        self._kind, self._answer, self.left_over = kind, answer, times
+
+    def begin(self, world: World) -> None:
+        """Stand between the processes and the server."""
+        patch = world.server.patch
+
+        def refusing(resource, *arguments, **more):  # type: ignore[no-untyped-def]
+            if resource.kind == self._kind and self.left_over:
+                self.left_over -= 1
+                raise self._answer
+            return patch(resource, *arguments, **more)
+
+        world.server.patch = refusing  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("answer", "times", "applied_at", "words"),
+    [
+        pytest.param(Conflict("changed"), 4, FIRES, "", id="conflicts-are-retried-at-once"),
+        pytest.param(Conflict("changed"), 5, "2026-06-05T08:30:01Z", "", id="five-conflicts-are-a-failed-try"),
+        pytest.param(ServerError("a webhook failed"), 2, "2026-06-05T08:30:03Z", "", id="trouble-of-the-server"),
+        pytest.param(
+            TooManyRequests("later", retry_after=20), 1, "2026-06-05T08:30:20Z", "", id="when-the-server-says"
+        ),
+        pytest.param(Invalid("too many"), 1, "", "could not be changed: too many", id="refused-for-good"),
+        pytest.param(Forbidden("no"), 1, "", "could not be changed: no", id="not-allowed"),
+    ],
+)
+def test_answers_of_the_server(answer: Exception, times: int, applied_at: str, words: str) -> None:
+    """What passes is tried again, what does not is recorded at once."""
+    outcome = (
+        story(deployment(), cron(rule("r", "30 8 * * *", 7)))
+        .always(lambda: Refusing("Deployment", answer, times))
+        .run("1h")
+    )
+
+    if applied_at:
+        assert successes(outcome, "r") == [(FIRES, applied_at)]
+        assert failures(outcome, "r") == []
+    else:
+        ((at, message),) = failures(outcome, "r")
+        assert (at, message) == (FIRES, f"Deployment `shop` {words}")
+        assert events(outcome, "ScaleFailed") == [f"rule `r` could not do its firing of {FIRES}: {message}"]
+
+
+def test_a_target_that_goes_and_comes_back() -> None:
+    """What has failed is not applied to a later target of that name; the next firing is."""
+    outcome = (
+        story(deployment(), cron(rule("r", "30 8,9 * * *", 7)))
+        .at("20m", delete("Deployment", "shop"))
+        .at("45m", create(deployment(replicas=2)))
+        .run("2h")
+    )
+
+    assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T09:30:00Z", 7)]
+    assert [at for at, _ in successes(outcome, "r")] == ["2026-06-05T09:30:00Z"]
+    assert [at for at, _ in failures(outcome, "r")] == [FIRES]

@@ -1,0 +1,116 @@
+"""Facts for explanations, written as short as their tests allow."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import parse_instant
+from springtide.apis.objects import LoadedObject, load, load_tree
+from springtide.controllers.explain import explain
+from springtide.controllers.explanation import Explanation, ExplanationInput, PastEvent, TargetState
+
+MONDAY = "2026-11-16T12:00:00Z"
+
+PEAK = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: peak, namespace: shop}
+spec:
+  schedule:
+    timezone: Europe/Berlin
+    defaultReplicas: 2
+    behaviors:
+    - {name: day, replicas: 6, start: {hours: 9}, end: {hours: 18}}
+    - {name: lunch, replicas: 9, priority: 5, start: {hours: 12}, end: {hours: 14}}
+"""
+WEB = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: HorizontalAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 8
+  metrics:
+  - prometheus: {query: 'karpenter_scheduled_capacity{name="peak"}', target: {type: AverageValue, value: 1}}
+"""
+NIGHTLY = """
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: nightly, namespace: shop, creationTimestamp: 2026-11-01T00:00:00Z}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules:
+  - {name: up, schedule: "30 8 * * mon-fri", targetReplicas: 10, timeZone: Europe/Berlin}
+  - {name: down, schedule: "0 20 * * *", targetReplicas: 2, timeZone: Europe/Berlin}
+"""
+POOL = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: ScalableNodeGroup
+metadata: {name: pool, namespace: shop}
+spec: {replicas: 3, type: AWSEC2AutoScalingGroup, id: shop-nodes}
+"""
+GRANT = """
+apiVersion: springtide.dev/v1alpha1
+kind: Grant
+metadata: {name: for-shop}
+spec: {namespaces: [shop], nodeGroups: ["shop-*"], queues: ["arn:aws:sqs:*:*:shop-*"]}
+"""
+
+
+@cache
+def loaded(text: str, at: str = MONDAY) -> LoadedObject:
+    """Read one object as a cluster would give it: with no text behind it."""
+    (found,) = load(text, ValidationContext(now=parse_instant(at)))
+    assert isinstance(found, LoadedObject)
+    again = load_tree(found.document.value, ValidationContext(now=parse_instant(at), deep_search=False))
+    assert isinstance(again, LoadedObject)
+    return again
+
+
+def facts(
+    text: str,
+    *others: str,
+    at: str = MONDAY,
+    status: dict[str, Any] | None = None,
+    target: TargetState | None = None,
+    events: tuple[PastEvent, ...] = (),
+    paused: str = "",
+    unknown: tuple[str, ...] = (),
+    present: bool = True,
+) -> ExplanationInput:
+    """Put facts together; all but the object is as if it were not there."""
+    return ExplanationInput(
+        object=loaded(text, at),
+        status=status or {},
+        at=parse_instant(at),
+        others=tuple(loaded(other, at) for other in others),
+        target=target,
+        events=events,
+        paused=paused,
+        unknown=unknown,
+        present=present,
+    )
+
+
+def explained(text: str, *others: str, **given: Any) -> Explanation:
+    """Explain an object."""
+    return explain(facts(text, *others, **given))
+
+
+def stops(explanation: Explanation) -> list[str]:
+    """Give what is in the way, without the reasons."""
+    return [stop.what for stop in explanation.stopped]
+
+
+def condition(type_: str, status: str, reason: str = "Because", message: str = "so it is") -> dict[str, Any]:
+    """Write a condition of a status."""
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-11-16T11:00:00Z",
+    }

@@ -1,0 +1,259 @@
+"""Why a HorizontalAutoscaler asks for as many replicas as it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.explained import NIGHTLY, PEAK, WEB, condition, explained, stops
+
+from springtide.apis.forecast import format_instant
+from springtide.apis.meta.times import parse_instant
+from springtide.controllers.explanation import TargetState
+from springtide.controllers.horizontal_autoscaler import explain as foresight
+
+READ = '`karpenter_scheduled_capacity{name="peak"}` is 6, at 1 for each replica: 6 replicas'
+HELD = "fewer than 9 not before 2026-11-16T12:04:00Z: within the last 300 s more replicas were asked for than now"
+DEPLOYMENT = TargetState("Deployment `web`", {"replicas": 6}, 6)
+STATUS = {
+    "desiredReplicas": 6,
+    "currentReplicas": 6,
+    "lastScaleTime": "2026-11-16T08:00:00Z",
+    "conditions": [
+        condition("Active", "True", "MetricsRead", READ),
+        condition("AbleToScale", "True", "ReadyForNewScale"),
+    ],
+}
+
+
+def test_the_controllers_words_are_the_reason() -> None:
+    explanation = explained(WEB, status=STATUS, target=DEPLOYMENT)
+    assert dict(explanation.wants) == {"replicas": 6}
+    assert explanation.because == (
+        READ,
+        "the bounds are 1 and 8",
+        "Deployment `web` has 6 replicas",
+        "it scaled last at 2026-11-16T08:00:00Z",
+    )
+    assert explanation.stopped == ()
+
+
+def test_every_metric_has_a_sentence_of_its_own() -> None:
+    both = f"{READ}; `queue` is 41, at 4 for each replica: 11 replicas"
+    explanation = explained(WEB, status={"conditions": [condition("Active", "True", "MetricsRead", both)]})
+    assert explanation.because[:2] == tuple(both.split("; "))
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "until"),
+    [
+        pytest.param("AbleToScale", HELD, "2026-11-16T12:04:00Z", id="held by a window"),
+        pytest.param("AbleToScale", HELD.replace("12:04", "11:04"), None, id="the time is over"),
+        pytest.param("ScalingUnbounded", "12 replicas are asked for, more than maxReplicas 8", None, id="bounded"),
+        pytest.param("Active", "there is no series", None, id="a metric is missing"),
+    ],
+)
+def test_what_holds_it_back_is_told_with_the_time_it_ends(name: str, message: str, until: str | None) -> None:
+    status = {"desiredReplicas": 6, "conditions": [condition(name, "False", "Held", message)]}
+    (stop,) = explained(WEB, status=status).stopped
+    assert (stop.what, stop.why) == (f"{name} is False", message)
+    assert stop.until == (None if until is None else parse_instant(until))
+
+
+def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
+    explanation = explained(WEB, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
+    assert [(one.value, one.because) for one in explanation.next[:2]] == [
+        (8, "behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds"),
+        (6, "behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on"),
+    ]
+    assert explanation.zone == "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param('max(karpenter_scheduled_capacity{name="peak"} or vector(3))', id="more than the schedule"),
+        pytest.param("karpenter_scheduled_capacity", id="no name: there may be several"),
+    ],
+)
+def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
+    explanation = explained(WEB.replace('karpenter_scheduled_capacity{name="peak"}', query), PEAK, status=STATUS)
+    assert explanation.next == ()
+    assert explanation.next_unknown == f"`{query}` is not the schedule of a MetricsProducer as it stands"
+    assert any("reads what MetricsProducer `peak` makes: 9 now, 6 from" in note for note in explanation.notes)
+
+
+def test_targets_in_proportion_depend_on_what_will_be_there() -> None:
+    explanation = explained(WEB.replace("AverageValue", "Value"), PEAK, status=STATUS)
+    assert explanation.next == ()
+    assert "depends on how many replicas there are then (target Value)" in explanation.next_unknown
+
+
+@pytest.mark.parametrize(
+    ("value", "wants"),
+    [pytest.param("1", 8, id="bounded"), pytest.param("2", 5, id="shared"), pytest.param("500m", 8, id="half each")],
+)
+def test_without_a_status_the_schedule_tells_what_it_would_want(value: str, wants: int) -> None:
+    explanation = explained(WEB.replace("value: 1}", f"value: {value}}}"), PEAK, at="2026-11-16T11:30:00Z")
+    assert dict(explanation.wants) == {"replicas": wants}
+    assert "has not been read yet; its schedule says 9" in explanation.because[0]
+    assert stops(explanation) == ["no controller has reported yet"]
+
+
+def test_without_a_status_and_a_schedule_nothing_is_known() -> None:
+    explanation = explained(WEB)
+    assert dict(explanation.wants) == {"replicas": None}
+    assert explanation.headline == "not known yet"
+
+
+def test_others_that_scale_the_same_are_told() -> None:
+    twin = WEB.replace("name: web, namespace", "name: twin, namespace")
+    explanation = explained(WEB, twin, NIGHTLY, status=STATUS, target=DEPLOYMENT)
+    assert stops(explanation) == ["Deployment `web` has another master"]
+    assert "HorizontalAutoscaler `twin` scales it too" in explanation.stopped[0].why
+    assert "CronFederatedHPA `nightly` sets Deployment `web` too" in explanation.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("behavior", "words"),
+    [
+        pytest.param("{}", "the highest counts", id="default"),
+        pytest.param("{scaleDown: {selectPolicy: Min}}", "the highest on the way up and the lowest on", id="down"),
+        pytest.param("{scaleUp: {selectPolicy: Min}, scaleDown: {selectPolicy: Min}}", "the lowest counts", id="both"),
+    ],
+)
+def test_which_of_several_metrics_counts(behavior: str, words: str) -> None:
+    several = WEB + "  - prometheus: {query: other, target: {type: AverageValue, value: 1}}\n"
+    explanation = explained(f"{several}  behavior: {behavior}\n", status=STATUS)
+    assert any(words in sentence for sentence in explanation.because)
+
+
+def test_the_document_has_every_key_of_the_contract() -> None:
+    status: dict[str, Any] = {**STATUS, "conditions": [condition("AbleToScale", "False", "Held", HELD)]}
+    document = explained(WEB, PEAK, status=status).document()
+    assert list(document) == [
+        "apiVersion",
+        "kind",
+        "namespace",
+        "name",
+        "at",
+        "wants",
+        "because",
+        "next",
+        "nextUnknown",
+        "stopped",
+        "conditions",
+        "history",
+        "notes",
+    ]
+    assert document["at"] == "2026-11-16T12:00:00Z"
+    assert document["stopped"] == [{"what": "AbleToScale is False", "why": HELD, "until": "2026-11-16T12:04:00Z"}]
+    assert document["conditions"] == [
+        {
+            "type": "AbleToScale",
+            "status": "False",
+            "reason": "Held",
+            "message": HELD,
+            "since": "2026-11-16T11:00:00Z",
+        }
+    ]
+
+
+EARLY = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: early, namespace: shop}
+spec:
+  schedule:
+    timezone: Europe/Berlin
+    defaultReplicas: 1
+    behaviors: [{name: shift, replicas: 7, start: {hours: 13}, end: {hours: 15}}]
+"""
+BOTH = (
+    WEB
+    + """  - prometheus: {query: 'karpenter_scheduled_capacity{name="early"}', target: {type: AverageValue, value: 1}}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("behavior", "ahead"),
+    [
+        pytest.param(
+            "{}",
+            [
+                (
+                    "11:00",
+                    8,
+                    "MetricsProducer `peak`: behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds",
+                ),
+                (
+                    "13:00",
+                    7,
+                    "MetricsProducer `peak`: behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on",
+                ),
+                ("14:00", 6, "MetricsProducer `early`: behaviour `shift` ends (15:00 Europe/Berlin): the default"),
+            ],
+            id="the highest counts",
+        ),
+        pytest.param(
+            "{scaleUp: {selectPolicy: Min}, scaleDown: {selectPolicy: Min}}",
+            [
+                ("12:00", 7, "MetricsProducer `early`: behaviour `shift` starts (13:00 Europe/Berlin)"),
+                (
+                    "13:00",
+                    6,
+                    "MetricsProducer `peak`: behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on",
+                ),
+                ("14:00", 1, "MetricsProducer `early`: behaviour `shift` ends (15:00 Europe/Berlin): the default"),
+            ],
+            id="the lowest counts",
+        ),
+    ],
+)
+def test_what_several_schedules_will_ask_for(behavior: str, ahead: list[tuple[str, int, str]]) -> None:
+    explanation = explained(f"{BOTH}  behavior: {behavior}\n", PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
+    found = [(format_instant(one.at)[11:16], one.value, one.because) for one in explanation.next[:3]]
+    assert found == ahead
+    assert explanation.next_unknown == ""
+
+
+def test_two_schedules_are_not_foretold_where_the_way_decides() -> None:
+    explanation = explained(f"{BOTH}  behavior: {{scaleDown: {{selectPolicy: Min}}}}\n", PEAK, EARLY, status=STATUS)
+    assert explanation.next == ()
+    assert "depends on whether it goes up or down" in explanation.next_unknown
+
+
+def test_nothing_is_foretold_where_one_way_is_disabled() -> None:
+    explanation = explained(f"{WEB}  behavior: {{scaleDown: {{selectPolicy: Disabled}}}}\n", PEAK, status=STATUS)
+    assert explanation.next == ()
+    assert "`scaleDown` is disabled" in explanation.next_unknown
+
+
+def test_another_time_is_not_answered_with_the_status() -> None:
+    known = explained(WEB, PEAK, status=STATUS, target=DEPLOYMENT, at="2026-11-16T20:00:00Z", present=False)
+    assert dict(known.wants) == {"replicas": 2}
+    assert known.because == (
+        '`karpenter_scheduled_capacity{name="peak"}` is not read for another time than the present;'
+        " its schedule says 2, which recommends 2",
+        "the bounds are 1 and 8",
+        "at present Deployment `web` has 6 replicas",
+    )
+    unknown = explained(WEB.replace("AverageValue", "Value"), PEAK, status=STATUS, present=False)
+    assert (unknown.headline, dict(unknown.wants)) == ("not known for that time", {"replicas": None})
+
+
+def test_a_rival_that_the_controller_tells_of_is_told_once() -> None:
+    twin = WEB.replace("name: web, namespace", "name: twin, namespace")
+    told = {**STATUS, "conditions": [condition("Unopposed", "False", "AlsoScaled", "also scaled by twin")]}
+    assert stops(explained(WEB, twin, status=told, target=DEPLOYMENT)) == ["Unopposed is False"]
+
+
+def test_a_search_that_was_given_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that ends sooner than usual would read as if nothing came after it."""
+    monkeypatch.setattr(foresight, "_MOST_STEPS", 3)
+
+    explanation = explained(BOTH, PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
+
+    assert len(explanation.next) < 5
+    assert "the search was given up" in explanation.next_unknown

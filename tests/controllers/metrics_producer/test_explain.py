@@ -1,0 +1,149 @@
+"""Why a MetricsProducer has its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.explained import GRANT, MONDAY, PEAK, WEB, condition, explained, stops
+
+REPORTED = {"scheduledCapacity": {"currentValue": 9}, "conditions": [condition("Active", "True")]}
+QUEUE = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: jobs, namespace: shop}
+spec: {queue: {type: AWSSQSQueue, id: "arn:aws:sqs:us-east-1:123456789012:shop-jobs"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "wants", "because"),
+    [
+        pytest.param(
+            "2026-11-16T11:30:00Z",
+            {"replicas": 9, "behavior": "lunch", "timezone": "Europe/Berlin"},
+            [
+                "behaviour `lunch` is active (12:30 Europe/Berlin)",
+                "behaviour `lunch` (replicas 9) wins over behaviour `day` (replicas 6), by priority",
+            ],
+            id="a collision, and who wins",
+        ),
+        pytest.param(
+            "2026-11-16T08:00:00Z",
+            {"replicas": 6, "behavior": "day", "timezone": "Europe/Berlin"},
+            ["behaviour `day` is active (09:00 Europe/Berlin)"],
+            id="at the very start",
+        ),
+        pytest.param(
+            "2026-11-16T17:00:00Z",
+            {"replicas": 2, "behavior": None, "timezone": "Europe/Berlin"},
+            ["no behaviour is active: the default (18:00 Europe/Berlin)"],
+            id="at the very end",
+        ),
+    ],
+)
+def test_the_value_and_the_behaviour_behind_it(at: str, wants: dict[str, Any], because: list[str]) -> None:
+    explanation = explained(PEAK, at=at)
+    assert dict(explanation.wants) == wants
+    assert list(explanation.because) == because
+
+
+def test_the_next_five_changes_with_their_reasons() -> None:
+    document = explained(PEAK, at="2026-11-16T10:00:00Z").document()
+    assert [(one["at"], one["value"]) for one in document["next"]] == [
+        ("2026-11-16T11:00:00Z", 9),
+        ("2026-11-16T13:00:00Z", 6),
+        ("2026-11-16T17:00:00Z", 2),
+        ("2026-11-17T08:00:00Z", 6),
+        ("2026-11-17T11:00:00Z", 9),
+    ]
+    assert document["next"][0]["because"] == "behaviour `lunch` starts (12:00 Europe/Berlin)"
+    assert {one["lane"] for one in document["next"]} == {"replicas"}
+
+
+def test_nothing_comes_after_the_last_change() -> None:
+    once = PEAK.replace(
+        "start: {hours: 9}, end: {hours: 18}", "from: 2026-11-16T09:00:00Z, until: 2026-11-16T18:00:00Z"
+    )
+    once = "\n".join(line for line in once.splitlines() if "lunch" not in line)
+    explanation = explained(once)
+    assert [(one.value, one.because) for one in explanation.next] == [
+        (2, "behaviour `day` ends (19:00 Europe/Berlin): the default")
+    ]
+
+
+def test_without_a_status_the_schedule_speaks_and_the_missing_controller_is_told() -> None:
+    explanation = explained(PEAK)
+    assert explanation.wants["replicas"] == 9
+    assert stops(explanation) == ["no controller has reported yet"]
+
+
+@pytest.mark.parametrize(
+    ("status", "present", "what"),
+    [
+        pytest.param(REPORTED, True, [], id="as the schedule says"),
+        pytest.param(
+            {"scheduledCapacity": {"currentValue": 6, "nextValueTime": "2026-11-16T11:00:00Z"}},
+            True,
+            ["the metric is still 6"],
+            id="behind",
+        ),
+        pytest.param({"scheduledCapacity": {"currentValue": 6}}, False, [], id="another time than that of the status"),
+    ],
+)
+def test_a_controller_that_lags_behind_is_told(status: dict[str, Any], present: bool, what: list[str]) -> None:
+    explanation = explained(PEAK, status=status, present=present, at="2026-11-16T11:30:00Z")
+    assert stops(explanation) == what
+    if what:
+        assert "since 2026-11-16T11:00:00Z" in explanation.stopped[0].why
+
+
+def test_who_follows_it_is_told() -> None:
+    assert explained(PEAK, WEB, status=REPORTED).notes[-1] == (
+        'HorizontalAutoscaler `web` follows it for Deployment `web`: karpenter_scheduled_capacity{name="peak"}'
+    )
+    elsewhere = WEB.replace("namespace: shop", "namespace: other").replace('"peak"', '"peak",namespace="shop"')
+    assert "`web` in namespace other follows it" in explained(PEAK, elsewhere, status=REPORTED).notes[-1]
+    assert explained(PEAK, WEB.replace('"peak"', '"quiet"')).notes[-1].startswith("no HorizontalAutoscaler follows it")
+
+
+def test_calendars_count_and_missing_ones_are_told() -> None:
+    closed = PEAK.replace("name: day, ", "name: day, calendars: [{name: closed}, {name: gone}], ")
+    calendar = (
+        'apiVersion: springtide.dev/v1alpha1\nkind: Calendar\nmetadata: {name: closed}\nspec: {dates: ["2026-11-16"]}\n'
+    )
+    explanation = explained(closed, calendar, at="2026-11-16T09:00:00Z")
+    assert explanation.wants["replicas"] == 2
+    assert "Calendar `gone` does not exist: its days do not count" in explanation.notes
+    assert not any("`closed`" in note for note in explanation.notes)
+
+
+def test_suspended_behaviours_are_named() -> None:
+    explanation = explained(PEAK.replace("name: lunch, ", "name: lunch, suspend: true, "))
+    assert explanation.wants["replicas"] == 6
+    assert "behaviour `lunch` is suspended" in explanation.because
+
+
+def test_an_object_with_errors_says_which_and_shows_what_was_last_reported() -> None:
+    wrong = PEAK.replace("Europe/Berlin", "Europe/Berln")
+    active = condition("Active", "False", "Invalid", "spec.schedule.timezone: it is wrong")
+    explanation = explained(wrong, status=REPORTED | {"conditions": [active]})
+    assert dict(explanation.wants) == {"schedule": {"currentValue": 9}}
+    assert stops(explanation) == ["spec.schedule.timezone is wrong"]
+    assert "Europe/Berlin" in explanation.stopped[0].why
+    assert explanation.next == ()
+
+
+@pytest.mark.parametrize(
+    ("others", "status", "notes"),
+    [
+        pytest.param([GRANT], {}, ["is allowed by Grant `for-shop`"], id="granted"),
+        pytest.param([], {}, ["no Grant allows the queue"], id="not granted, and nobody has tried"),
+        pytest.param([], {"queue": {"length": 41}}, [], id="it works: no Grant was needed"),
+    ],
+)
+def test_a_queue_is_told_as_it_was_seen(others: list[str], status: dict[str, Any], notes: list[str]) -> None:
+    explanation = explained(QUEUE, *others, status=status, at=MONDAY)
+    assert explanation.headline == ("length 41" if status else "nothing yet")
+    assert [any(part in note for note in explanation.notes) for part in notes] == [True] * len(notes)
+    assert any("Grant" in note for note in explanation.notes) is bool(notes)

@@ -1,0 +1,101 @@
+"""Groups are as large as wished in the end, whatever fails meanwhile; and if they were not, it would be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+from tests.controllers.scalable_node_group.node_groups import Cloud, Pool
+from tests.controllers.scalable_node_group.scaled_groups import LENGTH, scaled_groups
+
+from springtide.cluster.client import Client
+from springtide.controllers.scalable_node_group import controller, decide
+from springtide.providers import GroupState, simulated
+from springtide.providers.nodes import GroupNode, nodes_labelled
+from springtide.providers.simulated import SimulatedGroup
+from springtide.simulator.scenario import InvariantViolated, play
+
+_BLOCK = 10
+_ENOUGH = 20
+
+
+def _play(seeds: range) -> None:
+    for seed in seeds:
+        play(scaled_groups(Cloud({"outside": Pool(0)})), LENGTH, [seed])
+
+
+def test_a_sample_of_seeds_ends_as_wished() -> None:
+    """Killed at any await, with a slow and forgetful server: exactly so many nodes, and never more than were wished."""
+    _play(range(6))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(1000, 1200, _BLOCK))
+def test_two_hundred_seeds_end_as_wished(first: int) -> None:
+    """The same, more often."""
+    _play(range(first, first + _BLOCK))
+
+
+def nodes_of_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes are named by a counter, and looked at in a cache that lags: what was made twice is there twice."""
+    numbers = count(100)
+    body = SimulatedGroup._body
+    answers: dict[str, list[list[GroupNode]]] = {}
+
+    def named_anyhow(self: SimulatedGroup, name: str) -> Any:
+        return body(self, f"{name}-{next(numbers)}")
+
+    async def lagging(client: Client, selector: str) -> list[GroupNode]:
+        seen = answers.setdefault(selector, [])
+        seen.append(await nodes_labelled(client, selector))
+        return seen[-3:][0]
+
+    monkeypatch.setattr(SimulatedGroup, "_body", named_anyhow)
+    monkeypatch.setattr(simulated, "nodes_labelled", lagging)
+
+
+def everybody_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two objects scale one group against each other."""
+    monkeypatch.setattr(controller, "ruler", lambda *_: None)
+
+
+def ready_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wish is taken for fulfilled when as many nodes are ready, however many there are."""
+
+    def by_readiness(standing: decide.GroupRequest, state: GroupState) -> int | None:
+        wish = standing.spec.replicas if standing.spec is not None else None
+        return None if wish is None or standing.ruler is not None or state.replicas >= wish else wish
+
+    monkeypatch.setattr(controller, "order", by_readiness)
+
+
+def anybody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that does not ask for its permit."""
+    made = Client.__init__
+
+    def permitted(self: Client, *given: Any, **more: Any) -> None:
+        made(self, *given, **more | {"permit": lambda: None})
+
+    monkeypatch.setattr(Client, "__init__", permitted)
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [nodes_of_any_name, everybody_rules, ready_is_wanted, anybody_writes],
+    ids=["names", "rivals", "readiness", "permits"],
+)
+def test_a_deliberate_bug_is_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Invariants that catch nothing are worth nothing."""
+    bug(monkeypatch)
+
+    assert any(_breaks(seed) for seed in range(_ENOUGH))
+
+
+def _breaks(seed: int) -> bool:
+    try:
+        scaled_groups(Cloud({"outside": Pool(0)})).run(LENGTH, seed=seed)
+    except InvariantViolated:
+        return True
+    return False

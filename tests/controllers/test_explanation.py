@@ -1,0 +1,97 @@
+"""What can stop any object.
+
+Whatever stands in a status, an explanation comes of it: others may have written it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.controllers.explained import NIGHTLY, PEAK, POOL, WEB, condition, explained, stops
+
+from springtide.apis.meta.times import parse_instant
+from springtide.cli.explain import render_explanation
+from springtide.controllers.explanation import PastEvent
+
+
+def test_a_pause_and_a_deletion_are_told_first() -> None:
+    going = PEAK.replace("namespace: shop}", "namespace: shop, deletionTimestamp: 2026-11-16T11:00:00Z}")
+    explanation = explained(going, paused="the annotation pauses it", status={"conditions": []} | {"queue": {}})
+    assert stops(explanation)[:2] == ["no controller touches it", "it is being deleted"]
+
+
+def test_surprises_and_sums_stop_nothing() -> None:
+    conditions = [condition("Ready", "False"), condition("Unambiguous", "False"), condition("Active", "Unknown")]
+    assert stops(explained(PEAK, status={"conditions": conditions})) == []
+
+
+def test_ready_comes_first_among_conditions() -> None:
+    conditions = [condition("Active", "True"), condition("Ready", "True"), condition("Calculable", "True")]
+    shown = explained(PEAK, status={"conditions": conditions}).conditions
+    assert [one.type for one in shown] == ["Ready", "Active", "Calculable"]
+
+
+def test_events_and_what_could_not_be_seen_are_handed_on() -> None:
+    happened = PastEvent(parse_instant("2026-11-16T11:00:00Z"), "ValueChanged: from 6 to 9 replicas")
+    explanation = explained(PEAK, events=(happened,), unknown=("events are not looked at: forbidden",))
+    assert explanation.history == (happened,)
+    assert explanation.notes[-1] == "events are not looked at: forbidden"
+
+
+def test_who_is_paused_does_not_miss_a_controller() -> None:
+    assert stops(explained(PEAK, paused="the annotation pauses it")) == ["no controller touches it"]
+    (missed,) = explained(PEAK).stopped
+    assert missed.why.endswith("and does more than observe")
+
+
+def test_what_is_reported_stops_nothing_at_another_time() -> None:
+    status = {"conditions": [condition("Calculable", "False")]}
+    assert stops(explained(PEAK, status=status, present=False)) == []
+    assert stops(explained(PEAK, present=False)) == []
+
+
+NAMES = (
+    "conditions",
+    "type",
+    "status",
+    "message",
+    "lastTransitionTime",
+    "scheduledCapacity",
+    "currentValue",
+    "nextValueTime",
+    "desiredReplicas",
+    "lastScaleTime",
+    "replicas",
+    "executionHistories",
+    "ruleName",
+    "successfulExecutions",
+    "failedExecutions",
+    "scheduleTime",
+    "executionTime",
+    "appliedReplicas",
+    "queue",
+)
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 2**40),
+    st.text(max_size=8),
+    st.sampled_from(["Active", "True", "False", "up", "2026-11-16T11:00:00Z", "9999-12-31T23:59:59Z", "missed: no"]),
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize("text", [PEAK, WEB, NIGHTLY, POOL], ids=["producer", "autoscaler", "cron", "node group"])
+@given(status=st.dictionaries(st.sampled_from(NAMES), TREES, max_size=6))
+def test_any_status_is_explained(text: str, status: dict[str, Any]) -> None:
+    explanation = explained(text, PEAK, WEB, status=status)
+    assert msgspec.json.decode(msgspec.json.encode(explanation.document()))["kind"] == explanation.subject.kind
+    assert render_explanation(explanation, width=80, unicode=True).endswith("\n")

@@ -1,0 +1,101 @@
+"""Who asks: only what the front proxy says counts, and only if it is the front proxy that says it.
+
+Connections to the door: each proves itself anew.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+from tests.e2e.identities import make_client
+from tests.metrics.external.fake_cluster import AUTHORITY, NOW, PROXY, told_by
+
+from springtide.cluster.errors import Unauthorized
+from springtide.metrics.external.request_header import Caller, FrontProxy, Headers, RequestHeaderError, RequestHeaderTls
+
+CERTIFICATE = PROXY.certificate.decode()
+ADMIN = [("x-remote-user", "admin")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        pytest.param(ADMIN, Caller("admin"), id="user"),
+        pytest.param(
+            [*ADMIN, ("x-remote-group", "a"), ("accept", "*/*"), ("x-remote-group", "b")],
+            Caller("admin", groups=("a", "b")),
+            id="groups",
+        ),
+        pytest.param([*ADMIN, ("x-remote-uid", "u-1")], Caller("admin", "u-1"), id="uid"),
+        pytest.param(
+            [*ADMIN, ("x-remote-extra-scopes", "r"), ("x-remote-extra-a%2fb", "1"), ("x-remote-extra-scopes", "w")],
+            Caller("admin", extra=(("a/b", ("1",)), ("scopes", ("r", "w")))),
+            id="extra",
+        ),
+    ],
+)
+def test_the_caller_is_who_the_headers_name(headers: Headers, expected: Caller) -> None:
+    assert FrontProxy.read(told_by()).caller(CERTIFICATE, headers, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("certificate", "headers", "at", "words"),
+    [
+        pytest.param("", ADMIN, NOW, "no client certificate", id="headers-alone-are-worth-nothing"),
+        pytest.param(CERTIFICATE, [], NOW, "x-remote-user is not set", id="nobody"),
+        pytest.param(CERTIFICATE, [("x-remote-user", "")], NOW, "x-remote-user is not set", id="empty"),
+        pytest.param(
+            make_client(AUTHORITY, "somebody").certificate.decode(), ADMIN, NOW, "'somebody' may not", id="another-name"
+        ),
+        pytest.param(CERTIFICATE, ADMIN, NOW + 10 * 86_400, "is not valid now", id="ended"),
+        pytest.param(CERTIFICATE, ADMIN, NOW - 10 * 86_400, "is not valid now", id="not-begun"),
+    ],
+)
+def test_others_are_not_believed(certificate: str, headers: Headers, at: int, words: str) -> None:
+    with pytest.raises(Unauthorized, match=words):
+        FrontProxy.read(told_by()).caller(certificate, headers, at)
+
+
+def test_a_cluster_may_allow_any_name() -> None:
+    told = FrontProxy.read(told_by(requestheader_allowed_names=None))
+
+    assert told.caller(make_client(AUTHORITY, "any").certificate.decode(), ADMIN, NOW).user == "admin"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"requestheader_client_ca_file": None}, id="no-authority"),
+        pytest.param({"requestheader_client_ca_file": "none"}, id="not-a-certificate"),
+        pytest.param({"requestheader_allowed_names": "front-proxy-client"}, id="not-a-list"),
+        pytest.param({"requestheader_username_headers": '{"a": 1}'}, id="not-names"),
+    ],
+)
+def test_a_cluster_that_does_not_say_whom_to_believe_is_told_what_to_do(changed: dict[str, str | None]) -> None:
+    """In particular, nobody is believed where the list of allowed names cannot be read."""
+    with pytest.raises(RequestHeaderError, match="--requestheader-client-ca-file"):
+        FrontProxy.read(told_by(AUTHORITY, **changed))
+
+
+def test_nobody_is_given_a_ticket_to_come_back_with() -> None:
+    """A session that is resumed would bring along a certificate that may be trusted no more."""
+    client_hears, server_hears = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    door = RequestHeaderTls(AUTHORITY)
+    door.trust(AUTHORITY.certificate.decode())
+    server = door.context.wrap_bio(server_hears, client_hears, server_side=True)
+    client = context.wrap_bio(client_hears, server_hears, server_hostname="springtide")
+    for side in (client, server, client, server):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    server.write(b"hello")
+
+    # Tickets come before the first words.
+    assert client.read(5) == b"hello"
+    assert client.session is not None
+    assert not client.session.has_ticket

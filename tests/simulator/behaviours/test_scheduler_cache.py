@@ -1,0 +1,191 @@
+"""The scheduler's books agree with a count of everything, whatever happened before."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.simulator.behaviours.objects import live_pod
+
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.store import Delta
+from springtide.quantity import Quantity
+from springtide.simulator.behaviours.predicates import pod_class_of
+from springtide.simulator.behaviours.scheduler_cache import SchedulerCache
+
+NAMES = ("p", "q", "r")
+PLACES = (None, "a", "b")
+PHASES = ("Pending", "Running", "Succeeded")
+
+events = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("pod"),
+            st.sampled_from(NAMES),
+            st.sampled_from([*PLACES, "gone"]),
+            st.sampled_from(PHASES),
+            st.booleans(),
+        ),
+        st.tuples(st.just("node"), st.sampled_from(("a", "b")), st.sampled_from(["1", "2", "gone"])),
+    ),
+    max_size=40,
+)
+
+
+def sized_pod(name: str, place: str | None, phase: str, going: bool, generation: int) -> Object:
+    milli = 100 * (NAMES.index(name) + 1)
+    made = live_pod(name, node=place, phase=phase, going=going, uid=f"{name}-{generation}")
+    made["spec"]["containers"] = [{"name": "main", "resources": {"requests": {"cpu": f"{milli}m"}}}]
+    return made
+
+
+def ready_node(name: str, *, cpu: str) -> Object:
+    conditions = [{"type": "Ready", "status": "True"}]
+    status = {"allocatable": {"cpu": cpu, "pods": "10"}, "conditions": conditions}
+    return {"metadata": {"name": name, "labels": {"name": name}}, "status": status}
+
+
+@settings(deadline=None)
+@given(events)
+def test_the_books_agree_with_a_count_of_everything(happened: list[tuple[object, ...]]) -> None:
+    ledger, pods, nodes = SchedulerCache(), dict[str, Object](), dict[str, Object]()
+    generation = 0
+    for kind, name, what, *more in happened:
+        assert isinstance(name, str)
+        table, key = (pods, Key("default", name)) if kind == "pod" else (nodes, Key("", name))
+        old, new = table.get(name), None
+        if kind == "node" and what != "gone":
+            new = {"metadata": {"name": name}, "status": {"allocatable": {"cpu": what, "pods": "10"}}}
+        elif kind == "pod" and what != "gone":
+            # A pod that is on a node stays there until it is gone.
+            bound = old["spec"].get("nodeName") if old is not None else None
+            new = sized_pod(name, bound or what, str(more[0]), bool(more[1]), generation)  # type: ignore[arg-type]
+        if old is None and new is None:
+            continue
+        if new is None:
+            generation += 1
+            del table[name]
+        else:
+            table[name] = new
+        (ledger.pod_changed if kind == "pod" else ledger.node_changed)(Delta(key, old, new))
+    rooms = {room.node["metadata"]["name"]: (room.used.get("cpu", 0), room.pods) for room in ledger.rooms()}
+    assert rooms == {name: _count(pods, name) for name in sorted(nodes)}
+    waiting = {
+        Key("default", name)
+        for name, pod in pods.items()
+        if not pod["spec"].get("nodeName")
+        and pod["status"]["phase"] != "Succeeded"
+        and "deletionTimestamp" not in pod["metadata"]
+    }
+    assert set(ledger.waiting) == waiting
+
+
+def _count(pods: dict[str, Object], node: str) -> tuple[int, int]:
+    there = [
+        Quantity.parse(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]).nano
+        for pod in pods.values()
+        if pod["spec"].get("nodeName") == node and pod["status"]["phase"] != "Succeeded"
+    ]
+    return sum(there), len(there)
+
+
+def test_a_parked_pod_stays_parked_until_there_is_a_chance() -> None:
+    ledger, key = SchedulerCache(), Key("default", "p")
+    pod = sized_pod("p", None, "Pending", False, 0)
+    ledger.pod_changed(Delta(key, None, pod))
+    ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
+    told = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
+    ledger.pod_changed(Delta(key, pod, told))
+    assert (list(ledger.waiting), ledger.parked.keys()) == ([], [key])
+    ledger.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    assert (ledger.waiting, ledger.parked.keys()) == ({key: told}, [])
+
+
+def test_a_pod_is_not_parked_when_a_chance_came_while_it_was_judged() -> None:
+    ledger, key = SchedulerCache(), Key("default", "p")
+    pod = sized_pod("p", None, "Pending", False, 0)
+    ledger.pod_changed(Delta(key, None, pod))
+    before = ledger.chances
+    ledger.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    ledger.park(pod, pod_class_of(pod), chances=before)
+    assert list(ledger.waiting) == [key]
+
+
+def test_a_pod_that_changed_while_it_was_judged_is_judged_again() -> None:
+    ledger, key = SchedulerCache(), Key("default", "p")
+    pod = sized_pod("p", None, "Pending", False, 0)
+    ledger.pod_changed(Delta(key, None, pod))
+    newer = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
+    ledger.pod_changed(Delta(key, pod, newer))
+    ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
+    ledger.forget(pod)
+    assert (ledger.waiting, ledger.parked.keys()) == ({key: newer}, [])
+    ledger.park(newer, pod_class_of(newer), chances=ledger.chances)
+    assert (ledger.waiting, ledger.parked.keys()) == ({}, [key])
+
+
+@pytest.mark.parametrize(
+    ("change", "waits"),
+    [
+        pytest.param({"spec": {"priority": 1}}, True, id="it asks for something else"),
+        pytest.param({"metadata": {"uid": "another"}}, True, id="it is another one"),
+        pytest.param({"metadata": {"deletionTimestamp": "2027-01-15T08:00:00Z"}}, False, id="it was asked to go"),
+        pytest.param({"status": {"phase": "Failed"}}, False, id="it has ended"),
+    ],
+)
+def test_a_parked_pod_that_changes_is_parked_no_more(change: dict[str, Object], waits: bool) -> None:
+    ledger, key = SchedulerCache(), Key("default", "p")
+    pod = sized_pod("p", None, "Pending", False, 0)
+    ledger.pod_changed(Delta(key, None, pod))
+    ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
+    changed = pod | {field: pod[field] | value for field, value in change.items()}
+    ledger.pod_changed(Delta(key, pod, changed))
+    assert (list(ledger.waiting), ledger.parked.keys()) == ([key] if waits else [], [])
+
+
+def test_a_pod_that_leaves_gives_a_chance_to_those_only_who_fit_in_its_place() -> None:
+    ledger = SchedulerCache()
+    ledger.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="300m")))
+    ledger.node_changed(Delta(Key("", "b"), None, ready_node("b", cpu="100m")))
+    there = {name: sized_pod(name, "a", "Running", False, 0) for name in ("p", "q")}
+    for name, pod in there.items():
+        ledger.pod_changed(Delta(Key("default", name), None, pod))
+    waiting = {name: live_pod(name, node=None, phase="Pending") for name in ("small", "large", "elsewhere")}
+    for name, cpu in (("small", "100m"), ("large", "300m"), ("elsewhere", "100m")):
+        waiting[name]["spec"]["containers"] = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
+    waiting["elsewhere"]["spec"]["nodeSelector"] = {"name": "b"}
+    for name, pod in waiting.items():
+        ledger.pod_changed(Delta(Key("default", name), None, pod))
+        ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
+    ledger.pod_changed(Delta(Key("default", "p"), there["p"], None))
+    assert [key.name for key in ledger.waiting] == ["small"]
+    ledger.pod_changed(Delta(Key("default", "q"), there["q"], None))
+    assert [key.name for key in ledger.waiting] == ["small", "large"]
+    assert [key.name for key in ledger.parked.keys()] == ["elsewhere"]  # noqa: SIM118 - they are listed in order
+
+
+def test_a_pod_that_could_not_be_bound_is_what_the_store_says_it_is() -> None:
+    ledger, key = SchedulerCache(), Key("default", "p")
+    pod = sized_pod("p", None, "Pending", False, 0)
+    ledger.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="1")))
+    ledger.pod_changed(Delta(key, None, pod))
+    ledger.take(pod, "a")
+    newer = {**pod, "metadata": {**pod["metadata"], "labels": {"new": "yes"}}}
+    ledger.pod_changed(Delta(key, pod, newer))
+    ledger.reconsider(key, newer)
+    assert (ledger.rooms()[0].pods, ledger.waiting) == (0, {key: newer})
+    ledger.take(newer, "a")
+    ledger.reconsider(key, {**newer, "spec": {**newer["spec"], "nodeName": "a"}})
+    assert (ledger.rooms()[0].pods, ledger.waiting) == (1, {})
+
+
+def test_a_pod_on_its_way_to_a_node_counts_there_before_the_store_says_so() -> None:
+    ledger, key = SchedulerCache(), Key("default", "p")
+    pod = sized_pod("p", None, "Pending", False, 0)
+    ledger.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    ledger.pod_changed(Delta(key, None, pod))
+    ledger.take(pod, "a")
+    ledger.pod_changed(Delta(key, pod, {**pod, "status": {"phase": "Pending"}}))
+    assert (ledger.rooms()[0].pods, list(ledger.waiting)) == (1, [])
+    ledger.pod_changed(Delta(key, pod, {**pod, "spec": {**pod["spec"], "nodeName": "a"}}))
+    assert ledger.rooms()[0].pods == 1

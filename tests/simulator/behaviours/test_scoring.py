@@ -1,0 +1,103 @@
+"""What is remembered of nodes never changes the choice: it is what a judge without memory would choose."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from springtide.cluster.resources import Object
+from springtide.simulator.behaviours import predicates
+from springtide.simulator.behaviours import scheduler as judging
+from springtide.simulator.behaviours.predicates import NodeInfo, PodClass, effective_taints, pod_class_of
+from springtide.simulator.behaviours.scheduler import NodeScorer
+
+BILLION = 1_000_000_000
+TAINTS: list[list[Object]] = [[], [{"key": "x", "effect": "NoSchedule"}], [{"key": "x", "effect": "PreferNoSchedule"}]]
+
+
+def room(name: str, cpu: int, used: int, taints: list[Object]) -> NodeInfo:
+    node = {"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": [READY]}}
+    return NodeInfo(node, effective_taints(node), {"cpu": cpu * BILLION}, 3, {"cpu": used * BILLION}, used)
+
+
+READY = {"type": "Ready", "status": "True"}
+rooms = st.builds(room, st.just("?"), st.integers(1, 4), st.integers(0, 3), st.sampled_from(TAINTS))
+demands = st.builds(
+    lambda cpu, tolerations: pod_class_of(
+        {
+            "spec": {
+                "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+                "tolerations": tolerations,
+            }
+        }
+    ),
+    st.sampled_from(["1", "2", "4"]),
+    st.sampled_from([[], [{"operator": "Exists"}]]),
+)
+steps = st.lists(st.one_of(st.tuples(st.sampled_from("abcd"), st.none() | rooms), demands), max_size=30)
+
+
+def fresh_choice(demand: PodClass, there: list[NodeInfo]) -> str | None:
+    fit = [one for one in there if not predicates.refusals(demand, one)]
+    ranked = sorted(fit, key=lambda one: one.node["metadata"]["name"])
+    ranked.sort(key=lambda one: predicates.score(demand, one), reverse=True)
+    return ranked[0].node["metadata"]["name"] if ranked else None
+
+
+@settings(deadline=None)
+@given(steps)
+def test_a_choice_does_not_depend_on_what_was_judged_before(
+    happened: list[tuple[str, NodeInfo | None] | PodClass],
+) -> None:
+    judge, there = NodeScorer(), dict[str, NodeInfo]()
+    for step in happened:
+        if isinstance(step, PodClass):
+            listed = [there[name] for name in sorted(there)]
+            choice = judge.choose(step, listed)
+            assert choice.node == fresh_choice(step, listed)
+            refused = [predicates.refusals(step, one) for one in listed]
+            assert choice.node is not None or choice.because == predicates.unschedulable_message(len(listed), refused)
+        else:
+            name, new = step
+            there.pop(name, None)
+            if new is not None:
+                there[name] = room(name, new.allocatable["cpu"] // BILLION, new.pods, list(new.taints))
+
+
+def test_only_nodes_that_changed_are_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = []
+
+    def seen(demand: PodClass, one: NodeInfo) -> tuple[str, ...]:
+        judged.append(one.node["metadata"]["name"])
+        return refusals(demand, one)
+
+    refusals = predicates.refusals
+    monkeypatch.setattr(predicates, "refusals", seen)
+    judge, demand = NodeScorer(), pod_class_of({"spec": {"containers": []}})
+    there = [room(name, 1, 0, []) for name in "abc"]
+    judge.choose(demand, there)
+    judge.choose(demand, [there[0], room("b", 1, 1, []), there[2]])
+    assert judged == ["a", "b", "c", "b"]
+
+
+def test_demands_that_were_not_asked_about_for_long_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "_MOST_REMEMBERED", 2)
+    judge, there = NodeScorer(), [room("a", 4, 0, [])]
+    for cpu in ("1", "2", "1", "3"):
+        judge.choose(pod_class_of({"spec": {"nodeSelector": {"cpu": cpu}}}), there)
+    assert [demand.spec["nodeSelector"]["cpu"] for demand in judge._verdicts] == ["1", "3"]
+
+
+def test_pods_that_differ_only_in_their_node_ask_for_the_same() -> None:
+    spec = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]}
+    bound = pod_class_of({"spec": {"nodeName": "a", **spec}})
+    assert bound == pod_class_of({"spec": spec})
+    assert bound.needs == {"cpu": BILLION // 10}
+    assert bound != pod_class_of({"spec": {**spec, "priority": 1}})
+
+
+def test_what_cannot_be_read_needs_nothing() -> None:
+    assert (
+        pod_class_of({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "x"}}}]}}).needs == {}
+    )
