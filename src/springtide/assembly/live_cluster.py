@@ -17,7 +17,7 @@ from random import Random
 
 from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.configurations import ServiceTarget, WebhookTarget
-from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
 from springtide.cluster.compute import ThreadCompute
@@ -174,7 +174,7 @@ async def _serve_webhooks(
 ) -> HealthCheck:
     """Serve the webhooks until the stack ends, and give the check that they can be called."""
     up = await stack.enter_async_context(
-        webhooks(
+        serve_webhooks(
             transport,
             namespace=plan.namespace,
             target=how.target,
