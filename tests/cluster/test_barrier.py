@@ -34,9 +34,9 @@ def test_what_is_waited_for(written: list[tuple[Key, int]], reached: int, all_of
         store: Store[object] = Store()
         barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
         for key, version in written:
-            barrier.wrote(CONFIG_MAPS, key, version)
+            barrier.note_write(CONFIG_MAPS, key, version)
         store.advance(reached)
-        waiting = [asyncio.ensure_future(one) for one in (barrier.caught_up(), barrier.shows(MINE))]
+        waiting = [asyncio.ensure_future(one) for one in (barrier.wait_for_writes(), barrier.wait_for_object(MINE))]
         await clock.sleep(1)
         assert [one.done() for one in waiting] == [all_of_it, mine]
         store.advance(100)
@@ -51,9 +51,9 @@ def test_a_write_whose_answer_was_lost_is_asked_for_only_by_those_whom_it_concer
         made = world.config_map("mine")
         store: Store[object] = Store()
         barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
-        barrier.unsure(CONFIG_MAPS, MINE)
-        await barrier.shows(OTHER)
-        waiting = asyncio.ensure_future(barrier.shows(MINE))
+        barrier.note_unknown(CONFIG_MAPS, MINE)
+        await barrier.wait_for_object(OTHER)
+        waiting = asyncio.ensure_future(barrier.wait_for_object(MINE))
         await clock.sleep(1)
         assert not waiting.done()
         store.advance(int(made["metadata"]["resourceVersion"]))

@@ -29,7 +29,7 @@ SUBJECT = InvolvedObject(CONFIG_MAPS, Key("work", "a"), "uid-a")
 
 
 def seen(correlator: EventCorrelator, notice: EventContent, *times: int) -> list[CountedEvent | None]:
-    return [correlator.see(SUBJECT, notice, time) for time in times]
+    return [correlator.correlate(SUBJECT, notice, time) for time in times]
 
 
 def test_the_same_event_is_counted() -> None:
@@ -50,8 +50,8 @@ def test_the_same_event_is_counted() -> None:
 def test_what_makes_events_the_same_can_be_said() -> None:
     """Messages that hold a number would else be different each time."""
     correlator = EventCorrelator("c")
-    one = correlator.see(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
-    two = correlator.see(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
+    one = correlator.correlate(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
+    two = correlator.correlate(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
 
     assert one is not None
     assert two is not None
@@ -71,9 +71,9 @@ def test_what_makes_events_the_same_can_be_said() -> None:
 )
 def test_names_tell_different_events_apart(component: str, subject: InvolvedObject, notice: EventContent) -> None:
     """Everything that an event says is in its name; a second process gives the same one."""
-    plain = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 0)
-    again = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 99)
-    other = EventCorrelator(component).see(subject, notice, 0)
+    plain = EventCorrelator("c").correlate(SUBJECT, normal("Made", "m"), 0)
+    again = EventCorrelator("c").correlate(SUBJECT, normal("Made", "m"), 99)
+    other = EventCorrelator(component).correlate(subject, notice, 0)
 
     assert plain is not None
     assert again is not None
@@ -86,7 +86,7 @@ def test_names_tell_different_events_apart(component: str, subject: InvolvedObje
 def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
     """A name of 253 letters leaves no room for digits, and must not end in a dash where it is cut."""
     subject = InvolvedObject(CONFIG_MAPS, Key("work", "n" * 235 + "-" + "n" * 17))
-    sighting = EventCorrelator("c").see(subject, normal("Made", "x" * 5000), 0)
+    sighting = EventCorrelator("c").correlate(subject, normal("Made", "x" * 5000), 0)
 
     assert sighting is not None
     assert sighting.name[:235] + "." == "n" * 235 + sighting.name[235]
@@ -99,10 +99,10 @@ def test_similar_events_are_combined() -> None:
     correlator = EventCorrelator("c")
     messages = []
     for number in range(13):
-        sighting = correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number)
+        sighting = correlator.correlate(SUBJECT, normal("Busy", f"{number} pods"), number)
         assert sighting is not None
         messages.append((sighting.message, sighting.count))
-    later = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
+    later = correlator.correlate(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
 
     assert messages[9:] == [
         ("9 pods", 1),
@@ -118,7 +118,7 @@ def test_floods_are_cut_off() -> None:
     """Twenty-five at once about one object, then one every five minutes; others are not concerned."""
     correlator = EventCorrelator("c")
     sent = seen(correlator, normal("Made", "m"), *[0] * 40, 299, 300, 301, 900)
-    other = correlator.see(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
+    other = correlator.correlate(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
 
     assert [one is not None for one in sent] == [True] * 25 + [False] * 15 + [False, True, False, True]
     assert sent[-1] is not None
@@ -132,7 +132,7 @@ def test_little_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     correlator = EventCorrelator("c")
     counts = []
     for message in "a", "b", "a", "c", "a", "b":
-        sighting = correlator.see(SUBJECT, normal("Made", message), 0)
+        sighting = correlator.correlate(SUBJECT, normal("Made", message), 0)
         assert sighting is not None
         counts.append(sighting.count)
 
@@ -365,9 +365,7 @@ def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
             assert len(desk.world.events()) == 50 * flood
 
     play(story)
-    assert [record.message.partition(",")[0] for record in caplog.records] == [
-        "events are dropped until fewer than 50 wait"
-    ] * 2
+    assert [record.message.partition(",")[0] for record in caplog.records] == ["the event queue is full (50)"] * 2
 
 
 @pytest.mark.parametrize(
@@ -493,8 +491,8 @@ def test_similar_events_are_combined_for_as_long_as_they_go_on() -> None:
     """The ten minutes count from the last of them, not from the first."""
     correlator = EventCorrelator("c")
     for number in range(12):
-        correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
-    last = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
+        correlator.correlate(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
+    last = correlator.correlate(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
 
     assert last is not None
     assert last.message == "(combined from similar events): 99 pods"

@@ -151,7 +151,7 @@ class Office:
         )
         self.lines.append(line)
         leadership = LeaderElector(line, self.clock, identity=identity, random=Random(identity))
-        return Manager(line, self.clock, STORY, random=Random(1), leadership=leadership, mode=self.mode)
+        return Manager(line, self.clock, STORY, random=Random(1), election=leadership, mode=self.mode)
 
     def write(self, name: str, *dates: str) -> None:
         """Create a calendar, or give it other days."""

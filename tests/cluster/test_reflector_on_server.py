@@ -161,7 +161,7 @@ def test_a_write_elsewhere_is_reached_by_a_bookmark() -> None:
         await watched.stores[1].wait_synced()
         body: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "red", "labels": {"color": "red"}}}
         created = await watched.transport.create(NODES, body, Write("test"))
-        await watched.stores[1].reached(int(created["metadata"]["resourceVersion"]))
+        await watched.stores[1].wait_for_version(int(created["metadata"]["resourceVersion"]))
 
         assert clock.monotonic() == 10
         assert len(watched.stores[1]) == 0

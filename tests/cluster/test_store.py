@@ -282,8 +282,8 @@ def test_whoever_stops_waiting_leaves_nothing_behind() -> None:
 
     async def main(clock: VirtualClock) -> None:
         store: Store[Any] = Store()
-        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.reached(5))]
-        patient = asyncio.ensure_future(store.reached(7))
+        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.wait_for_version(5))]
+        patient = asyncio.ensure_future(store.wait_for_version(7))
         await clock.sleep(1)
         for one in waiting:
             one.cancel()
@@ -323,9 +323,9 @@ def test_waiting_for_the_first_list() -> None:
 def test_a_version_is_reached(write: Callable[[Store[str]], None]) -> None:
     async def main(clock: VirtualClock) -> None:
         store, _ = filled(a="n1")
-        await store.reached(10)
-        waiting = {version: asyncio.create_task(store.reached(version)) for version in (100, 15, 12)}
-        cancelled = asyncio.create_task(store.reached(15))
+        await store.wait_for_version(10)
+        waiting = {version: asyncio.create_task(store.wait_for_version(version)) for version in (100, 15, 12)}
+        cancelled = asyncio.create_task(store.wait_for_version(15))
         await asyncio.sleep(1)
         cancelled.cancel()
         assert not any(task.done() for task in waiting.values())

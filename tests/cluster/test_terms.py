@@ -124,7 +124,7 @@ def test_whoever_cannot_tell_whether_everything_is_paused_does_not_act() -> None
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
-        process = Process(world, clock, kind, identity="me", settings=ManagerSettings(patience=2))
+        process = Process(world, clock, kind, identity="me", settings=ManagerSettings(sync_timeout=2))
         inner = process.line.watch
 
         def blind(selection: Selection, **options: Any) -> Any:

@@ -280,7 +280,7 @@ def test_a_cancelled_worker_swallows_no_key(when: str) -> None:
 def test_giving_back_what_nobody_took_is_a_mistake() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         queue.add("a")
-        with pytest.raises(ValueError, match="key 'a' is given back, but no worker has it"):
+        with pytest.raises(ValueError, match="key 'a' is returned, but no worker has it"):
             queue.done("a")
 
     story(main)

@@ -267,7 +267,7 @@ def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
             clock,
             group.controllers,
             random=random,
-            leadership=elected,
+            election=elected,
             mode=group.mode,
             settings=replace(_settings(world), default_zone=group.default_zone),
             make_store=make_store,
