@@ -103,7 +103,7 @@ def test_waiting_without_a_timer_is_an_error() -> None:
         await clock.sleep(7)
         await asyncio.get_running_loop().create_future()
 
-    with pytest.raises(Stalled, match=r"at second 7.0 everything waits"):
+    with pytest.raises(Stalled, match=r"at second 7.0 all tasks wait"):
         run(main)
 
 
