@@ -290,7 +290,7 @@ class DaemonSets(Controller):
                 failed = failure
         if failed is not None:
             raise failed
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
     async def _look_after(self, item: Object, now: int) -> list[int]:
         """Place, replace and count the pods of one DaemonSet; tell when pods of it will count as available."""
