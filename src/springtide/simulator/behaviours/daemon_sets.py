@@ -285,7 +285,7 @@ class DaemonSets(Controller):
                 failed = failure
         if failed is not None:
             raise failed
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
     async def _look_after(self, item: Object, now: int) -> list[int]:
         """Reconcile one DaemonSet; return when its pods become available."""

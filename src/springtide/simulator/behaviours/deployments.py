@@ -172,7 +172,7 @@ class Deployments(Controller):
             self.context, DEPLOYMENTS, item, plan.status, because=_progress_message(plan.status, rollout.bounds(item))
         )
         at = gives_up_at(item, plan.status)
-        return None if at is None else Result(at=max(at, now + 1))
+        return None if at is None else Result(requeue_at=max(at, now + 1))
 
     async def _act(self, item: Object, plan: DeploymentPlan) -> None:
         name, limits = item["metadata"]["name"], rollout.bounds(item)

@@ -190,7 +190,7 @@ class DisruptionBudgets(Controller):
             standing = await self._settle(budget, all_pods, now)
             if standing.again is not None:
                 due.append(standing.again)
-        return Result(at=min(due)) if due else None
+        return Result(requeue_at=min(due)) if due else None
 
     async def _settle(self, budget: Object, all_pods: Sequence[Object], now: int) -> BudgetState:
         selector = budget["spec"].get("selector")

@@ -87,7 +87,7 @@ class Jobs(Controller):
         for pod in plan.release:
             await self._release(pod, "it is counted")
         later = [at for at in (plan.again, plan.forget_at) if at is not None]
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
     async def _act(self, job: Object, plan: JobPlan) -> None:
         name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]

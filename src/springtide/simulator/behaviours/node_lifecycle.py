@@ -85,7 +85,7 @@ class NodeLifecycle(Controller):
             await self.context.client.patch(NODES, change, of=node, because=because)
         if (condition(node, "Ready") or {}).get("status") in ("False", "Unknown"):
             await self._mark_pods(key.name, now)
-        return Result(at=silent) if silent is not None and silent > now else None
+        return Result(requeue_at=silent) if silent is not None and silent > now else None
 
     async def _mark_unknown(self, node: Object, now: int) -> Object:
         if (condition(node, "Ready") or {}).get("status") == "Unknown":
@@ -169,7 +169,7 @@ class TaintEviction(Controller):
                 await delete_pod(self.context, pod, because=f"it does not tolerate a taint of node {key.name}")
             elif at is not None:
                 later.append(at)
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
 
 class PodGarbage(Controller):

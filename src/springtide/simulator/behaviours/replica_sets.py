@@ -68,7 +68,7 @@ def decide(item: Object, pods: Sequence[Object], now: int) -> ReplicaSetPlan:
             "terminatingReplicas": going or None,
             "observedGeneration": item["metadata"].get("generation"),
         },
-        again=Result(at=min(later)) if later else None,
+        again=Result(requeue_at=min(later)) if later else None,
     )
 
 

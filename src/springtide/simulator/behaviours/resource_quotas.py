@@ -104,4 +104,4 @@ class ResourceQuotas(Controller):
             status = decide(quota, objects, now)
             await write_status(self.context, QUOTAS, quota, status, because="what the namespace uses has changed")
         release = release_of(objects[PODS], now)
-        return None if release is None else Result(at=release)
+        return None if release is None else Result(requeue_at=release)

@@ -135,7 +135,7 @@ def _outdated(
 
 def _retry_at(pods: Sequence[Object], shape: StatefulSetShape, now: int) -> Result | None:
     later = [at for pod in pods if (at := state.available_at(pod, shape.min_ready_seconds)) is not None and at > now]
-    return Result(at=min(later)) if later else None
+    return Result(requeue_at=min(later)) if later else None
 
 
 def _status(item: Object, pods: Sequence[Object], current: str, update: str, now: int) -> dict[str, Any]:

@@ -82,10 +82,10 @@ class HorizontalPodAutoscalers(Controller):
             return None
         due = self._due.setdefault(key, now + PERIOD)
         if now < due:
-            return Result(at=due)
+            return Result(requeue_at=due)
         await self._evaluate(key, autoscaler, now)
         self._due[key] = now + PERIOD
-        return Result(at=now + PERIOD)
+        return Result(requeue_at=now + PERIOD)
 
     async def _evaluate(self, key: Key, autoscaler: Object, now: int) -> None:
         try:
