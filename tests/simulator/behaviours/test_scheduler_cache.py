@@ -68,8 +68,8 @@ def test_the_books_agree_with_a_count_of_everything(happened: list[tuple[object,
         else:
             table[name] = new
         (cache.pod_changed if kind == "pod" else cache.node_changed)(Delta(key, old, new))
-    nodes = {info.node["metadata"]["name"]: (info.used.get("cpu", 0), info.pods) for info in cache.node_infos()}
-    assert nodes == {name: _count(pods, name) for name in sorted(nodes)}
+    usage = {info.node["metadata"]["name"]: (info.used.get("cpu", 0), info.pods) for info in cache.node_infos()}
+    assert usage == {name: _count(pods, name) for name in sorted(nodes)}
     pending = {
         Key("default", name)
         for name, pod in pods.items()

@@ -1,11 +1,7 @@
-"""Which node a pod goes to.
+"""The scheduler: binds pending pods to nodes in the order of their priority, and reports why a pod fits none.
 
-What was thought of a node is remembered for as long as the node stays as it is: a thousand pods of one template are
-results on every node once, and then only on those that have got something since.
-
-The scheduler: puts pending pods on nodes, one after the other, and says why where none takes them.
-
-It has one key for everything: whatever changes, all pods are tried that have a chance, in the order of their priority.
+Evaluations are cached by pod class and node: the pods of one template are evaluated once for each node, and again only
+for nodes that have changed since.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, NODES
 from springtide.simulator.behaviours.scheduler_cache import SchedulerCache
 
 _MAX_CLASSES = 64
-"""How many pod_classes; a template has hundreds of pods, or its pods come once each and are not worth it."""
+"""How many pod classes are cached: the pods of a large template come together."""
 
 
 class NodeChoice(NamedTuple):

@@ -172,9 +172,9 @@ class SchedulerCache:
             del self.pending[key_of(pod)]
 
     def mark_unschedulable(self, pod: Object, pod_class: PodClass, *, move_cycle: int) -> None:
-        """Let a pod wait until something happens, unless something has happened since `move_cycle` were counted.
+        """Mark a pod unschedulable, unless an event after `move_cycle` may have made it schedulable.
 
-        Nor does it wait if it is another one by now, be it only for what we wrote on it: it is results as what it is.
+        A pod with a newer version in the cache, even if only by our status write, stays pending.
         """
         if move_cycle == self.move_cycle and self.pending.get(key_of(pod)) is pod:
             del self.pending[key_of(pod)]
