@@ -1,4 +1,4 @@
-"""What a controller may do to a cluster, and what it sees of it afterwards."""
+"""The client of a controller: preconditions, permits, observe mode, and read-your-writes."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def play(story: Callable[[Desk], Awaitable[None]], mode: Mode = Mode.ACT) -> Non
     run(main, start=START)
 
 
-def test_writes_carry_who_and_why() -> None:
-    """The field manager is the controller's, and the reason comes along."""
+def test_writes_carry_field_manager_and_reason() -> None:
+    """The field manager is that of the controller."""
 
     async def story(desk: Desk) -> None:
         body = {"metadata": {"name": "made", "namespace": "work"}}
@@ -81,7 +81,7 @@ def test_writes_carry_who_and_why() -> None:
     play(story)
 
 
-def test_a_change_of_something_else_than_was_read_is_refused() -> None:
+def test_a_patch_of_an_object_that_has_changed_is_refused() -> None:
     """The patch was computed from an older version: it must be computed again."""
 
     async def story(desk: Desk) -> None:
@@ -97,7 +97,7 @@ def test_a_change_of_something_else_than_was_read_is_refused() -> None:
     play(story)
 
 
-def test_a_looser_change_still_demands_the_same_object() -> None:
+def test_a_patch_that_is_not_exact_still_requires_the_uid() -> None:
     """Without `exact` the version may differ, but another object of the same name is refused."""
 
     async def story(desk: Desk) -> None:
@@ -123,8 +123,8 @@ def test_a_looser_change_still_demands_the_same_object() -> None:
         pytest.param(ObjectVersion(Key("work", "a"), "", "1"), False, id="no-uid"),
     ],
 )
-def test_unconditional_changes_are_not_sent(of: Any, exact: bool) -> None:
-    """There is no way to write over something that was not read."""
+def test_writes_without_a_precondition_are_not_sent(of: Any, exact: bool) -> None:
+    """An object that was not read from a cluster cannot be changed."""
 
     async def story(desk: Desk) -> None:
         asked = len(desk.line.asked)
@@ -137,8 +137,8 @@ def test_unconditional_changes_are_not_sent(of: Any, exact: bool) -> None:
     play(story)
 
 
-def test_a_write_that_is_not_permitted_is_not_sent() -> None:
-    """The permit is asked by the transport, as the request leaves."""
+def test_a_write_without_permit_is_not_sent() -> None:
+    """The transport asks for the permit as the request leaves."""
 
     async def story(desk: Desk) -> None:
         item = desk.world.config_map("a")
@@ -150,8 +150,8 @@ def test_a_write_that_is_not_permitted_is_not_sent() -> None:
     play(story)
 
 
-def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCaptureFixture) -> None:
-    """Every kind of write is held back, counted and logged; the caller gets what would have been sent."""
+def test_observe_mode_withholds_and_logs_every_write(caplog: pytest.LogCaptureFixture) -> None:
+    """All kinds of writes are counted; the caller gets what would have been sent."""
     caplog.set_level(logging.INFO)
 
     async def story(desk: Desk) -> None:
@@ -178,7 +178,7 @@ def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCapt
     play(story, Mode.OBSERVE)
 
 
-def test_lists_come_whole() -> None:
+def test_lists_have_all_pages() -> None:
     """However many pages there are."""
 
     async def story(desk: Desk) -> None:
@@ -197,7 +197,7 @@ def pod(name: str) -> Object:
 
 
 def test_binding_and_evicting_a_pod() -> None:
-    """Both go through their subresources, and demand the pod that was read."""
+    """Both use their subresources, with the uid that was read as precondition."""
 
     async def story(desk: Desk) -> None:
         read = desk.world.server.create(PODS, pod("a"), USER, namespace="work")
@@ -241,8 +241,8 @@ def test_scaling_goes_through_the_subresource() -> None:
     play(story)
 
 
-def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
-    """The second time there is nothing to do; conditions and fields of others stay, ours go when they must."""
+def test_a_status_is_applied_once_and_keeps_fields_of_others() -> None:
+    """The second time there is nothing to do; conditions and fields of other managers stay."""
 
     async def story(desk: Desk) -> None:
         desk.world.install_calendars()
@@ -313,8 +313,8 @@ async def lose_the_answer(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("write", [create, patch, delete, lose_the_answer])
-def test_the_barrier_holds_until_the_store_shows_the_write(write: Callable[[Desk], Awaitable[None]]) -> None:
-    """Whatever the write was, also where its answer told no version or was lost."""
+def test_the_barrier_waits_until_the_store_shows_the_write(write: Callable[[Desk], Awaitable[None]]) -> None:
+    """For every kind of write, also if its answer had no version or was lost."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
@@ -336,8 +336,8 @@ def test_the_barrier_holds_until_the_store_shows_the_write(write: Callable[[Desk
     play(story)
 
 
-def test_the_barrier_is_about_what_was_written_and_asked_for() -> None:
-    """Writes of other resources, writes of others, and writes that never happened hold nobody up."""
+def test_the_barrier_ignores_other_writes() -> None:
+    """Writes to other resources, of other clients, and writes that did not happen."""
 
     async def story(desk: Desk) -> None:
         desk.line.flowing.clear()
@@ -365,8 +365,8 @@ def test_the_barrier_is_about_what_was_written_and_asked_for() -> None:
     play(story)
 
 
-def test_a_question_that_fails_is_asked_again() -> None:
-    """What nobody knows stays unknown until the server has told it."""
+def test_a_lookup_after_a_lost_answer_is_retried() -> None:
+    """The state of the object stays unknown until the server answers."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
@@ -387,8 +387,8 @@ def test_a_question_that_fails_is_asked_again() -> None:
     play(story)
 
 
-def test_everybody_waits_for_what_nobody_knows_yet() -> None:
-    """While one asks and waits, another one of the same controller must not decide on the old state."""
+def test_all_workers_wait_for_a_lookup_after_a_lost_answer() -> None:
+    """While one worker asks, another one of the same controller must not decide on the old state."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
@@ -407,7 +407,7 @@ def test_everybody_waits_for_what_nobody_knows_yet() -> None:
     play(story)
 
 
-def test_what_is_written_again_while_one_asks_is_asked_again() -> None:
+def test_a_write_during_a_lookup_leads_to_another_lookup() -> None:
     """The answer is about the write before."""
 
     async def story(desk: Desk) -> None:
@@ -431,8 +431,8 @@ def test_what_is_written_again_while_one_asks_is_asked_again() -> None:
     play(story)
 
 
-def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
-    """The barrier asks what has become of it."""
+def test_a_cancelled_write_may_have_taken_effect() -> None:
+    """The barrier asks the server for the object."""
 
     async def story(desk: Desk) -> None:
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
@@ -455,7 +455,7 @@ def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
 
 
 def test_the_barrier_waits_for_the_newest_write() -> None:
-    """Also where an older one is answered later."""
+    """Also if an older one is answered later."""
 
     async def story(desk: Desk) -> None:
         desk.line.flowing.clear()
@@ -470,8 +470,8 @@ def test_the_barrier_waits_for_the_newest_write() -> None:
     play(story)
 
 
-def test_the_barrier_is_about_the_namespace_of_a_store() -> None:
-    """A store of one namespace hears of others by bookmarks alone."""
+def test_the_barrier_of_a_store_with_a_namespace_ignores_other_namespaces() -> None:
+    """Such a store learns about other namespaces only by bookmarks."""
 
     async def story(desk: Desk) -> None:
         barrier = WriteBarrier(desk.line, [(Selection(CONFIG_MAPS, "work"), desk.store)])
@@ -483,8 +483,8 @@ def test_the_barrier_is_about_the_namespace_of_a_store() -> None:
     play(story)
 
 
-def test_something_that_is_there_again_does_not_hold_the_barrier() -> None:
-    """What was deleted and made anew stays in the store: its deletion is history."""
+def test_an_object_that_was_recreated_does_not_block_the_barrier() -> None:
+    """The store never shows its deletion."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
@@ -501,8 +501,8 @@ def test_something_that_is_there_again_does_not_hold_the_barrier() -> None:
     play(story)
 
 
-def test_observing_goes_on_from_what_it_only_would_have_made() -> None:
-    """It has no uid, and needs none: nothing is sent."""
+def test_observe_mode_may_change_objects_that_it_would_have_created() -> None:
+    """They have no uid, and nothing is sent."""
 
     async def story(desk: Desk) -> None:
         body = {"metadata": {"name": "made", "namespace": "work"}}
@@ -517,8 +517,8 @@ def test_observing_goes_on_from_what_it_only_would_have_made() -> None:
     play(story, Mode.OBSERVE)
 
 
-def test_a_status_field_that_must_not_be_there_goes_although_another_wrote_it() -> None:
-    """An apply takes away only what is our own; once, and not with every reconcile."""
+def test_a_status_field_of_another_manager_is_removed() -> None:
+    """An apply removes only fields of its own manager; the second patch is sent once, not at every reconcile."""
 
     async def story(desk: Desk) -> None:
         desk.world.install_calendars()
