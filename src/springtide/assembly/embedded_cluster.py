@@ -208,9 +208,9 @@ def _manager(
         hosting.controllers,
         random=random,
         # By the world's clock, as those count who run controllers on this cluster from elsewhere: they stand by.
-        leadership=LeaderElector(transport, WallClock(), identity=f"{_IDENTITY_PREFIX}{uuid.uuid4()}", random=random),
+        election=LeaderElector(transport, WallClock(), identity=f"{_IDENTITY_PREFIX}{uuid.uuid4()}", random=random),
         compute=compute,
-        telemetry=metrics,
+        metrics=metrics,
         services=services,
         settings=replace(_settings_at_speed(hosting.speed), default_zone=hosting.default_zone),
     )
@@ -232,7 +232,7 @@ def _behaviour_settings(hosting: EmbeddedSettings) -> ManagerSettings:
 def _settings_at_speed(speed: float) -> ManagerSettings:
     """Let a fast clock hurry what happens, and not how long a process waits for its own memory."""
     usual = ManagerSettings()
-    return replace(usual, patience=usual.patience * speed, grace=usual.grace * speed, flush=usual.flush * speed)
+    return replace(usual, sync_timeout=usual.sync_timeout * speed, grace=usual.grace * speed, flush=usual.flush * speed)
 
 
 def _restore_storage(journal: FileJournal) -> Storage:

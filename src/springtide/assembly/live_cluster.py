@@ -130,18 +130,18 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerP
         stack.callback(compute.close)
         book = SeriesStore()
         services = await stack.enter_async_context(live_services(metrics, clock, book=book, sources=plan.sources))
-        leadership = LeaderElector(transport, clock, identity=identity, random=random, namespace=plan.namespace)
+        election = LeaderElector(transport, clock, identity=identity, random=random, namespace=plan.namespace)
         manager = Manager(
             transport,
             clock,
             plan.controllers,
             random=random,
-            leadership=leadership if plan.elect else None,
+            election=election if plan.elect else None,
             mode=plan.mode,
             compute=compute,
             namespace=plan.namespace,
             settings=ManagerSettings(default_zone=plan.default_zone),
-            telemetry=metrics,
+            metrics=metrics,
             services=services,
         )
         metrics.follow(manager, clock)
