@@ -166,8 +166,8 @@ def test_beside_other_triggers_cron_rules_move_the_minimum() -> None:
     at = applied_at(conversion)
     assert at(NOW + 8 * 3600) == {"min": 6}
     assert at(NOW + 18 * 3600) == {"min": 2}
-    (told,) = warnings_of(conversion)
-    assert told.endswith("a window that is open already raises nothing until it begins again")
+    (warning,) = warnings_of(conversion)
+    assert warning.endswith("a window that is open already raises nothing until it begins again")
 
 
 def test_beside_other_triggers_a_window_is_limited_to_the_bounds() -> None:
