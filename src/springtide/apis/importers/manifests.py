@@ -37,6 +37,8 @@ from springtide.apis.springtide.types import Calendar
 from springtide.apis.validation import validate_object
 from springtide.apis.yaml import Document, Position, dump, read, repair, rewrite
 
+IMPORTERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
+_LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
 _LONGEST_NAME = 63
 _CLUSTER_WIDE = ("Calendar",)
 _AUTOSCALERS = (
@@ -125,10 +127,6 @@ def _target(value: Tree) -> tuple[str, str, str] | None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-IMPORTERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
-_LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
 
 
 def is_importable(api_version: str, kind: str) -> bool:
