@@ -13,7 +13,7 @@ from springtide.apis.yaml import Document, read
 
 Write = Callable[[str, str], Path]
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "peers"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "importers"
 
 KEDA = """\
 # the shop's office hours
@@ -136,12 +136,12 @@ def test_a_document_on_the_line_of_its_marker(run: Run) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        pytest.param(KEDA[KEDA.index("    metadata:\n      t") :], "", 9, "no `metadata`", id="P01-no-metadata"),
-        pytest.param('      desiredReplicas: "6"\n', "", 10, "no `desiredReplicas`", id="P01-no-replicas"),
-        pytest.param("      timezone: Europe/Berlin\n", "", 10, "no `timezone`", id="P01-no-zone"),
-        pytest.param("0 8 * * 1-5", '"-30 * * * *"', 12, "minute '-30'", id="P01-negative-minute"),
-        pytest.param("0 18 * * 1-5", "0 18 * -3 1-5", 13, "month '-3'", id="P01-negative-month"),
-        pytest.param("0 18 * * 1-5", "0 8 * * 1-5", 13, "start and end are the same", id="P01-start-is-end"),
+        pytest.param(KEDA[KEDA.index("    metadata:\n      t") :], "", 9, "no `metadata`", id="no-metadata"),
+        pytest.param('      desiredReplicas: "6"\n', "", 10, "no `desiredReplicas`", id="no-replicas"),
+        pytest.param("      timezone: Europe/Berlin\n", "", 10, "no `timezone`", id="no-zone"),
+        pytest.param("0 8 * * 1-5", '"-30 * * * *"', 12, "minute '-30'", id="negative-minute"),
+        pytest.param("0 18 * * 1-5", "0 18 * -3 1-5", 13, "month '-3'", id="negative-month"),
+        pytest.param("0 18 * * 1-5", "0 8 * * 1-5", 13, "start and end are the same", id="start-is-end"),
     ],
 )
 def test_errors_of_keda_are_told_at_their_line(run: Run, old: str, new: str, line: int, said: str) -> None:
@@ -170,12 +170,12 @@ def test_something_unreadable_weighs_more_than_something_that_cannot_be_converte
 @pytest.mark.parametrize(
     ("uptime", "at", "replicas"),
     [
-        pytest.param("Sat-Sun 15:30-16:00 UTC", "2017-11-26T15:33:00Z", 4, id="P03-yes"),
-        pytest.param("Sat-Sun 15:34-16:00 UTC", "2017-11-26T15:33:00Z", 0, id="P03-no"),
-        pytest.param("Mon-Fri 08:00-18:00 UTC", "2017-11-26T15:33:00Z", 0, id="P03-weekday"),
-        pytest.param("Mon-Fri 09:00-10:00 Pacific/Auckland", "2018-11-04T20:30:00Z", 4, id="P04"),
-        pytest.param("Mon-Mon 00:00-00:00 CET", "2026-01-05T00:00:00Z", 0, id="P06-never"),
-        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-01-05T00:00:00Z", 4, id="P06-always"),
+        pytest.param("Sat-Sun 15:30-16:00 UTC", "2017-11-26T15:33:00Z", 4, id="inside"),
+        pytest.param("Sat-Sun 15:34-16:00 UTC", "2017-11-26T15:33:00Z", 0, id="one-minute-before"),
+        pytest.param("Mon-Fri 08:00-18:00 UTC", "2017-11-26T15:33:00Z", 0, id="other-weekday"),
+        pytest.param("Mon-Fri 09:00-10:00 Pacific/Auckland", "2018-11-04T20:30:00Z", 4, id="other-zone"),
+        pytest.param("Mon-Mon 00:00-00:00 CET", "2026-01-05T00:00:00Z", 0, id="empty-range"),
+        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-01-05T00:00:00Z", 4, id="whole-week"),
     ],
 )
 def test_uptime_is_previewed_as_kube_downscaler_sees_it(
@@ -191,20 +191,20 @@ def test_uptime_is_previewed_as_kube_downscaler_sees_it(
         assert lane["next"] is None
 
 
-@pytest.mark.parametrize("uptime", ["Mon-Thur 08:00-18:00 UTC", '""'], ids=["P07-weekday", "P07-empty"])
+@pytest.mark.parametrize("uptime", ["Mon-Thur 08:00-18:00 UTC", '""'], ids=["name-of-four-letters", "empty"])
 def test_times_that_kube_downscaler_cannot_read(run: Run, uptime: str) -> None:
     text = DEPLOYMENT.replace("UPTIME", uptime)
     result = run("convert", "-", input=text)
     assert (result.exit_code, result.stdout) == (1, text)
     assert "<stdin>:6:5: error: Deployment/shop metadata.annotations[downscaler/uptime]" in result.stderr
-    assert "is no time" in result.stderr
+    assert "is not a time" in result.stderr
 
 
 def test_what_would_not_be_valid_is_refused(run: Run) -> None:
     text = KEDA.replace("name: shop\nspec", "name: My_Shop\nspec")
     result = run("convert", "-", input=text)
     assert (result.exit_code, result.stdout) == (1, text)
-    assert "what it becomes is not valid: MetricsProducer.metadata.name" in result.stderr
+    assert "the new object is not valid: MetricsProducer.metadata.name" in result.stderr
 
 
 def test_the_zone_of_the_controller_can_be_given(run: Run) -> None:
