@@ -1,12 +1,9 @@
-"""What the server's own housekeepers have still to look at, in the order in which it came up.
+"""The controllers that complete deletions: the garbage collector and the namespace controller.
 
-The garbage collector: objects whose owners are all gone go too.
-
-It looks at one object at a time and decides by what it finds, so that the order of events does not matter. What may
-have changed the answer for an object puts it on the backlog: a write to it, its owner's end, or its owner's wish to go
-only after its dependents (foreground), or to leave them behind (orphan).
-
-The end of a namespace: its contents are deleted, and when the last object is gone, it goes too.
+Both look at one object at a time and decide from the stored state, so the order of events does not matter. A write
+enqueues what it may affect. The garbage collector deletes objects whose owners are all gone, and honours the deletion
+policies Foreground (dependents first) and Orphan. The namespace controller deletes the contents of a terminating
+namespace, reports what is left as conditions, and removes the finalizer when the namespace is empty.
 """
 
 from __future__ import annotations
@@ -31,26 +28,26 @@ T = TypeVar("T", bound=Hashable)
 
 
 class UniqueQueue(Generic[T]):
-    """Items, each at most once, and one waiter; nothing is polled."""
+    """A queue that holds each item at most once, for one consumer."""
 
     def __init__(self) -> None:
         self._items: dict[T, None] = {}
         self._waiter: asyncio.Future[None] | None = None
 
     def add(self, item: T) -> None:
-        """Note an item, and wake who waits."""
+        """Enqueue an item, and wake the consumer."""
         self._items.setdefault(item)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def filled(self) -> None:
-        """Wait until there is something."""
+        """Wait until the queue is not empty."""
         if not self._items:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 
     def take(self) -> T | None:
-        """Give the oldest item and forget it; None where nothing is left."""
+        """Remove and return the oldest item; None when the queue is empty."""
         for item in self._items:
             del self._items[item]
             return item
@@ -61,23 +58,23 @@ GARBAGE_COLLECTOR = "garbage-collector"
 
 
 class ObjectPlace(NamedTuple):
-    """Where an object is stored."""
+    """The collection and key of an object."""
 
     collection: CollectionId
     key: Key
 
 
 class OwnerStates(NamedTuple):
-    """The owners that an object names, by what has become of them."""
+    """The owner references of an object, by the state of the owner."""
 
     present: list[Object]
     gone: list[Object]
     waiting: list[Object]
-    """Those that go once their dependents have."""
+    """Owners in foreground deletion, which wait for their dependents."""
 
 
 class GarbageCollector:
-    """Deletes what nobody owns any more."""
+    """Deletes objects whose owners are gone."""
 
     def __init__(self, server: ApiServer, *, delay: float = 0.0) -> None:
         self._server = server
@@ -90,14 +87,14 @@ class GarbageCollector:
         server.observers.append(self._on_write)
 
     async def run(self, clock: Clock) -> None:
-        """Collect for ever: what comes up is looked at `delay` seconds later."""
+        """Collect forever; an enqueued object is looked at `delay` seconds later."""
         while True:
             await self._backlog.filled()
             await clock.sleep(self._delay)
             self.collect()
 
     def collect(self) -> None:
-        """Look at everything that has come up."""
+        """Look at all enqueued objects."""
         while (place := self._backlog.take()) is not None:
             item = self._server.find(*place)
             kind = self._server.catalogue.of_collection(place.collection)
@@ -108,13 +105,13 @@ class GarbageCollector:
         self._note(ObjectPlace(collection_id(written.resource), written.key), written.old, written.new)
 
     def _note(self, place: ObjectPlace, old: Object | None, new: Object | None) -> None:
-        """Keep the index of dependents, and put on the backlog whose answer may have changed."""
+        """Update the index of dependents, and enqueue the objects that a write may affect."""
         before, after = _references(old), _references(new)
         for uid, reference in before.items():
             if uid not in after:
                 self._forget(uid, place)
             if old is not None and after.get(uid) != reference:
-                # An owner may have waited for this dependent to go, or to stop blocking it.
+                # The owner may have been waiting for this dependent to be deleted, or to stop blocking it.
                 self._add(self._owner_place(old, reference))
         for uid in after:
             self._dependents.setdefault(uid, {})[place] = None
@@ -146,7 +143,7 @@ class GarbageCollector:
             self._judge(kind, place, item)
 
     def _judge(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
-        """Delete an object without owners; where only some are gone, let it forget them."""
+        """Delete an object without present owners; where only some are gone, remove their references."""
         owners = self._owners(item)
         if owners is None:
             return
@@ -160,7 +157,7 @@ class GarbageCollector:
         because = f"its owner {lost[0]['kind']} {lost[0]['name']} is {'going' if owners.waiting else 'gone'}"
         if owners.waiting and dependents:
             if any(_is_going(self._server.find(*each), FOREGROUND) for each in dependents):
-                # A cycle of owners that all wait for each other would wait for ever.
+                # In a cycle, each owner would wait for the next one forever.
                 self._change(kind, place, _unblocking(item), "its dependents wait too")
             propagation = Propagation.FOREGROUND
         else:
@@ -176,14 +173,14 @@ class GarbageCollector:
         )
 
     def _release(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
-        """Let an owner go when no dependent that blocks it is left."""
+        """Remove the foreground finalizer when no dependent blocks the deletion of the owner."""
         uid = item["metadata"]["uid"]
         blocking = [each for each in self._dependents.get(uid, {}) if _blocks(self._server.find(*each), uid)]
         if not blocking:
             self._change(kind, place, _without_finalizer(item, FOREGROUND), "its dependents are gone")
 
     def _orphan(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
-        """Make the dependents of an owner forget it, then let it go."""
+        """Remove the references of all dependents to an owner, then the orphan finalizer."""
         uid = item["metadata"]["uid"]
         for each in list(self._dependents.get(uid, {})):
             dependent = self._server.find(*each)
@@ -193,7 +190,7 @@ class GarbageCollector:
         self._change(kind, place, _without_finalizer(item, ORPHAN), "its dependents are left behind")
 
     def _owners(self, item: Object) -> OwnerStates | None:
-        """Find what has become of an object's owners; None where it names a kind that is not served."""
+        """Return the states of an object's owners; None if the kind of one is not served."""
         owners = OwnerStates([], [], [])
         for reference in item["metadata"]["ownerReferences"]:
             place = self._owner_place(item, reference)
@@ -209,7 +206,7 @@ class GarbageCollector:
         return owners
 
     def _owner_place(self, dependent: Object, reference: Object) -> ObjectPlace | None:
-        """Tell where an owner is: in the namespace of the dependent, or in none; None where its kind is not served."""
+        """Return where an owner is stored; None if its kind is not served."""
         kind = self._server.catalogue.of_kind(reference["apiVersion"], reference["kind"])
         if kind is None:
             return None
@@ -221,7 +218,7 @@ class GarbageCollector:
 
 
 def _references(item: Object | None) -> dict[str, Object]:
-    """Give the owners that an object names, by their uids."""
+    """Return the owner references of an object by uid."""
     return {each["uid"]: each for each in item["metadata"].get("ownerReferences", ())} if item else {}
 
 
@@ -266,11 +263,11 @@ _IN_ORDER = {
     "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
     "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
-"""What a namespace that is going tells when nothing holds it: reason and message of its conditions."""
+"""Reason and message of each condition when nothing blocks the deletion of the namespace."""
 
 
 class NamespaceController:
-    """Empties namespaces that are to be deleted."""
+    """Deletes the contents of terminating namespaces, then the namespaces."""
 
     def __init__(self, server: ApiServer, *, delay: float = 0.0) -> None:
         self._server = server
@@ -281,14 +278,14 @@ class NamespaceController:
         server.observers.append(self._on_write)
 
     async def run(self, clock: Clock) -> None:
-        """Empty namespaces for ever: what comes up is done `delay` seconds later."""
+        """Run forever; an enqueued namespace is handled `delay` seconds later."""
         while True:
             await self._backlog.filled()
             await clock.sleep(self._delay)
             self.empty()
 
     def empty(self) -> None:
-        """Do what is to be done now."""
+        """Handle all enqueued namespaces."""
         while (name := self._backlog.take()) is not None:
             namespace = self._server.find(NAMESPACES, Key("", name))
             kind = self._server.catalogue.of_collection(NAMESPACES)
@@ -328,7 +325,7 @@ class NamespaceController:
             self._server.modify(kind, key, finalized, write, "update/finalize", part=WritePart.WHOLE)
 
     def _remaining(self, name: str) -> tuple[dict[str, int], Counter[str]]:
-        """Count what is left in a namespace, by resource and by finalizer."""
+        """Count the objects in a namespace by resource, and their finalizers."""
         counts: dict[str, int] = {}
         finalizers: Counter[str] = Counter()
         for content in self._server.catalogue.stored():
@@ -344,7 +341,7 @@ class NamespaceController:
 
 
 def _conditions(namespace: Object, counts: dict[str, int], finalizers: Counter[str], now: str) -> list[Object]:
-    """Tell what holds a namespace; the time of a condition's last change is kept where it says the same."""
+    """Return the conditions of a terminating namespace; unchanged ones keep their transition time."""
     held: dict[str, tuple[str, str]] = {}
     if counts:
         listed = ", ".join(f"{resource} has {count} resource instances" for resource, count in counts.items())

@@ -1,8 +1,6 @@
-"""The metadata that an object will have, from that which somebody wants and that which was.
+"""The metadata of objects: normalized, completed on create and update, and validated.
 
-What is wrong with the result is told by `springtide.simulator.api.metadata_rules`.
-
-What is wrong with the metadata of an object; almost the same for every kind.
+Validation is almost the same for all kinds. Field manager names are validated here as well.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from springtide.cluster.errors import BadRequest, StatusCause
 from springtide.cluster.resources import Object
 
 ORPHAN = "orphan"
-"""The finalizer under which the garbage collector makes dependents forget their owner."""
+"""The finalizer of the deletion policy Orphan."""
 FOREGROUND = "foregroundDeletion"
-"""The finalizer under which the garbage collector deletes dependents before their owner."""
+"""The finalizer of the deletion policy Foreground."""
 
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -55,18 +53,18 @@ _SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrac
 _FROM_OLD = ("creationTimestamp", "deletionTimestamp", "generation")
 
 _DESCRIPTION = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
-"""What authors write into metadata."""
+"""The metadata fields that authors write."""
 _STATUS_WRITES_KEEP = {
     ("", "Pod"): ("ownerReferences",),
     ("apiregistration.k8s.io", "APIService"): _DESCRIPTION,
     ("apps", "Deployment"): ("labels",),
     ("storage.k8s.io", "VolumeAttachment"): _DESCRIPTION,
 }
-"""What of that a write to the status of a built-in kind leaves alone; of kinds that are not listed here, nothing."""
+"""Those that a write to the status of a built-in kind does not change; kinds not listed: none."""
 
 
 def normalized(metadata: Any) -> Object:
-    """Give metadata with the fields that exist, without those that say nothing; types that are wrong are refused."""
+    """Return metadata with known fields that are not empty; refuse wrong types."""
     if metadata is None:
         return {}
     if not isinstance(metadata, dict):
@@ -96,7 +94,7 @@ def normalized(metadata: Any) -> Object:
 
 
 def distinct_owners(owners: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Divide references: the ones that say something, and the ones that only say it once more."""
+    """Split owner references into distinct ones and duplicates."""
     first: dict[str, Any] = {}
     repeated: list[Any] = []
     for owner in owners:
@@ -133,8 +131,8 @@ def _is_time(text: str) -> bool:
 def created_metadata(
     metadata: Object, *, namespace: str, name: str, uid: str, created: str, generation: int | None
 ) -> Object:
-    """Give the metadata of a new object."""
-    # Kinds whose changes nobody counts keep the number that they are born with, if their author gives one.
+    """Return the metadata of a new object."""
+    # Where the server does not count changes, the author may set the generation.
     fresh = {field: value for field, value in metadata.items() if field not in _SET_BY_SERVER}
     fresh |= {"name": name, "uid": uid, "creationTimestamp": created}
     if namespace:
@@ -145,20 +143,20 @@ def created_metadata(
 
 
 def fields_kept_by_status(kind: ServedKind) -> tuple[str, ...]:
-    """Name the fields that a write to the status of a kind cannot change."""
+    """Return the metadata fields that a write to the status of a kind does not change."""
     if not kind.strategic:
         return _DESCRIPTION
     return _STATUS_WRITES_KEEP.get((kind.resource.group, kind.resource.kind), ())
 
 
 def updated_metadata(metadata: Object, old: Object, kept: tuple[str, ...] = ()) -> Object:
-    """Give the metadata of an object after a write: what is the server's own stays as it was, and so do the `kept`."""
+    """Return metadata after an update: fields of the server, and `kept` ones, are taken from the old object."""
     changed = {name: value for name, value in metadata.items() if name not in kept} if kept else dict(metadata)
     for name in (*_FROM_OLD, *kept):
         if name in old:
             changed[name] = old[name]
         elif name in changed and name != "deletionTimestamp":
-            # What only the server dates and counts is not written; a deletion that is, is for the rules to refuse.
+            # Clients cannot set what the server writes; a new deletionTimestamp is left for validation to refuse.
             del changed[name]
     changed.setdefault("uid", old["uid"])
     if "deletionGracePeriodSeconds" in old:
@@ -185,11 +183,11 @@ _FREE_FINALIZERS = (
     "apiregistration.k8s.io",
     "coordination.k8s.io",
 )
-"""Groups of built-in kinds whose finalizers need no domain, just as those of custom kinds."""
+"""Groups of built-in kinds whose finalizers need no domain, as those of custom kinds."""
 
 
 def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) -> Iterator[StatusCause]:
-    """Find what is wrong with metadata, given what it was before."""
+    """Yield what is wrong with metadata, given the metadata before the write."""
     if old is None:
         name = metadata["name"]
         by_label = (kind.resource.group, kind.resource.kind) in _NAMED_BY_LABELS
@@ -275,7 +273,7 @@ def _owner_problems(owners: Any) -> Iterator[StatusCause]:
 
 
 def _ordered(owner: Object) -> Object:
-    """Bring the fields of a reference into the order in which messages show them."""
+    """Return the fields of an owner reference in the order of messages."""
     return {name: owner[name] for name in _REFERENCE_FIELDS if name in owner}
 
 
@@ -284,7 +282,7 @@ def _display(value: Any) -> str:
 
 
 def _misnamed(field: str, name: str, judged: str | None = None) -> Iterator[StatusCause]:
-    """Tell what is wrong with a qualified name, or with what it is judged as."""
+    """Yield what is wrong with a qualified name; `judged` is validated in its place."""
     for problem in qualified_name_problems(name if judged is None else judged):
         yield _invalid(field, name, problem)
 

@@ -1,11 +1,8 @@
-"""The names under which writers own fields.
+"""Patches of any type, server-side apply, and the owners of the fields of a new object.
 
-What of a new object is its author's: not what the server adds to it of its own accord.
-
-Defaults belong to who wrote the object. What depends on more than the object does not: the patience of pods with nodes
-in trouble, the selector and the labels that a job gets with its uid; nor does a status that somebody else will write.
-
-The object that a patch makes of another one, whichever kind of patch it is.
+The author of a new object owns its defaulted fields too, but not what the server derives from more than the object: the
+not-ready tolerations of a pod, the selector and labels that a Job gets with its uid, and a status that another writer
+sets.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ _MOST_BYTES = 128
 
 
 def check_manager(manager: str, verb: str) -> None:
-    """Refuse a write whose writer cannot be recorded."""
+    """Refuse an invalid field manager."""
     if causes := _problems(manager):
         raise invalid(Resource("meta.k8s.io", "v1", "", f"{verb}Options"), "", causes)
 
@@ -63,11 +60,11 @@ _ADDED_TO: dict[tuple[str, str], dict[_Path, tuple[_Path, ...]]] = {
         ("spec", "selector"): (("spec", "selector"),),
     },
 }
-"""By kind, the fields that the server adds to, and where to look in turn for what the author gave them."""
+"""By kind, the fields that the server adds to, and where the author may have written them."""
 
 
 def without_server_fields(kind: ServedKind, born: Object, body: Object) -> Object:
-    """Give a new object as its author has made it; `body` is what they wrote, before anything was filled in."""
+    """Return a new object without the fields that the server added; `body` is the object as the author sent it."""
     item = without_value_at(born, ("status",)) if "status" in kind.subresources else born
     for path, sources in _ADDED_TO.get((kind.resource.group, kind.resource.kind), {}).items():
         given = next(filter(None, (value_at(body, source) for source in sources)), None)
@@ -76,7 +73,7 @@ def without_server_fields(kind: ServedKind, born: Object, body: Object) -> Objec
 
 
 def apply_patch(kind: ServedKind, item: Object, patch: Patch, node: StructureNode) -> Any:
-    """Give what a patch other than an apply makes of an object; `node` is the structure of what is patched."""
+    """Return what a JSON, merge or strategic patch makes of an object with the structure `node`."""
     match patch.type:
         case PatchType.MERGE:
             return patches.merge_patch(item, patch.body)
@@ -95,7 +92,7 @@ def apply_patch(kind: ServedKind, item: Object, patch: Patch, node: StructureNod
 def server_side_apply(
     kind: ServedKind, key: Key, live: Object | None, patch: Patch, *, manager: str, now: str, subresource: str = ""
 ) -> Object:
-    """Give what an apply makes of an object, or of nothing."""
+    """Return what an apply makes of an object, or of none."""
     body = applied_scale(kind, key, patch.body) if subresource == "scale" else patch.body
     if not isinstance(body, dict):
         raise BadRequest(f"the body of an apply is {type(body).__name__}, expected an object")
@@ -129,12 +126,12 @@ def server_side_apply(
         now=now,
         subresource=subresource,
     )
-    # What is new may come with a status, if its kind lets it: nobody owns that.
+    # A new object may come with a status, if its kind allows that; the status has no owner.
     return made | {"status": body["status"]} if live is None and not subresource and "status" in body else made
 
 
 def _ownable(kind: ServedKind, body: Object, subresource: str) -> Object:
-    """Leave out what the writer cannot change here, and so cannot own."""
+    """Drop what the write cannot change, and the manager therefore cannot own."""
     if subresource == "status":
         kept = fields_kept_by_status(kind)
         metadata = {name: value for name, value in body["metadata"].items() if name not in kept}

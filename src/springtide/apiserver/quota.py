@@ -1,11 +1,7 @@
-"""What objects count against a ResourceQuota, and which quotas count them.
+"""Resource quotas and limit ranges: usage, scopes, defaults and bounds.
 
-Usage is computed from the objects that exist, never from the status of a quota: that is brought up to date by a
-controller, some time later, and is for people to read.
-
-Limit ranges: what a namespace fills into containers that leave their resources open, and what it lets nobody exceed.
-
-All of it is about new objects. What is filled in is noted in an annotation, for people who wonder where it came from.
+Quota usage is computed from the objects that exist, never from the status of a quota, which a controller updates later.
+Limit ranges apply to new objects only; the defaults that they set are recorded in an annotation.
 """
 
 from __future__ import annotations
@@ -35,13 +31,13 @@ _COUNTED_BY_PLURAL = (
     "services",
 )
 _BARE_NAMES = ("cpu", "memory", "ephemeral-storage")
-"""Requests of these count under their own name too."""
+"""Requests of these also count under their own name."""
 _MUST_BE_GIVEN = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
-"""A quota on one of these makes every container say how much of it it wants."""
+"""A quota on one of these requires every container to specify it."""
 
 
 def usage(resource: Resource, item: Object, now: int) -> ResourceUsage:
-    """Tell what one object counts."""
+    """Return the usage of one object."""
     count = f"count/{resource}"
     match resource.group, resource.plural:
         case "", "pods":
@@ -66,7 +62,7 @@ def total_usage(usages: Iterable[ResourceUsage]) -> ResourceUsage:
 
 
 def quota_covers(quota: Object, resource: Resource, item: Object) -> bool:
-    """Tell whether the scopes of a quota include an object; all of them have to."""
+    """Return whether all scopes of a quota include an object."""
     spec = quota.get("spec") or {}
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
@@ -76,7 +72,7 @@ def quota_covers(quota: Object, resource: Resource, item: Object) -> bool:
 
 
 def unspecified_resources(hard: Mapping[str, object], pod: Object) -> str:
-    """Name the containers that do not say how much they want of what a quota limits; empty where all do."""
+    """Return the containers that do not specify what a quota limits; empty where all do."""
     told = []
     for name in _MUST_BE_GIVEN:
         if name not in hard:
@@ -93,7 +89,7 @@ def unspecified_resources(hard: Mapping[str, object], pod: Object) -> str:
 
 
 def exceeded_quota(hard: Mapping[str, str], used: ResourceUsage, requested: ResourceUsage) -> tuple[str, ...]:
-    """Name what would go beyond a quota."""
+    """Return the resources that would exceed a quota."""
     zero = Quantity.parse(0)
     return tuple(
         name
@@ -103,14 +99,14 @@ def exceeded_quota(hard: Mapping[str, str], used: ResourceUsage, requested: Reso
 
 
 def with_charge(status: Object, requested: ResourceUsage) -> Object:
-    """Give the status of a quota with what one more object uses; what nobody has counted yet stays uncounted."""
+    """Return the status of a quota with the usage of a new object; resources that are not counted yet stay so."""
     used = status.get("used") or {}
     more = {name: str(Quantity.parse(used[name]) + requested[name]) for name in used if name in requested}
     return {**status, "used": {**used, **more}} if more else status
 
 
 def _counts(pod: Object, now: int) -> bool:
-    """Tell whether a pod still uses anything: not when it has finished, nor when it should long have gone."""
+    """Return whether a pod uses resources: not when finished, nor after its grace period."""
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return False
     metadata = pod["metadata"]
@@ -132,7 +128,7 @@ def _pod_usage(pod: Object) -> ResourceUsage:
 
 
 def limits_as_requests(spec: Object) -> Object:
-    """Give a pod that requests just its limits: what it is limited to adds up in the same way."""
+    """Return a pod spec whose requests are its limits, so that limits add up as requests do."""
 
     def limited(holder: Object) -> Object:
         return {**holder, "resources": {"requests": (holder.get("resources") or {}).get("limits") or {}}}
@@ -177,7 +173,7 @@ ResourceAmounts = Mapping[str, Quantity]
 
 
 def with_default_limits(pod: Object, limits: Object) -> Object:
-    """Give a pod whose containers have the default resources of a limit range; itself where they need none."""
+    """Return a pod with the container defaults of a limit range; itself where it needs none."""
     requests: dict[str, str] = {}
     caps: dict[str, str] = {}
     for rule in _rules(limits, "Container"):
@@ -201,7 +197,7 @@ def with_default_limits(pod: Object, limits: Object) -> Object:
 
 
 def limit_range_problem(kind: str, item: Object, limits: Object) -> str:
-    """Tell what a pod or a claim has too little or too much of; empty where it keeps within a limit range."""
+    """Return how a pod or a claim violates a limit range; empty if it does not."""
     found = list(dict.fromkeys(_claim_problems(item, limits) if kind != "Pod" else _pod_problems(item, limits)))
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
 
@@ -247,7 +243,7 @@ def _within(rule: Object, requests: ResourceAmounts, limits: ResourceAmounts) ->
 
 
 def _each(rule: Object, constraint: str, problem: Callable[[str, str, Quantity], str]) -> Iterator[str]:
-    """Find the problems with one constraint, resource by resource."""
+    """Yield the violations of one constraint, by resource."""
     for name, bound in sorted(_amounts(rule, constraint).items()):
         if told := problem(name, rule["type"], bound):
             yield told
@@ -293,6 +289,6 @@ def _amounts(holder: Any, part: str) -> dict[str, Quantity]:
 
 
 def _sums(spec: Object) -> dict[str, Quantity]:
-    """Add up the requests of a pod; what running it costs beside them is no part of what is limited."""
+    """Add up the requests of a pod, without its overhead."""
     bare = {name: value for name, value in spec.items() if name != "overhead"}
     return pod_requests(msgspec.convert(bare, PodSpec))

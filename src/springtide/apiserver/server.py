@@ -1,8 +1,8 @@
-"""The API server: every verb of the Kubernetes API as a plain, atomic method.
+"""The API server: each verb of the Kubernetes API as a synchronous, atomic method.
 
-It knows no network, no event loop and no clock but the one it is given: transports are thin shells around it. A verb
-either takes effect as a whole, and then everybody who watches has been told when it returns, or it raises and nothing
-has happened. Objects that go out are the stored ones: read them, and copy them before you change them.
+It uses no network, no event loop and no clock but the one that it is given; transports are thin shells around it. A
+verb either takes effect as a whole, with the events queued for all watches when it returns, or raises and changes
+nothing. Returned objects are the stored ones: copy them before changing them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from springtide.cluster.resources import Key, Object, Resource, Selection, key_o
 from springtide.cluster.transport import UNCONDITIONAL, ListPage, Patch, PatchType, Precondition, Propagation, Write
 
 _NAME_ATTEMPTS = 8
-"""How often a generated name is drawn again because it is taken."""
+"""How often a generated name is drawn again when it exists."""
 
 DEFAULT_HISTORY = 100_000
-"""How many changes are kept, unless said otherwise; older versions are gone."""
+"""How many changes the history keeps by default; older versions are compacted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class CommittedWrite:
 
 
 class ApiServer:
-    """The Kubernetes API, in memory."""
+    """The Kubernetes API in memory."""
 
     def __init__(
         self,
@@ -81,12 +81,14 @@ class ApiServer:
         history: int = DEFAULT_HISTORY,
         converter: Callable[[Object, str], Object] | None = None,
     ) -> None:
-        """Start with what a storage holds, and do what was left half done; without one, with an empty cluster."""
+        """Start with what a storage holds, and complete what was interrupted; without a storage, start an empty
+        cluster.
+        """
         self.storage = Storage(history=history) if storage is None else storage
         self.catalogue = Catalogue(builtin.kinds() if kinds is None else kinds)
         self.versions = ObjectVersions(self.catalogue, converter)
         self.observers: list[Callable[[CommittedWrite], None]] = []
-        """Are told of every write that took effect, in order, before the verb returns."""
+        """Called for each write that took effect, in order, before the verb returns."""
         self._now = now
         self._random = random
         self._reviewing = AdmissionChain()
@@ -98,19 +100,19 @@ class ApiServer:
 
     @property
     def revision(self) -> int:
-        """The version of the newest change."""
+        """The version of the latest change."""
         return self.storage.revision
 
     def now(self) -> int:
-        """Give the instant that timestamps are taken from."""
+        """Return the current time, from which timestamps are taken."""
         hearing = self._reviewing.hearing
         return self._now() if hearing is None else hearing.now
 
     def reviewing(self, hearing: AdmissionContext) -> AbstractContextManager[None]:
-        """Put the one verb that is called within the block before reviewers."""
+        """Run admission webhooks, through the context, for the one verb that is called within the block."""
         return self._reviewing.held(hearing)
 
-    # Reading
+    # Reads
 
     def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
         """Read one object, or a subresource of it."""
@@ -123,7 +125,7 @@ class ApiServer:
     def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
     ) -> ListPage:
-        """Read a page of objects, in the order of their keys; `Transport.list` tells what versions mean."""
+        """Read a page of objects in key order; see `Transport.list` for the meaning of versions."""
         kind = self._kind(selection.resource, "list")
         matches = reading.selection_filter(selection, self.catalogue.selectable(kind))
         return reading.list_page(
@@ -139,7 +141,7 @@ class ApiServer:
         )
 
     def watch(self, selection: Selection, *, version: str = "", initial_events: bool = False) -> WatchSubscription:
-        """Open a watch; `Transport.watch` tells what versions mean."""
+        """Open a watch; see `Transport.watch` for the meaning of versions."""
         kind = self._kind(selection.resource, "watch")
         matches = reading.selection_filter(selection, self.catalogue.selectable(kind))
         return reading.open_watch(
@@ -153,20 +155,20 @@ class ApiServer:
         )
 
     def at(self, resource: Resource, key: Key, revision: int) -> Object | None:
-        """Give an object as it was at a version; None where it did not exist."""
+        """Return an object as it was at a version; None where it did not exist."""
         kind = self.catalogue.find(resource)
         item = self.storage.at(self._collection(kind), key, revision)
         return None if item is None else self.versions.served(kind, item)
 
     def objects(self, identity: CollectionId, namespace: str = "") -> Iterator[tuple[Key, Object]]:
-        """Give the objects of a kind as they are stored, in the order of their keys."""
+        """Iterate over the stored objects of a collection, in key order."""
         return self.storage.listed(self.storage.collection(identity), self.revision, namespace=namespace)
 
     def find(self, identity: CollectionId, key: Key) -> Object | None:
-        """Give one object as it is stored, or None."""
+        """Return a stored object, or None."""
         return self.storage.collection(identity).live.get(key)
 
-    # Writing
+    # Writes
 
     def create(
         self, resource: Resource, body: Any, write: Write, *, namespace: str = "", name: str = "", subresource: str = ""
@@ -239,7 +241,7 @@ class ApiServer:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> Object:
-        """Ask an object to go; gives it as it stands now, or as it last was."""
+        """Delete an object; returns it as it is now, or as it was last."""
         kind = self._kind(resource, "delete")
         old = self._live(kind, key)
         check_delete(old, precondition, kind.resource)
@@ -261,7 +263,7 @@ class ApiServer:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> Sequence[Object]:
-        """Ask all objects of a selection to go, one after the other."""
+        """Delete all objects of a selection, one after the other."""
         kind = self._kind(selection.resource, "deletecollection")
         items = self.list(selection).items
         self._reviewing.deletions(kind, items, write, propagation, grace_seconds)
@@ -283,9 +285,9 @@ class ApiServer:
         owned: bool = False,
         view: AdmissionView = WHOLE,
     ) -> Object:
-        """Change an object that exists: `change` makes the new one from the old, which it leaves as it is.
+        """Update an existing object: `change` makes the new object from the old one, without modifying that.
 
-        `owned` tells that the change has brought the managed fields up to date already; `view` is what reviewers see.
+        With `owned`, the change has already updated the managed fields; `view` is what webhooks see.
         """
         stored = self._live(kind, key)
         old = self.versions.served(kind, stored)
@@ -296,12 +298,12 @@ class ApiServer:
         new = self._reviewing.change(kind, old, new, write, verb.partition("/")[2], part, view)
         if new is not old:
             new = share_unchanged(self._definitions.completed(kind, new), old)
-        # Even a write that changes nothing stores an object anew that was written under another definition.
+        # An object written under an earlier definition is stored again even if nothing changes.
         if new is old and self.versions.renewed(kind, stored) is stored:
             return old
         self._admission.admit_change(kind, new)
         if "deletionTimestamp" in new["metadata"] and not is_deletion_blocked(new):
-            # An object whose last finalizer goes is not written once more: it goes as it was.
+            # When the last finalizer is removed, the object is removed as it was, without another update.
             self._commit(kind, key, stored, None, write, verb)
             return new
         return self.versions.served(kind, self._commit(kind, key, stored, self.versions.stored(kind, new), write, verb))
@@ -309,16 +311,16 @@ class ApiServer:
     # Versions and watches
 
     def bookmark(self) -> None:
-        """Tell every watch up to which version it has seen everything."""
+        """Send a bookmark with the current version to all watches."""
         for _, collection in self.storage.collections():
             for subscription in collection.subscriptions:
                 subscription.bookmark(self.revision)
 
     def compact(self, to: int | None = None) -> None:
-        """Forget what was before a version, or before now."""
+        """Drop the history before a version, or all of it."""
         self.storage.compact(self.revision if to is None else to)
 
-    # Within
+    # Internals
 
     def _kind(self, resource: Resource, verb: str, subresource: str = "") -> ServedKind:
         kind = self.catalogue.find(resource)
@@ -392,7 +394,7 @@ class ApiServer:
         return self._create(kind, born, birth, write, verb)
 
     def _claimed(self, kind: ServedKind, born: Object, body: Object, write: Write) -> Object:
-        """Give a new object with its author as the owner of what they wrote."""
+        """Return a new object with its author as the owner of the fields that they wrote."""
         owned = self._owned(kind, None, without_server_fields(kind, born, body), write, "create")
         return managed.with_owners(born, managed.owners_of(owned))
 
@@ -412,7 +414,7 @@ class ApiServer:
     def _commit(
         self, kind: ServedKind, key: Key, old: Object | None, new: Object | None, write: Write, verb: str
     ) -> Object:
-        """Let a write take effect, and tell everybody; gives the object as it now is, or as it last was."""
+        """Commit a write and notify watches and observers; returns the object as it is now, or as it was last."""
         self._reviewing.decided()
         if write.dry_run:
             return new or old or {}

@@ -1,9 +1,4 @@
-"""The time that answers bear: the cluster's, which is how clients learn of a clock that is not theirs.
-
-What anybody may ask without a token: whether the server is well, and which version it is.
-
-The ASGI application: every request comes in here, and leaves with an answer.
-"""
+"""The ASGI application: authenticates a request, resolves its path, and returns the response."""
 
 from __future__ import annotations
 
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class DateHeader:
-    """Writes the present for the header `Date`, once a second."""
+    """Formats the cluster's time for the header `Date`, from which clients learn the time; cached for a second."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -54,7 +49,7 @@ class DateHeader:
         self._written = b""
 
     def header(self) -> bytes:
-        """Give the present, as HTTP writes it."""
+        """Return the current time as an HTTP date."""
         now = self._now()
         if now != self._second:
             self._second, self._written = now, formatdate(now, usegmt=True).encode()
@@ -66,7 +61,7 @@ _CHECKS = ("ping", "storage", "watches")
 
 
 def unauthenticated_response(request: ApiRequest, parts: list[str]) -> Response | None:
-    """Answer a request that needs no token; None for any other."""
+    """Return the response to a health or version request, which needs no token; None for others."""
     if parts == ["version"]:
         return json_response(_version())
     if parts and parts[0] in _HEALTH and (len(parts) == 1 or (len(parts) == 2 and parts[1] in _CHECKS)):
@@ -103,9 +98,9 @@ _log = logging.getLogger(__name__)
 
 
 class ApiApp:
-    """The embedded API server, as an ASGI application; its answers bear their own date.
+    """The API server as an ASGI application.
 
-    Close it before its server stops: that ends all watches.
+    Close it before the ASGI server stops: that ends all watches.
     """
 
     def __init__(
@@ -130,7 +125,7 @@ class ApiApp:
         self.watches.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             return
         request = ApiRequest(scope, receive)
@@ -178,7 +173,7 @@ class ApiApp:
         return user
 
     def _nowhere(self, parts: list[str], place: ResourcePath | None) -> Response:
-        """Answer a request for what is not served: in plain text, unless it is near to something built in."""
+        """Respond to a path that is not served: as a `Status` if it is near a built-in one, otherwise as plain text."""
         if place is not None:
             if (absent := missing_feature_error(place)) is not None:
                 raise absent

@@ -1,10 +1,6 @@
-"""Kinds that are asked and answered, and never stored: reviews of who somebody is, and what they may do.
+"""Tokens, the kubeconfig of the embedded cluster, and the review kinds of authentication and authorization.
 
-Reviews: who am I, whose token is this, and may I? They are answered and not stored.
-
-Who a bearer token belongs to.
-
-The kubeconfig with which kubectl finds the embedded cluster.
+Reviews are answered and not stored. There is no authorization: every access review is allowed.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from springtide.cluster.resources import Object
 
 @dataclass(frozen=True, slots=True)
 class ReviewKind:
-    """A kind that can be created only; the answer is the created object with its status filled in."""
+    """A review kind, which supports create only; the response is the object with its status."""
 
     group: str
     version: str
@@ -51,7 +47,7 @@ _EVERYTHING = "the embedded cluster has no RBAC: whoever has a token may do ever
 
 
 def review_kind_of(place: ResourcePath) -> ReviewKind | None:
-    """Find the kind of review that a path names."""
+    """Return the review kind of a path."""
     for each in REVIEW_KINDS:
         if (each.group, each.version, each.plural) == (place.group, place.version, place.plural):
             return each if each.namespaced == bool(place.namespace) and not place.name else None
@@ -61,7 +57,7 @@ def review_kind_of(place: ResourcePath) -> ReviewKind | None:
 def answer_review(
     virtual: ReviewKind, body: Any, user: User, authenticate: Callable[[str], User | None], *, now: str
 ) -> Object:
-    """Give a review with its answer."""
+    """Return a review with its status."""
     version = f"{virtual.group}/{virtual.version}"
     if not isinstance(body, dict) or body.get("kind", virtual.kind) != virtual.kind:
         raise BadRequest(f"the body of the request is no {virtual.kind}")
@@ -99,19 +95,19 @@ def _status(virtual: ReviewKind, spec: Object, user: User, authenticate: Callabl
 
 
 class TokenAuthenticator:
-    """The tokens that are known; all of them are compared, in the same time whatever is asked."""
+    """The known bearer tokens, compared in constant time."""
 
     def __init__(self, users: dict[str, User] | None = None) -> None:
         self._users = dict(users or {})
 
     def issue(self, user: User = ADMIN) -> str:
-        """Make a token for a user."""
+        """Create a token for a user."""
         token = secrets.token_urlsafe(32)
         self._users[token] = user
         return token
 
     def __call__(self, token: str) -> User | None:
-        """Tell whose token this is; None for one that nobody was given."""
+        """Return the user of a token; None for an unknown token."""
         given, found = token.encode(), None
         for known, user in self._users.items():
             if hmac.compare_digest(known.encode(), given):
@@ -123,7 +119,7 @@ NAME = "springtide"
 
 
 def kubeconfig(url: str, ca: bytes, token: str) -> str:
-    """Write a kubeconfig with one cluster, one user and one context; it holds a secret, so write it for the owner."""
+    """Return a kubeconfig with one cluster, user and context; it contains a secret."""
     authority = base64.b64encode(ca).decode()
     return dump(
         {

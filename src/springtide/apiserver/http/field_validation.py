@@ -1,11 +1,7 @@
-"""Fields that nobody knows, which is what most typing errors are.
+"""Field validation: unknown and duplicate fields are refused, warned of or ignored (`fieldValidation`).
 
-Custom kinds drop them when they are written; built-in ones must be relieved of them here, because a real server reads
-their bodies into structures that have no place for anything else.
-
-What becomes of fields that nobody knows and of fields that stand twice: a refusal, a warning, or nothing.
-
-`fieldValidation` decides. Whatever it says, built-in kinds lose what they do not know.
+Custom kinds drop unknown fields on writes. Built-in kinds have them dropped here in any case, as a kube-apiserver drops
+them when it decodes a body.
 """
 
 from __future__ import annotations
@@ -25,11 +21,11 @@ from springtide.cluster.resources import Object
 from springtide.cluster.transport import Patch, PatchType
 
 _MOST = 100
-"""How many are told at once."""
+"""The maximum number of reported fields."""
 
 
 def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list[Path]:
-    """Give the places of fields that the kind does not have; nulls and directives of a patch write nothing."""
+    """Return the paths of unknown fields; nulls and directives of patches are not fields."""
     found = []
     for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=patch):
         found.append(path)
@@ -39,7 +35,7 @@ def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list
 
 
 def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, Path]]:
-    """Give the fields that a JSON patch adds and the kind does not have, each with the operation that adds it."""
+    """Return the unknown fields that a JSON patch adds, each with the index of its operation."""
     found: list[tuple[int, Path]] = []
     for index, operation in enumerate(operations if isinstance(operations, list) else ()):
         if not isinstance(operation, dict) or operation.get("op") not in ("add", "replace"):
@@ -53,14 +49,14 @@ def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, 
 
 
 def drop_fields(value: Any, paths: list[Path]) -> Any:
-    """Give a value without these fields; what holds none of them is shared with the original."""
+    """Return a value without some fields; unaffected parts are shared."""
     for path in sorted(paths, key=len, reverse=True):
         value = _dropped(value, path)
     return value
 
 
 def format_path(path: Path) -> str:
-    """Write a place as the messages of strict decoding do."""
+    """Format a path for messages of strict decoding."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -68,7 +64,7 @@ def format_path(path: Path) -> str:
 
 
 def format_path_with_keys(kind: ServedKind, value: Any, path: Path) -> str:
-    """Write a place as the messages of apply do: entries of lists are named by their keys."""
+    """Format a path for messages of apply, with list entries named by their keys."""
     node, text = kind.structure, ""
     for step in path:
         if isinstance(step, int):
@@ -85,7 +81,7 @@ def _walk(value: Any, node: StructureNode, path: Path, *, closed: bool, patch: b
     if type(value) is dict:
         if node.type is not ValueType.OBJECT and not node.fields:
             return
-        # A built-in type always says which fields it has; a custom one may say that it takes any.
+        # A built-in type declares all fields; a custom one may accept any.
         takes_any = not node.fields if closed else node.open
         for name, part in value.items():
             if patch and (part is None or name.startswith("$")):
@@ -130,11 +126,11 @@ _REPEATED_OWNERS = (
 )
 
 Checked = tuple[Any, tuple[str, ...]]
-"""A body as it is to be used, and the warnings that it earns."""
+"""The body to use, and warnings."""
 
 
 def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checked:
-    """Check the body of a create or an update."""
+    """Validate the body of a create or an update."""
     unknown = unknown_fields(kind, body.value)
     found = _told(body, unknown, interleaved=kind.strategic)
     if found and validation == "Strict":
@@ -148,7 +144,7 @@ def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checke
 
 
 def _check_types(kind: ServedKind, value: Any) -> None:
-    """Refuse values that a server cannot read into the structures of a built-in kind."""
+    """Refuse values of wrong types in a built-in kind."""
     wrong = first_type_error(value, kind.structure) if kind.strategic and isinstance(value, dict) else None
     if wrong is not None:
         text = f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a {kind.resource.kind}'
@@ -156,7 +152,7 @@ def _check_types(kind: ServedKind, value: Any) -> None:
 
 
 def _of_owners(value: Any) -> tuple[str, ...]:
-    """Warn of owners that are named more than once."""
+    """Warn of duplicate owner references."""
     owners = found_at(value, ("metadata", "ownerReferences"))
     repeated = distinct_owners(owners)[1] if isinstance(owners, list) else []
     uids = ", ".join(str(owner.get("uid", "")) for owner in repeated if isinstance(owner, dict))
@@ -164,7 +160,7 @@ def _of_owners(value: Any) -> tuple[str, ...]:
 
 
 def check_patch(kind: ServedKind, type_: PatchType, body: RequestBody, validation: str, live: Object | None) -> Checked:
-    """Check the body of a patch other than an apply; `live` is what it is about, if that exists."""
+    """Validate the body of a patch other than an apply; `live` is the stored object, if there is one."""
     value = body.value
     if type_ is PatchType.MERGE and not isinstance(value, dict):
         raise BadRequest(_not_merged(value))
@@ -192,8 +188,8 @@ def _not_merged(value: Any) -> str:
 
 
 def check_apply(kind: ServedKind, name: str, body: RequestBody) -> None:
-    """Refuse an apply of fields that the kind does not have: nobody could own them."""
-    # A real server answers with a code that blames itself; it is the request that is at fault.
+    """Refuse an apply with unknown fields: they cannot be owned."""
+    # A kube-apiserver answers with 500, although the request is at fault.
     if unknown := unknown_fields(kind, body.value):
         version = kind.resource.api_version
         told = [f"{format_path_with_keys(kind, body.value, path)}: field not declared in schema" for path in unknown]
@@ -214,7 +210,7 @@ def _told(body: RequestBody, unknown: list[Path], *, interleaved: bool) -> list[
 
 
 def _places(value: Any) -> dict[Path, int]:
-    """Number all places of a value in the order in which they stand."""
+    """Number the paths of a value in document order."""
     places: dict[Path, int] = {}
 
     def walk(part: Any, path: Path) -> None:

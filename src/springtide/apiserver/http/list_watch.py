@@ -1,12 +1,8 @@
-"""Lists, written in slices.
+"""List and watch responses.
 
-A list of everything may be half a gigabyte. It is written piece by piece, as fast as the client reads, and in between
-others get their turn.
-
-Watches: streams of lines, one for each event, for as long as both sides want.
-
-Everything that is waiting goes out as one chunk. A client that does not read as fast as things happen is told at some
-point that it has missed too much, as if the versions that it lacks were compacted; it then lists again.
+A list may be half a gigabyte, so it is written in chunks, between which other tasks run. A watch writes all waiting
+events as one chunk. A client that falls too far behind gets 410 Gone, as if its version were compacted, and lists
+again.
 """
 
 from __future__ import annotations
@@ -33,12 +29,12 @@ _SLICE_OBJECTS = 5000
 
 
 def selection_of(target: RequestTarget, options: ListOptions) -> Selection:
-    """Tell which objects a list or a watch is about."""
+    """Return the selection of a list or a watch."""
     return Selection(target.kind.resource, target.namespace, options.labels, options.fields)
 
 
 async def list_response(server: ApiServer, target: RequestTarget, options: ListOptions, view: ObjectView) -> Response:
-    """Answer with a list."""
+    """Return a list response."""
     selection = selection_of(target, options)
     if options.limit or options.continue_ or options.exact:
         page = server.list(
@@ -55,7 +51,7 @@ async def list_response(server: ApiServer, target: RequestTarget, options: ListO
 
 
 def snapshot_of(server: ApiServer, target: RequestTarget, selection: Selection, version: str) -> ListSnapshot:
-    """Take everything that is selected, as it is now."""
+    """Return a snapshot of a selection."""
     kind = target.kind
     return ListSnapshot(
         server.storage,
@@ -68,7 +64,7 @@ def snapshot_of(server: ApiServer, target: RequestTarget, selection: Selection, 
 
 
 async def collect_slices(snapshot: ListSnapshot) -> list[Object]:
-    """Collect the objects of a snapshot, and let others have their turn meanwhile."""
+    """Collect the objects of a snapshot; other tasks run between slices."""
     items: list[Object] = []
     for part in snapshot.slices(_SLICE_OBJECTS):
         items += part
@@ -94,7 +90,7 @@ async def _chunks(page: ListPage, view: ObjectView) -> AsyncGenerator[bytes, Non
 
 BOOKMARK_SECONDS = 60.0
 LEAST_SECONDS = 1800
-"""How long a watch lasts that does not say; up to twice as long, so that clients do not all come back at once."""
+"""The minimum duration of a watch without a timeout; up to twice as long, so that clients do not reconnect together."""
 MOST_WAITING = 100_000
 """How many events a watch may be behind."""
 _LOOK_EVERY = 1000
@@ -103,7 +99,7 @@ _MISSED = "too old resource version: the client reads more slowly than things ha
 
 
 class WatchStreams:
-    """All watches that are open."""
+    """The open watches."""
 
     def __init__(self, server: ApiServer, random: Random, *, most_waiting: int = MOST_WAITING) -> None:
         self._server = server
@@ -117,7 +113,7 @@ class WatchStreams:
         server.observers.append(self._on_write)
 
     def close(self) -> None:
-        """End all watches after what they have been told, and begin no others."""
+        """End all watches after their queued events, and refuse new ones."""
         if self._closed:
             return
         self._closed = True
@@ -133,7 +129,7 @@ class WatchStreams:
     async def watched(
         self, request: ApiRequest, target: RequestTarget, options: ListOptions, view: ObjectView
     ) -> Response:
-        """Answer with a watch."""
+        """Return a watch response."""
         selection = selection_of(target, options)
         begins = options.initial_events or (options.initial_events is None and options.version in ("", "0"))
         if not begins:
@@ -141,7 +137,7 @@ class WatchStreams:
             return Response(
                 self._stream(request, self._server.watch(selection, version=version), (), options, view), endless=True
             )
-        # What exists is taken in slices, and what happens meanwhile waits in the subscription.
+        # Existing objects are read in slices, while new events wait in the subscription.
         snapshot = snapshot_of(self._server, target, selection, options.version)
         subscription = self._server.watch(selection, version=str(snapshot.revision))
         try:
@@ -207,7 +203,7 @@ class WatchStreams:
                 subscription.end()
 
     def _plan_bookmarks(self) -> None:
-        """See that open watches hear of the present version some time later; one timer serves all until then."""
+        """Schedule a bookmark for open watches; one timer serves all until it fires."""
         if self._open and self._bookmarks is None and not self._closed:
             self._bookmarks = asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark)
 
@@ -219,7 +215,7 @@ class WatchStreams:
 
 
 def _lines(subscription: WatchSubscription, view: ObjectView, *, bookmarks: bool) -> Iterator[bytes]:
-    """Take what is waiting."""
+    """Write the queued events."""
     events = subscription.events
     while events:
         event = events.popleft()
@@ -228,7 +224,7 @@ def _lines(subscription: WatchSubscription, view: ObjectView, *, bookmarks: bool
 
 
 def _watching_chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Put lines together, as many as make a good chunk."""
+    """Join lines into chunks."""
     waiting: list[bytes] = []
     size = 0
     for line in lines:
@@ -242,7 +238,7 @@ def _watching_chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _all_told(target: RequestTarget, revision: int) -> WatchEvent:
-    """Make the bookmark that ends initial events."""
+    """Return the bookmark that ends initial events."""
     resource = target.kind.resource
     metadata = {
         "resourceVersion": str(revision),

@@ -1,9 +1,8 @@
-"""Bodies in protobuf, which client libraries send for built-in kinds whether they are asked to or not.
+"""Decoding of protobuf bodies, which client libraries send for built-in kinds by default.
 
-Only reading is needed: every client takes JSON in return. The layout of the types is data (`protobuf.json`, written by
-`tools/builtin_protobuf.py`): for each type its fields by number, each with its name in JSON and what stands in it. Two
-things do not survive in the encoding and are put right here. A field that is not optional is sent even if it is zero,
-and some types have a form of their own in JSON.
+Responses are always JSON, which every client accepts. The layout of the types is data (`protobuf.json`, written by
+`tools/builtin_protobuf.py`): per type, the fields by number, with their JSON names and types. Two things are corrected
+here: required fields are encoded even if they are zero, and some types have a special JSON form.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class ProtobufField(NamedTuple):
     """One field of a type."""
 
     name: str
-    """Empty for a part whose fields stand among those around it."""
+    """Empty for an embedded struct, whose fields are inlined."""
     type: str
     zero_is_nothing: bool
 
 
 def decoded(body: bytes) -> Any:
-    """Read an object."""
+    """Decode an object."""
     if not body.startswith(_MAGIC):
         raise unsupported_media()
     try:
@@ -84,7 +83,7 @@ def _unknown(version: str, kind: str) -> UnsupportedMedia:
 
 
 def _wire(data: Any) -> Iterator[tuple[int, Any]]:
-    """Take a message apart into numbers and raw values."""
+    """Split a message into field numbers and raw values."""
     place, end = 0, len(data)
     while place < end:
         key, place = _varint(data, place)
@@ -147,7 +146,7 @@ _ZERO: dict[str, Any] = {"string": "", "boolean": False, "integer": 0, "double":
 
 
 def _value(raw: Any, type_: str, depth: int) -> Any:
-    """Give what stands in a field, as JSON has it."""
+    """Return the JSON value of a field."""
     if type_.startswith("@"):
         return _message(raw, type_[1:], depth + 1)
     match type_:

@@ -1,7 +1,4 @@
-"""A request as the handlers read it: path, query, headers and a body of bounded size.
-
-The options of requests, from queries and bodies, refused in the words of a real server.
-"""
+"""Requests: query, headers, a bounded body, and the options of verbs, with the error messages of a kube-apiserver."""
 
 from __future__ import annotations
 
@@ -22,23 +19,23 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 3 * 1024 * 1024
-"""The largest body that is read; a real server has the same limit."""
+"""The largest accepted body, as in a kube-apiserver."""
 _MOST_PARAMETERS = 200
 
 
 class ClientGone(Exception):
-    """The client went away before it had said everything; nobody is left to answer."""
+    """The client disconnected before the request was complete; no response is possible."""
 
 
 class TooLarge(ApiError):
-    """The body of the request is larger than anything that can be stored."""
+    """The body exceeds the limit."""
 
     code = 413
     reason = "RequestEntityTooLarge"
 
 
 class ApiRequest:
-    """One request."""
+    """An HTTP request."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
@@ -49,7 +46,7 @@ class ApiRequest:
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:
-        """The parameters, each with all its values."""
+        """The query parameters, each with all its values."""
         if self._query is None:
             try:
                 self._query = _parameters(self._scope.get("query_string", b""))
@@ -58,12 +55,12 @@ class ApiRequest:
         return self._query
 
     def parameter(self, name: str) -> str:
-        """Give the first value of a parameter; empty where there is none."""
+        """Return the first value of a parameter; empty where there is none."""
         values = self.query.get(name)
         return values[0] if values else ""
 
     def header(self, name: str) -> str:
-        """Give a header, several of that name joined by commas; empty where there is none."""
+        """Return a header, with repeated ones joined by commas; empty where there is none."""
         wanted = name.encode()
         return ",".join(value.decode("latin-1") for given, value in self._scope["headers"] if given == wanted)
 
@@ -84,14 +81,14 @@ class ApiRequest:
                 return b"".join(chunks)
 
     async def gone(self) -> None:
-        """Wait until the client has gone away."""
+        """Wait until the client disconnects."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
 @lru_cache(maxsize=64)
 def _parameters(query: bytes) -> Mapping[str, Sequence[str]]:
-    """Take a query apart; those of writes are the same for every object."""
+    """Parse a query; the same queries recur for many objects."""
     text = query.decode("latin-1")
     return parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="replace")
 
@@ -104,7 +101,7 @@ _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or a watch asks for."""
+    """The options of a list or a watch."""
 
     labels: str
     fields: str
@@ -119,12 +116,12 @@ class ListOptions:
 
     @property
     def exact(self) -> bool:
-        """Whether the list is to show just this version; a paged list of a version has always meant that."""
+        """Whether the list must show exactly this version; paged lists of a version always do."""
         return self.match == _EXACT or (not self.match and bool(self.limit) and self.version not in ("", "0"))
 
 
 def list_options(request: ApiRequest) -> ListOptions:
-    """Read the options of a list or a watch."""
+    """Parse the options of a list or a watch."""
     options = ListOptions(
         labels=request.parameter("labelSelector"),
         fields=request.parameter("fieldSelector"),
@@ -144,13 +141,13 @@ def list_options(request: ApiRequest) -> ListOptions:
 
 
 def flag(request: ApiRequest, name: str) -> bool | None:
-    """Read a yes or no as Go's parameters do: anything but `false` and `0` is a yes; None where it is not said."""
+    """Parse a boolean parameter as Go does: anything but `false` and `0` is true; None where it is absent."""
     values = request.query.get(name)
     return None if not values else values[0].lower() not in _FALSE
 
 
 def write_of(request: ApiRequest, verb: str, *, required: bool = False) -> Write:
-    """Read who writes, and whether it is meant."""
+    """Parse the field manager and the dry run option of a write."""
     manager = request.parameter("fieldManager")
     if not manager and required:
         why = StatusCause("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
@@ -159,7 +156,7 @@ def write_of(request: ApiRequest, verb: str, *, required: bool = False) -> Write
 
 
 def forced(request: ApiRequest, *, apply: bool) -> bool:
-    """Read whether fields that others own are to be taken over, which only an apply can."""
+    """Parse `force`, which only an apply accepts."""
     force = flag(request, "force")
     if force is not None and not apply:
         raise _invalid("PatchOptions", _forbidden("may not be specified for non-apply patch", "force"))
@@ -167,7 +164,7 @@ def forced(request: ApiRequest, *, apply: bool) -> bool:
 
 
 def field_validation(request: ApiRequest, verb: str) -> str:
-    """Read what is to be done about fields that nobody knows: Ignore, Warn or Strict."""
+    """Parse `fieldValidation`: Ignore, Warn or Strict."""
     chosen = request.parameter("fieldValidation")
     if chosen not in _VALIDATIONS:
         raise _invalid(f"{verb}Options", _unsupported("fieldValidation", chosen, _VALIDATIONS))
@@ -176,7 +173,7 @@ def field_validation(request: ApiRequest, verb: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How an object is to go."""
+    """The options of a delete."""
 
     precondition: Precondition = UNCONDITIONAL
     propagation: Propagation | None = None
@@ -185,7 +182,7 @@ class DeleteOptions:
 
 
 def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
-    """Read them from the body, or where there is none from the query."""
+    """Parse the options of a delete from the body, or without one from the query."""
     given = body if isinstance(body, dict) else _queried(request)
     if (body is not None and not isinstance(body, dict)) or given.get("kind", "DeleteOptions") != "DeleteOptions":
         raise BadRequest("decoded object cannot be converted to DeleteOptions")
@@ -266,7 +263,7 @@ def _dry_run(given: Any, verb: str) -> bool:
 
 
 def _program(agent: str) -> str:
-    """Name the writer after its program: what comes before the first slash, as far as it can be shown."""
+    """Return the default field manager: the user agent up to the first slash, without unprintable characters."""
     name = "".join(letter for letter in agent.partition("/")[0] if letter.isprintable())
     return name.encode()[:_MOST_MANAGER_BYTES].decode(errors="ignore")
 

@@ -1,4 +1,4 @@
-"""The verbs that write: from a request to a call into the API server, and from its result to an answer."""
+"""The writing verbs: parses the request, calls the API server, and builds the response."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ _RETURNED = frozenset(
         "VolumeAttachment",
     )
 )
-"""Built-in kinds whose objects are given back when they are deleted; for others there is a word of success."""
+"""Built-in kinds whose deletion returns the object; others return a success status."""
 
 _CREATED = ("binding", "eviction")
-"""Subresources that are done by creating them."""
+"""Subresources that support create only."""
 _OF_THE_KIND = ("", "status", "finalize")
-"""What is written as an object of the kind; other subresources have kinds of their own."""
+"""Subresources whose body has the kind of the object."""
 _EXPECTED = {"scale": "Scale", "eviction": "Eviction", "binding": "Binding"}
 
 
 class WriteHandlers:
-    """Makes calls into the API server, for somebody."""
+    """Calls the API server for writing requests."""
 
     def __init__(self, server: ApiServer, perform: WriteExecutor) -> None:
         self._server = server
         self._perform = perform
 
     async def write(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
-        """Do what a request that writes asks for."""
+        """Handle a writing request."""
         verbs = target.kind.verbs
         match request.method:
             case "POST" if target.subresource in _CREATED or (not target.name and "create" in verbs):
@@ -186,7 +186,7 @@ class WriteHandlers:
         return Response(whole, headers=warning_headers(done.warnings))
 
     async def _object(self, request: ApiRequest, target: RequestTarget, verb: str) -> Checked:
-        """Read the object that a request brings."""
+        """Decode and validate the object in the body."""
         validation = field_validation(request, verb)
         expected = _EXPECTED.get(target.subresource, target.kind.resource.kind)
         body = decoded(await request.body(), request.header("content-type"), expected)
@@ -201,7 +201,7 @@ async def _delete_options(request: ApiRequest) -> DeleteOptions:
 def _answer(
     item: Object, view: ObjectView, target: RequestTarget, warnings: tuple[str, ...], code: int = 200
 ) -> Response:
-    """Show the result of a write; what is no object of the kind is shown as it is."""
+    """Return the response to a write; objects of another kind, such as a Status, are returned as JSON."""
     if item.get("kind") != target.kind.resource.kind:
         told = item | {"code": code} if target.subresource in _CREATED else item
         return json_response(told, code, headers=warning_headers(warnings))

@@ -1,13 +1,9 @@
-"""Where a webhook is: its `clientConfig`, made into something that can be called.
+"""The HTTPS client for webhooks: resolves a `clientConfig`, sends the review, and explains failures as Go does.
 
-The embedded cluster has no pod network, so a Service leads to a webhook only if it is of type `ExternalName`. The
-certificate must be valid for the Service all the same, as on a live cluster.
+The embedded cluster has no pod network, so a Service reaches a webhook only if its type is `ExternalName`. The
+certificate must still be valid for the Service, as on a live cluster.
 
-Failures of the network in the words of a kube-apiserver, which are those of Go.
-
-Calls webhooks over HTTPS: one POST each, in the time that the webhook has been given.
-
-Timeouts are wall time, also where the cluster's clock runs faster: the network does not.
+Timeouts are wall time even when the cluster's clock is faster.
 """
 
 from __future__ import annotations
@@ -38,20 +34,20 @@ FindService = Callable[[Key], Object | None]
 
 @dataclass(frozen=True, slots=True)
 class WebhookAddress:
-    """What is called, and under which name."""
+    """The address of a webhook."""
 
     said: str
-    """The URL as errors show it."""
+    """The URL in error messages."""
     called: str
-    """The URL that is connected to."""
+    """The URL to connect to."""
     host: str
-    """The value of the Host header."""
+    """The Host header."""
     server_name: str
     """The name that the certificate must be valid for."""
 
 
 def resolve_address(client: Object, find_service: FindService, timeout: int) -> WebhookAddress:
-    """Find out where a webhook is; `CallFailed` where that leads nowhere."""
+    """Resolve a `clientConfig`; `WebhookCallFailed` where that fails."""
     query = f"?timeout={timeout}s"
     service = client.get("service")
     if service is None:
@@ -76,13 +72,13 @@ def resolve_address(client: Object, find_service: FindService, timeout: int) -> 
 
 
 def unreachable(said: str, why: str) -> WebhookCallFailed:
-    """Tell why a URL could not be called."""
+    """Return the error for a URL that could not be called."""
     return WebhookCallFailed(f'failed to call webhook: Post "{said}": {why}')
 
 
 @lru_cache(maxsize=128)
 def ca_context(bundle: str | None) -> ssl.SSLContext:
-    """Trust the certificates of a `caBundle` and no others; without one, those that the system trusts."""
+    """Return a TLS context that trusts a `caBundle` only; without one, the certificates that the system trusts."""
     if not bundle:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -105,7 +101,7 @@ _X509 = {
     20: "certificate signed by unknown authority",
     21: "certificate signed by unknown authority",
 }
-"""What OpenSSL finds wrong with certificates, by its number."""
+"""The messages for OpenSSL's verification errors, by number."""
 _BY_STATUS = {
     401: "the server has asked for the client to provide credentials",
     403: "the server does not allow this method on the requested resource",
@@ -116,7 +112,7 @@ _SERVER_FAILURE = 500
 
 
 def connection_failure_message(failure: Exception, address: WebhookAddress) -> str:
-    """Tell why no answer came."""
+    """Return the message for a failed connection."""
     match failure:
         case aiohttp.ClientConnectorCertificateError():
             return _untrusted(failure.certificate_error, address)
@@ -136,15 +132,15 @@ def connection_failure_message(failure: Exception, address: WebhookAddress) -> s
 
 
 def _system_words(error: OSError) -> str:
-    """Give what the system says of a connection; nothing where the other side has just hung up."""
-    # Where a name has several addresses, the event loop puts one text together from the failures of all.
+    """Return the message for a system error; empty where the other side closed the connection."""
+    # For a name with several addresses, the event loop joins the errors of all into one text.
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
         return "connection refused"
     return (error.strerror or "").lower()
 
 
 def status_message(status: int, told: str, body: bytes) -> str:
-    """Tell what an answer other than success means; `told` is its message, where it has one."""
+    """Return the message for a status other than success; `told` is the message of the response, if any."""
     if told:
         return told
     if status in _BY_STATUS:
@@ -163,12 +159,12 @@ def _untrusted(error: Exception, address: WebhookAddress) -> str:
 
 
 _MOST_BYTES = 16 * 1024 * 1024
-"""No answer is longer: it is at most a patch of an object, and objects have 3 MiB."""
+"""The largest accepted response: a patch of an object, and objects have at most 3 MiB."""
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*", "User-Agent": "springtide-admission"}
 
 
 class WebhookCaller:
-    """Calls webhooks; connections are kept from one call to the next."""
+    """Calls webhooks over kept connections."""
 
     def __init__(self, find_service: FindService) -> None:
         self._find_service = find_service
@@ -185,7 +181,7 @@ class WebhookCaller:
             self._session = None
 
     async def ask(self, client: Object, body: bytes, timeout: int) -> bytes:
-        """Send a review and give the answer; `CallFailed` where there is none."""
+        """Send a review and return the response; `WebhookCallFailed` where there is none."""
         address = resolve_address(client, self._find_service, timeout)
         try:
             async with asyncio.timeout(timeout):
@@ -197,7 +193,7 @@ class WebhookCaller:
 
     async def _post(self, address: WebhookAddress, bundle: str | None, body: bytes) -> bytes:
         if self._session is None:
-            # Redirects, cookies and proxies are no part of a webhook's contract.
+            # Redirects, cookies and proxies are not part of the webhook contract.
             self._session = aiohttp.ClientSession(
                 connector=TrackedConnector(),
                 headers=_HEADERS,
@@ -224,7 +220,7 @@ class WebhookCaller:
 
 
 async def _limited(stream: aiohttp.StreamReader) -> bytes:
-    """Read an answer, as long as it is not longer than any could be."""
+    """Read a response up to the size limit."""
     parts: list[bytes] = []
     length = 0
     async for part in stream.iter_any():
@@ -241,7 +237,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 def _told(body: bytes) -> str:
-    """Give the message of a refusal that is written as a `Status`."""
+    """Return the message of a response that is a `Status`."""
     try:
         status = msgspec.json.decode(body, type=_Status)
     except (msgspec.DecodeError, RecursionError):

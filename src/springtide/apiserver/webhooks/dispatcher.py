@@ -1,11 +1,8 @@
-"""One request on its way: what it has drawn, and what it has been answered, from one try to the next.
+"""Runs writes with admission webhooks.
 
-Asks the webhooks that a review concerns: those that change objects one after the other, the others all at once.
-
-Makes calls into the API server when the webhooks that must be asked have agreed.
-
-The call is made, stops at a question, and is made again with the answer, until it goes through: what takes effect is
-what was agreed to, whatever others have written while the webhooks thought about it.
+The write is attempted, stops with `AdmissionPending`, and is attempted again with the answers of the webhooks until it
+succeeds. What takes effect is what the webhooks allowed, even if other clients write in the meantime. Mutating webhooks
+are called one after the other, validating ones concurrently.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ from springtide.cluster.resources import Key, Object, Resource
 
 
 class ReinvocationTracker:
-    """Which webhooks are to see the object again, because somebody has changed it after them."""
+    """Which webhooks must be called again because the object changed after they saw it."""
 
     def __init__(self) -> None:
         self._asked: dict[str, None] = {}
@@ -58,36 +55,36 @@ class ReinvocationTracker:
         self._left: Object | None = None
 
     def asked(self, uid: str) -> None:
-        """Take note of a webhook that wants to see later changes."""
+        """Record a call of a webhook with a reinvocation policy of IfNeeded."""
         self._asked[uid] = None
 
     def changed(self) -> None:
-        """Take note that the object has changed: whoever has seen it is to see it again."""
+        """Record a change of the object: webhooks called before it must be called again."""
         self._again.update(self._asked)
         self._asked.clear()
 
     def ended(self, left: Object | None) -> None:
-        """Take note of what the object is after a round."""
+        """Record the object at the end of a round."""
         self._left = left
 
     def reopened(self, item: Object | None) -> bool:
-        """Tell whether another round is needed, given what the cluster has made of the object."""
+        """Return whether another round is needed, given the object after the built-in plugins."""
         if item != self._left:
             self.changed()
         return bool(self._again)
 
     def is_due(self, uid: str) -> bool:
-        """Tell whether a webhook is to see the object again."""
+        """Return whether a webhook must be called again."""
         return uid in self._again
 
 
 class WebhookAdmissionContext:
-    """The hearing of one request; `concerned` tells whether there is anybody to ask."""
+    """The admission context of one request; `concerned` returns whether any webhook matches."""
 
     def __init__(self, now: int, concerned: Callable[[AdmissionRequest], bool]) -> None:
         self.now = now
         self.warnings: dict[str, None] = {}
-        """What the user is warned of, each thing once."""
+        """The warnings for the user, without duplicates."""
         self.rounds = ReinvocationTracker()
         self._concerned = concerned
         self._answers: list[tuple[AdmissionRequest, Object | None]] = []
@@ -95,11 +92,11 @@ class WebhookAdmissionContext:
         self._drawn = 0
 
     def begin(self) -> None:
-        """Begin a try: what the last one drew is drawn again."""
+        """Begin an attempt: generated metadata are reused in order."""
         self._drawn = 0
 
     def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
-        """Give what the server gives to a new object: the same in every try."""
+        """Return the metadata that the server gives to a new object: the same in each attempt."""
         if self._drawn == len(self._births):
             fresh = draw()
             suffix = fresh.suffix()
@@ -108,7 +105,7 @@ class WebhookAdmissionContext:
         return self._births[self._drawn - 1]
 
     def heard(self, review: AdmissionRequest) -> Object | None:
-        """Give the object as reviewers leave it; `ReviewNeeded` where they have not been asked."""
+        """Return the object as webhooks leave it; `AdmissionPending` where they have not been called."""
         for known, answer in self._answers:
             if known == review:
                 return review.new if answer is known.new else answer
@@ -117,7 +114,7 @@ class WebhookAdmissionContext:
         raise AdmissionPending(review)
 
     def answer(self, review: AdmissionRequest, left: Object | None) -> None:
-        """Take note of an answer: the object as reviewers leave it."""
+        """Store an answer: the object as webhooks leave it."""
         self._answers.append((review, left))
 
     def _is_open(self, review: AdmissionRequest) -> bool:
@@ -128,11 +125,11 @@ class WebhookAdmissionContext:
 _log = logging.getLogger(__name__)
 
 SendReview: TypeAlias = Callable[[Object, bytes, int], Awaitable[bytes]]
-"""Sends a review to a `clientConfig` and gives the answer within so many seconds; `CallFailed` where there is none."""
+"""Sends a review to a `clientConfig` and returns the response; `WebhookCallFailed` on errors and timeouts."""
 
 
 class WebhookDispatcher:
-    """Puts reviews to the webhooks that are registered with a server."""
+    """Calls the registered webhooks."""
 
     def __init__(self, server: ApiServer, registrations: WebhookConfigurations, ask: SendReview) -> None:
         self._server = server
@@ -140,13 +137,13 @@ class WebhookDispatcher:
         self._ask = ask
 
     def concerns(self, review: AdmissionRequest) -> bool:
-        """Tell whether any webhook may want to hear of this."""
+        """Return whether any webhook matches a request."""
         if is_exempt(review.matter.resource):
             return False
         return any(self._invocation(webhook, review) is not None for webhook in self._webhooks(review))
 
     async def put(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> None:
-        """Ask about a request and note the answer; raises what the request is refused with."""
+        """Call the webhooks for a request and store the answer; raises the error of a refusal."""
         if review.stage is AdmissionStage.VALIDATING:
             await self._agreed(review, user, hearing)
             hearing.answer(review, review.new)
@@ -154,7 +151,7 @@ class WebhookDispatcher:
             hearing.answer(review, await self._amended(review, user, hearing))
 
     async def _amended(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> Object | None:
-        """Ask one webhook after the other; each sees what those before it have made of the object."""
+        """Call mutating webhooks one after the other; each receives the object as the previous ones left it."""
         rounds, current = hearing.rounds, review
         for webhook in self._webhooks(review):
             if review.stage is AdmissionStage.REINVOKING and not rounds.is_due(webhook.uid):
@@ -172,7 +169,7 @@ class WebhookDispatcher:
         return current.new
 
     async def _agreed(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> None:
-        """Ask all webhooks at once; of several refusals, that of the first webhook counts."""
+        """Call all validating webhooks concurrently; of several refusals, that of the first webhook is returned."""
         invoked = [each for webhook in self._webhooks(review) if (each := self._invocation(webhook, review))]
         asked = (self._verdict(each, review, user, hearing) for each in invoked)
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
@@ -182,7 +179,7 @@ class WebhookDispatcher:
     async def _changed(
         self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext
     ) -> Object | None:
-        """Give the object as one webhook leaves it."""
+        """Return the object as one webhook leaves it."""
         verdict = await self._verdict(invoked, review, user, hearing)
         if verdict is None or not verdict.operations:
             return review.new
@@ -200,7 +197,7 @@ class WebhookDispatcher:
     async def _verdict(
         self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext
     ) -> messages.WebhookVerdict | None:
-        """Ask one webhook; None where it does not want to be, or cannot be and does not insist."""
+        """Call a webhook; None where match conditions exclude it, or where its failure is ignored."""
         webhook = invoked.webhook
         new, old = (
             None if item is None else self._in_version(item, invoked.resource, review)
@@ -254,7 +251,7 @@ class WebhookDispatcher:
         return invocation(webhook, review, self._versions, self._namespace_labels)
 
     def _versions(self, resource: Resource) -> list[Resource]:
-        """Give the resource in all versions in which it is served."""
+        """Return the resource in all served versions."""
         identity = collection_id(resource)
         return [kind.resource for kind in self._server.catalogue.all() if collection_id(kind.resource) == identity]
 
@@ -266,19 +263,19 @@ class WebhookDispatcher:
         return labels
 
     def _completed(self, item: Object, resource: Resource) -> Object:
-        """Give an object with the defaults of its kind; what is no object of it, such as a scale, as it is."""
+        """Return an object with the defaults of its kind; other objects, such as a Scale, unchanged."""
         kind = self._server.catalogue.find(resource)
         return kind.complete(deep_copy(item)) if item["kind"] == resource.kind else item
 
     def _in_version(self, item: Object, resource: Resource, review: AdmissionRequest) -> Object:
-        """Give an object in another version of its resource; what is no object of it as it is."""
+        """Return an object in another version of its resource; other objects unchanged."""
         if item.get("kind") != review.matter.resource.kind or item.get("apiVersion") == resource.api_version:
             return item
         return self._server.versions.converted(self._server.catalogue.find(resource), item)
 
 
 def _patched(item: Object, operations: list[Any]) -> Object:
-    """Give an object after a patch, which may change all but what it is; its metadata has the right types."""
+    """Apply a patch, which may not change apiVersion and kind; metadata are normalized."""
     patched = json_patch(item, operations)
     if not isinstance(patched, dict) or any(patched.get(name) != item[name] for name in ("apiVersion", "kind")):
         raise BadRequest(f"it is no {item['kind']} any more")
@@ -288,18 +285,18 @@ def _patched(item: Object, operations: list[Any]) -> Object:
 _SERVICES = CollectionId("", "services")
 _STAGES = 3
 _RETRIES = 5
-"""How often a request is put anew because others have changed the object meanwhile, as in a kube-apiserver."""
+"""How often a request is retried when other clients change the object, as in a kube-apiserver."""
 _MOST_TRIES = 1 + _STAGES * (1 + _RETRIES)
 _AT_ONCE = 16
-"""How many objects of one request are under review at a time."""
+"""How many objects of one request are admitted concurrently."""
 
 T = TypeVar("T")
 
 
 class AdmissionWebhooks:
-    """Asks the admission webhooks of a server; `perform` is a `springtide.simulator.api.performing.Perform`.
+    """Calls the admission webhooks of a server; `execute` is a `WriteExecutor`.
 
-    Use it as a context: it keeps connections. `ask` takes the place of the network.
+    Use it as a context manager: it keeps connections. `ask` replaces the network in tests.
     """
 
     def __init__(self, server: ApiServer, ask: SendReview | None = None) -> None:
@@ -317,7 +314,7 @@ class AdmissionWebhooks:
         await self._caller.__aexit__(kind, error, trace)
 
     async def perform(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
-        """Make a call; it may be tried several times, and takes effect once."""
+        """Run a call; it may be attempted several times, and takes effect once."""
         if not self._registrations.any():
             return ExecutedWrite(verb())
         hearing = WebhookAdmissionContext(self._server.now(), self._asking.concerns)
@@ -341,7 +338,7 @@ class AdmissionWebhooks:
         raise conflict(matter.resource, matter.key.name)
 
     async def _put(self, reviews: tuple[AdmissionRequest, ...], user: User, hearing: WebhookAdmissionContext) -> None:
-        """Have questions answered; of several refusals, the first counts."""
+        """Answer pending requests; of several refusals, the first is raised."""
         for start in range(0, len(reviews), _AT_ONCE):
             asked = (self._asking.put(review, user, hearing) for review in reviews[start : start + _AT_ONCE])
             for outcome in await asyncio.gather(*asked, return_exceptions=True):

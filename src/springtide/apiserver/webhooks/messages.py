@@ -1,8 +1,7 @@
-"""How reviews go wrong: a webhook says no, or nothing that can be understood.
+"""The `AdmissionReview` messages between the server and webhooks, and the errors of failed or refused reviews.
 
-What is said between the server and a webhook: `AdmissionReview`, there and back.
-
-An answer is not trusted: whatever is not exactly what was asked for is a failed call, told in a kube-apiserver's words.
+Responses are not trusted: anything that does not match the request is a failed call, with the message of a
+kube-apiserver.
 """
 
 from __future__ import annotations
@@ -55,26 +54,26 @@ _MOST = 599
 
 
 class WebhookCallFailed(Exception):
-    """A webhook could not be reached, or its answer makes no sense; its failure policy decides."""
+    """A webhook could not be reached, or its response is invalid; its failure policy decides."""
 
 
 def call_failed(webhook: str, failure: WebhookCallFailed) -> ServerError:
-    """Refuse a request because a webhook could not be asked about it."""
+    """Return the error for a failed call."""
     return internal_error(f'failed calling webhook "{webhook}": {failure}')
 
 
 def internal_error(words: str) -> ServerError:
-    """Tell that the server could not do what it was asked to."""
+    """Return an internal error."""
     return ServerError(f"Internal error occurred: {words}", causes=(StatusCause("", words, ""),))
 
 
 def dry_run_unsupported(webhook: str) -> BadRequest:
-    """Refuse a dry run that would not be one."""
+    """Return the error for a dry run that would have side effects."""
     return BadRequest(f'admission webhook "{webhook}" does not support dry run')
 
 
 def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[str, Any]) -> ApiError:
-    """Pass on the refusal of a webhook, with the code and the reason that it gives."""
+    """Return the refusal of a webhook, with its code and reason."""
     said = f'admission webhook "{webhook}" denied the request'
     told = message or reason
     after = details.get("retryAfterSeconds")
@@ -91,14 +90,14 @@ def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[
 
 
 def _refusal(code: int, reason: str) -> type[ApiError]:
-    """Give the nearest kind of error: a webhook may answer with any code."""
+    """Return the closest error class: a webhook may answer with any code."""
     if (code, reason) == (AlreadyExists.code, AlreadyExists.reason):
         return AlreadyExists
     return _BY_CODE.get(code, ServerError if code >= ServerError.code else ApiError)
 
 
 def _about(details: dict[str, Any]) -> StatusDetails | None:
-    """Pass on what the webhook says the refusal is about, as far as it is text: kubectl names the object by it."""
+    """Return the details of a refusal, as far as they are text; kubectl shows the object's name from them."""
     given = {name: details[name] for name in ("name", "group", "kind") if isinstance(details.get(name), str)}
     return StatusDetails(**given) if given else None
 
@@ -139,7 +138,7 @@ class _Answer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WebhookVerdict(msgspec.Struct, frozen=True):
-    """What a webhook has decided."""
+    """The decision of a webhook."""
 
     allowed: bool
     code: int = 0
@@ -147,7 +146,7 @@ class WebhookVerdict(msgspec.Struct, frozen=True):
     message: str = ""
     details: dict[str, Any] = {}
     operations: list[Any] = []
-    """The JSON patch that makes of the object what the webhook wants."""
+    """The JSON patch to apply to the object."""
     warnings: tuple[str, ...] = ()
 
 
@@ -159,7 +158,7 @@ def admission_request(
     new: Object | None,
     old: Object | None,
 ) -> Object:
-    """Describe a request; the objects are given in the version of the invocation."""
+    """Describe a request for a webhook; the objects are in the version of the invocation."""
     matter = review.matter
     asked = review.new if review.new is not None else review.old or {}
     told = new if new is not None else old or {}
@@ -183,7 +182,7 @@ def admission_request(
 
 
 def encode_review(version: str, request: Object) -> bytes:
-    """Write the review that is sent."""
+    """Encode the review."""
     said = {name: value for name, value in request.items() if value or name not in _OPTIONAL}
     return msgspec.json.encode(
         {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": said}
@@ -191,7 +190,7 @@ def encode_review(version: str, request: Object) -> bytes:
 
 
 def version_for(accepted: tuple[str, ...]) -> str:
-    """Choose the version of the review: the first that the webhook accepts and we know."""
+    """Return the first review version that the webhook accepts and the server supports."""
     known = next((version for version in accepted if version in _VERSIONS), None)
     if known is None:
         words = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
@@ -200,7 +199,7 @@ def version_for(accepted: tuple[str, ...]) -> str:
 
 
 def decode_verdict(body: bytes, version: str, uid: str, *, may_patch: bool) -> WebhookVerdict:
-    """Read an answer; `CallFailed` where it is none."""
+    """Decode a response; `WebhookCallFailed` where it is invalid."""
     answer = _decoded(body)
     if answer.response is None:
         raise _invalid("webhook response was absent")

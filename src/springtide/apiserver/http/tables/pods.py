@@ -1,4 +1,4 @@
-"""The row of a pod: one word for everything that its containers are going through."""
+"""The table of pods: the status column summarizes the states of all containers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cells(pod: Object, ages: AgeFormatter) -> list[Any]:
 
 
 def _completed(pod: Object) -> list[Object]:
-    """Mark the row of a pod that has ended, so that clients can leave it out."""
+    """Return the condition that marks the row of a finished pod, so that clients can hide it."""
     phase = (pod.get("status") or {}).get("phase")
     if phase not in _ENDED:
         return []
@@ -55,7 +55,7 @@ def _phase(status: Object) -> str:
 
 
 def _initial(spec: Object, status: Object) -> tuple[bool, str]:
-    """Tell whether an init container is at work or has failed, and what is said about it."""
+    """Return whether an init container runs or has failed, and the status for it."""
     declared = {each.get("name"): each for each in spec.get("initContainers") or ()}
     for index, each in enumerate(status.get("initContainerStatuses") or ()):
         ended, waiting = _state(each, "terminated"), _state(each, "waiting") or {}

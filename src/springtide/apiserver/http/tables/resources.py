@@ -1,4 +1,4 @@
-"""The rows of nodes, services, storage and everything else that is built in."""
+"""Tables of nodes, services, storage and the other built-in kinds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The row of a HorizontalPodAutoscaler: each metric as what it is and what it should be.
-
-The rows of workloads: how many there should be, and how many there are.
-"""
+"""Tables of workloads and autoscalers."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def _cells(item: Object, ages: AgeFormatter) -> list[Any]:
 
 
 def _listed(item: Object) -> tuple[list[Object], list[Object]]:
-    """Give the metrics as version 2 has them; version 1 knows only one."""
+    """Return the metrics in the form of version 2; version 1 has only one."""
     if item["apiVersion"] != "autoscaling/v1":
         return at(item, "spec.metrics", []), at(item, "status.currentMetrics", [])
     target = at(item, "spec.targetCPUUtilizationPercentage", None)
@@ -101,7 +98,7 @@ _JOB_STATES = (
     ("FailureTarget", "FailureTarget"),
     ("SuccessCriteriaMet", "SuccessCriteriaMet"),
 )
-"""Conditions in the order in which they decide; the empty one stands for a job that is being deleted."""
+"""Conditions in order of precedence; the empty one stands for a job that is being deleted."""
 
 
 def _deployment(item: Object, ages: AgeFormatter) -> list[Any]:
