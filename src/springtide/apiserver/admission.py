@@ -118,7 +118,7 @@ class AdmissionRequest:
     """One object for the webhooks of one stage, before and after the write."""
 
     stage: AdmissionStage
-    matter: AdmissionAttributes
+    attributes: AdmissionAttributes
     old: Object | None
     new: Object | None
 
@@ -137,11 +137,11 @@ class AdmissionContext(Protocol):
     now: int
     """The time of the request."""
 
-    def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
         """Return the metadata that the server gives to a new object: the same in each attempt."""
         ...
 
-    def heard(self, review: AdmissionRequest) -> Object | None:
+    def admit(self, review: AdmissionRequest) -> Object | None:
         """Return the object as webhooks leave it; the same instance where they change nothing.
 
         Raises `AdmissionPending` where the webhooks have not been called yet.
@@ -179,72 +179,72 @@ class AdmissionChain:
     """Runs the admission stages of a write while a context is set."""
 
     def __init__(self) -> None:
-        self.hearing: AdmissionContext | None = None
-        self._refusal: Invalid | None = None
+        self.context: AdmissionContext | None = None
+        self._pending_error: Invalid | None = None
         """What validation found wrong with the object; mutating webhooks may still repair it."""
 
     @contextmanager
-    def held(self, hearing: AdmissionContext) -> Iterator[None]:
+    def using(self, context: AdmissionContext) -> Iterator[None]:
         """Set the context for the one verb that is called within the block."""
-        self.hearing = hearing
+        self.context = context
         try:
             yield
         finally:
-            self.hearing = None
+            self.context = None
 
-    def decided(self) -> None:
+    def finish(self) -> None:
         """Drop the context: admission is complete, and the writes that follow are the server's own."""
-        self.hearing = None
+        self.context = None
 
-    def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
         """Return the metadata that the server gives to a new object."""
-        return draw() if self.hearing is None else self.hearing.birth(draw)
+        return draw() if self.context is None else self.context.server_metadata(draw)
 
-    def first_check(self) -> ObjectCheck:
+    def early_check(self) -> ObjectCheck:
         """Return the check to run before admission: the full one, unless webhooks may repair the object."""
-        return check if self.hearing is None else self._check
+        return check if self.context is None else self._check
 
-    def new(
+    def admit_create(
         self,
         kind: ServedKind,
-        born: Object,
-        birth: ServerMetadata,
+        prepared: Object,
+        server_metadata: ServerMetadata,
         write: Write,
         completed: Callable[[ServedKind, Object], Object],
     ) -> Object:
         """Return a new object after plugins (`completed`) and mutating webhooks."""
-        hearing = self.hearing
-        if hearing is None:
-            item = completed(kind, born)
-            if item is not born:
+        context = self.context
+        if context is None:
+            item = completed(kind, prepared)
+            if item is not prepared:
                 check(kind, item, None)
             return item
-        namespace, name = key_of(born)
-        key = Key(namespace, "" if has_generated_name(born, birth) else name)
+        namespace, name = key_of(prepared)
+        key = Key(namespace, "" if has_generated_name(prepared, server_metadata) else name)
         # Plugins expect valid objects.
-        given = completed(kind, born) if self._refusal is None else born
-        item = _amended(
-            hearing,
+        given = completed(kind, prepared) if self._pending_error is None else prepared
+        item = _mutate(
+            context,
             admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write),
             None,
             given,
-            draft=lambda item: without_server_metadata(item, birth),
-            taken=lambda _, answer: prepare_create(kind, answer, namespace, birth),
-            again=lambda item: completed(kind, item),
+            show=lambda item: without_server_metadata(item, server_metadata),
+            accept=lambda _, answer: prepare_create(kind, answer, namespace, server_metadata),
+            rerun_plugins=lambda item: completed(kind, item),
         )
-        if item is born:
-            self._refuse()
+        if item is prepared:
+            self._raise_pending_error()
         else:
             check(kind, item, None)
         return item
 
-    def agree_to_new(self, kind: ServedKind, item: Object, write: Write) -> None:
+    def validate_create(self, kind: ServedKind, item: Object, write: Write) -> None:
         """Call validating webhooks for a new object."""
-        if self.hearing is not None:
-            matter = admission_attributes(AdmissionOperation.CREATE, kind.resource, key_of(item), write)
-            self.hearing.heard(AdmissionRequest(AdmissionStage.VALIDATING, matter, None, item))
+        if self.context is not None:
+            attributes = admission_attributes(AdmissionOperation.CREATE, kind.resource, key_of(item), write)
+            self.context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, None, item))
 
-    def change(
+    def admit_update(
         self,
         kind: ServedKind,
         old: Object,
@@ -255,34 +255,34 @@ class AdmissionChain:
         view: AdmissionView,
     ) -> Object:
         """Return an object after an update as webhooks leave it."""
-        hearing = self.hearing
-        if hearing is None:
+        context = self.context
+        if context is None:
             return new
-        matter = admission_attributes(AdmissionOperation.UPDATE, kind.resource, key_of(old), write, subresource)
+        attributes = admission_attributes(AdmissionOperation.UPDATE, kind.resource, key_of(old), write, subresource)
         before = view.of(old)
-        left = _amended(
-            hearing,
-            matter,
+        left = _mutate(
+            context,
+            attributes,
             before,
             new,
-            draft=lambda item: without_new_generation(view.of(item), before),
-            taken=lambda item, answer: prepare_update(kind, view.onto(item, answer), old, part),
+            show=lambda item: without_new_generation(view.of(item), before),
+            accept=lambda item, answer: prepare_update(kind, view.onto(item, answer), old, part),
         )
         if left is new:
-            self._refuse()
-        hearing.heard(AdmissionRequest(AdmissionStage.VALIDATING, matter, before, view.of(left)))
+            self._raise_pending_error()
+        context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, before, view.of(left)))
         return left
 
-    def body(self, kind: ServedKind, key: Key, body: Object, write: Write, subresource: str) -> Object:
+    def admit_subresource(self, kind: ServedKind, key: Key, body: Object, write: Write, subresource: str) -> Object:
         """Return the body of a binding or an eviction as webhooks leave it, and finish admission."""
-        if self.hearing is not None:
-            matter = admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write, subresource)
-            body = _amended(self.hearing, matter, None, body)
-            self.hearing.heard(AdmissionRequest(AdmissionStage.VALIDATING, matter, None, body))
-            self.decided()
+        if self.context is not None:
+            attributes = admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write, subresource)
+            body = _mutate(self.context, attributes, None, body)
+            self.context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, None, body))
+            self.finish()
         return body
 
-    def deletions(
+    def admit_deletes(
         self,
         kind: ServedKind,
         items: Sequence[Object],
@@ -293,13 +293,13 @@ class AdmissionChain:
         name: str = "",
     ) -> None:
         """Admit the deletion of objects, or of one with a name: all are allowed before the first is deleted."""
-        hearing = self.hearing
-        if hearing is None:
+        context = self.context
+        if context is None:
             return
         policy = propagation.value if propagation else None
-        open_questions: list[AdmissionRequest] = []
+        pending: list[AdmissionRequest] = []
         for item in items:
-            matter = admission_attributes(
+            attributes = admission_attributes(
                 AdmissionOperation.DELETE,
                 kind.resource,
                 Key(item["metadata"].get("namespace", ""), name),
@@ -309,64 +309,64 @@ class AdmissionChain:
             )
             try:
                 for stage in (AdmissionStage.MUTATING, AdmissionStage.VALIDATING):
-                    hearing.heard(AdmissionRequest(stage, matter, item, None))
+                    context.admit(AdmissionRequest(stage, attributes, item, None))
             except AdmissionPending as needed:
-                open_questions += needed.reviews
-        if open_questions:
-            raise AdmissionPending(*open_questions)
-        self.decided()
+                pending += needed.reviews
+        if pending:
+            raise AdmissionPending(*pending)
+        self.finish()
 
     def _check(self, kind: ServedKind, item: Object, old: Object | None) -> None:
         """Refuse values of wrong types at once; keep other problems until mutating webhooks have run."""
-        self._refusal = None
+        self._pending_error = None
         try:
             check(kind, item, old)
         except Invalid as refusal:
             if any(cause.reason == _WRONG_TYPE for cause in refusal.causes):
                 raise
-            self._refusal = refusal
+            self._pending_error = refusal
 
-    def _refuse(self) -> None:
+    def _raise_pending_error(self) -> None:
         """Refuse an object that webhooks have not repaired."""
-        if self._refusal is not None:
-            raise self._refusal
+        if self._pending_error is not None:
+            raise self._pending_error
 
 
 def _as_it_is(item: Object) -> Object:
     return item
 
 
-def _as_answered(_: Object, answer: Object) -> Object:
+def _unchanged_answer(_: Object, answer: Object) -> Object:
     return answer
 
 
-def _amended(
-    hearing: AdmissionContext,
-    matter: AdmissionAttributes,
+def _mutate(
+    context: AdmissionContext,
+    attributes: AdmissionAttributes,
     old: Object | None,
     new: Object,
     *,
-    draft: Callable[[Object], Object] = _as_it_is,
-    taken: Callable[[Object, Object], Object] = _as_answered,
-    again: Callable[[Object], Object] = _as_it_is,
+    show: Callable[[Object], Object] = _as_it_is,
+    accept: Callable[[Object, Object], Object] = _unchanged_answer,
+    rerun_plugins: Callable[[Object], Object] = _as_it_is,
 ) -> Object:
     """Return an object as mutating webhooks leave it.
 
-    `draft` gives the object as webhooks see it, `taken` makes an object of their answer, and `again` runs the built-in
-    plugins on an object that webhooks have changed.
+    `show` gives the object as webhooks see it, `accept` makes an object of their answer, and `rerun_plugins` runs the
+    built-in plugins on an object that webhooks have changed.
     """
     for stage in (AdmissionStage.MUTATING, AdmissionStage.REINVOKING):
-        shown = draft(new)
-        answer = hearing.heard(AdmissionRequest(stage, matter, old, shown))
+        shown = show(new)
+        answer = context.admit(AdmissionRequest(stage, attributes, old, shown))
         if answer is shown or answer is None:
             break
-        new = taken(new, _with_sound_owners(answer, shown))
+        new = accept(new, _with_valid_managed_fields(answer, shown))
         if stage is AdmissionStage.MUTATING:
-            new = again(new)
+            new = rerun_plugins(new)
     return new
 
 
-def _with_sound_owners(answer: Object, shown: Object) -> Object:
+def _with_valid_managed_fields(answer: Object, shown: Object) -> Object:
     """Return an answer with valid managed fields: its own, or those of the object that the webhook was sent."""
     metadata, known = answer.get("metadata") or {}, entries.stored(shown)
     if metadata.get("managedFields") in (None, [], known):

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from springtide.apiserver import quota
-from springtide.apiserver import quota as limits
 from springtide.apiserver.errors import forbidden, not_found
 from springtide.apiserver.kinds import Catalogue, ServedKind
 from springtide.apiserver.storage import CollectionId
@@ -104,7 +103,7 @@ class BuiltinAdmission:
             case "", "Pod":
                 self._fill_priority(kind, item)
                 for _, each in self._objects.objects(_LIMIT_RANGES, item["metadata"]["namespace"]):
-                    item = limits.with_default_limits(item, each)
+                    item = quota.with_default_limits(item, each)
         return item
 
     def admit_change(self, kind: ServedKind, item: Object) -> None:
@@ -142,7 +141,7 @@ class BuiltinAdmission:
         if resource.group or resource.kind not in _LIMITED:
             return
         for _, each in self._objects.objects(_LIMIT_RANGES, metadata["namespace"]):
-            if why := limits.limit_range_problem(resource.kind, item, each):
+            if why := quota.limit_range_problem(resource.kind, item, each):
                 raise forbidden(resource, metadata["name"], why)
 
     def _admit_quota(self, kind: ServedKind, item: Object) -> QuotaCharges:
@@ -155,13 +154,13 @@ class BuiltinAdmission:
             if not quota.quota_covers(each, resource, item):
                 continue
             name = each["metadata"]["name"]
-            if resource.plural == "pods" and (silent := quota.unspecified_resources(hard, item)):
-                raise forbidden(resource, metadata["name"], f"failed quota: {name}: must specify {silent}")
+            if resource.plural == "pods" and (unspecified := quota.unspecified_resources(hard, item)):
+                raise forbidden(resource, metadata["name"], f"failed quota: {name}: must specify {unspecified}")
             # Usage is computed from all objects each time, so only where the quota limits what is requested.
             used = self._used(kind, each, metadata["namespace"]) if requested.keys() & hard.keys() else {}
             if over := quota.exceeded_quota(hard, used, requested):
-                told = (_listed(over, amounts) for amounts in (requested, used, hard))
-                why = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(name, *told)
+                texts = (_listed(over, amounts) for amounts in (requested, used, hard))
+                why = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(name, *texts)
                 raise forbidden(resource, metadata["name"], why)
             charges += ((key, requested),)
         return charges

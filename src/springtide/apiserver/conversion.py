@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from springtide.apis import scheme as conversion
+from springtide.apis import scheme
 from springtide.apiserver import builtin
 from springtide.apiserver.kinds import Catalogue, ServedKind, collection_id
 from springtide.apiserver.patches import managed
@@ -20,7 +20,7 @@ from springtide.apiserver.values import deep_copy, share_unchanged
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object
 
-_MOST_REMEMBERED = 20_000
+_CACHE_SIZE = 20_000
 """How many converted objects are cached, so that a second read is cheap and returns the same instance."""
 
 
@@ -32,14 +32,14 @@ class ObjectVersions:
         self._converter = converter
         self._kinds: dict[CollectionId, tuple[ServedKind, ...]] = {}
         self._since: dict[tuple[str, str], int] = {}
-        self._readings: dict[tuple[str, str, str, str], Object] = {}
+        self._cache: dict[tuple[str, str, str, str], Object] = {}
 
     def defined(self, identity: CollectionId, kinds: tuple[ServedKind, ...], revision: int) -> None:
         """Record what a CRD defines; objects up to a revision were written under the definition before."""
         before, self._kinds[identity] = self._kinds.get(identity), kinds
         if before is not None and before is not kinds:
             self._since[identity] = revision
-            self._readings.clear()
+            self._cache.clear()
 
     def restored(self, identity: CollectionId, kinds: tuple[ServedKind, ...], revision: int) -> None:
         """Record a CRD from a restored storage; earlier definitions are unknown."""
@@ -56,7 +56,7 @@ class ObjectVersions:
                 return item
         elif kind.strategic:
             return self._converted(item, version)
-        return self._read(kind, item)
+        return self._cached(kind, item)
 
     def converted(self, kind: ServedKind, item: Object) -> Object:
         """Return an object that is not stored in the version of a kind; the caller owns the result."""
@@ -94,16 +94,16 @@ class ObjectVersions:
         found = self._catalogue.of_collection(collection_id(kind.resource))
         return found if found is not None and found.resource.version == kind.stored_version else None
 
-    def _read(self, kind: ServedKind, item: Object) -> Object:
+    def _cached(self, kind: ServedKind, item: Object) -> Object:
         version, metadata = kind.resource.api_version, item["metadata"]
         place = version, item["apiVersion"], metadata["uid"], metadata["resourceVersion"]
-        reading = self._readings.get(place)
-        if reading is None:
-            reading = self._completed(kind, item)
-            if len(self._readings) >= _MOST_REMEMBERED:
-                self._readings.clear()
-            self._readings[place] = reading
-        return reading
+        cached = self._cache.get(place)
+        if cached is None:
+            cached = self._completed(kind, item)
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            self._cache[place] = cached
+        return cached
 
     def _completed(self, kind: ServedKind, item: Object) -> Object:
         source = self._catalogue.of_kind(item["apiVersion"], item["kind"])
@@ -120,9 +120,9 @@ class ObjectVersions:
 
 def convert(item: Object, api_version: str) -> Object:
     """Return an object in another version of its kind, without changing the original."""
-    if api_version.rpartition("/")[0] in conversion.CONVERTED_GROUPS:
+    if api_version.rpartition("/")[0] in scheme.CONVERTED_GROUPS:
         try:
-            return conversion.convert(item, api_version)
-        except conversion.ConversionError as failure:
+            return scheme.convert(item, api_version)
+        except scheme.ConversionError as failure:
             raise BadRequest(f"conversion for {item.get('kind')} failed: {failure}") from failure
     return builtin.convert(item, api_version)

@@ -55,7 +55,7 @@ class DefinitionRegistry:
         kind = self._server.catalogue.of_collection(DEFINITIONS)
         for key, item in list(self._server.objects(DEFINITIONS)):
             if kind is not None and "deletionTimestamp" in item["metadata"]:
-                self._after_definition(kind, key, item, write)
+                self._definition_written(kind, key, item, write)
 
     def admit(self, kind: ServedKind) -> None:
         """Refuse a new object of a kind whose CRD is being deleted."""
@@ -67,23 +67,23 @@ class DefinitionRegistry:
 
     def completed(self, kind: ServedKind, item: Object) -> Object:
         """Return a CRD with the status of an established one; other objects unchanged."""
-        if not _defines(kind):
+        if not _is_definition(kind):
             return item
         custom.served_kinds(item)
         accepted: Object = custom.with_accepted_status(item)
         return accepted
 
-    def after(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
+    def object_written(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
         """Act on a write to a CRD, or on the deletion of the last object of a CRD that is being deleted."""
-        if _defines(kind):
-            self._after_definition(kind, key, new, write)
+        if _is_definition(kind):
+            self._definition_written(kind, key, new, write)
         elif new is None and not kind.strategic:
             name = _definition_key(kind)
             definition = self._server.find(DEFINITIONS, name)
             if definition is not None and "deletionTimestamp" in definition["metadata"]:
                 self._release(name, definition, write)
 
-    def _after_definition(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
+    def _definition_written(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
         if new is None:
             plural, _, group = key.name.partition(".")
             identity = CollectionId(group, plural)
@@ -116,7 +116,7 @@ class DefinitionRegistry:
         self._server.modify(kind, key, released, write, "update", part=WritePart.MAIN)
 
 
-def _defines(kind: ServedKind) -> bool:
+def _is_definition(kind: ServedKind) -> bool:
     return kind.resource.plural == DEFINITIONS.plural and kind.resource.group == DEFINITIONS.group
 
 

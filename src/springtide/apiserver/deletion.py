@@ -49,17 +49,17 @@ def mark_deleted(
     """
     marked = item
     if (resource.group, resource.kind) == ("", "Pod"):
-        marked = _gracefully(item, now, grace_seconds)
+        marked = _with_grace_period(item, now, grace_seconds)
         if marked is item:
             return item
-    if _defines(resource) and "deletionTimestamp" not in item["metadata"]:
+    if _is_definition(resource) and "deletionTimestamp" not in item["metadata"]:
         present = item["metadata"].get("finalizers", [])
         return with_metadata(item, deletionTimestamp=timestamp(now), finalizers=[*present, DEFINITION_FINALIZER])
     finalizers = _finalizers(marked, resource, propagation)
     if finalizers != marked["metadata"].get("finalizers", []):
         marked = with_metadata(marked, finalizers=finalizers or None)
     if is_deletion_blocked(marked) and "deletionTimestamp" not in marked["metadata"]:
-        marked = _marked(marked, now, 0)
+        marked = _with_timestamp(marked, now, 0)
     return marked
 
 
@@ -71,7 +71,7 @@ def is_deletion_blocked(item: Object) -> bool:
     return bool(item["kind"] == "Namespace" and (item.get("spec") or {}).get("finalizers"))
 
 
-def _defines(resource: Resource) -> bool:
+def _is_definition(resource: Resource) -> bool:
     return (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -79,25 +79,25 @@ def _grace(item: Object) -> int:
     return int(item["metadata"].get("deletionGracePeriodSeconds", 0))
 
 
-def _gracefully(pod: Object, now: int, grace_seconds: int | None) -> Object:
+def _with_grace_period(pod: Object, now: int, grace_seconds: int | None) -> Object:
     """Start the grace period of a pod, or shorten a running one; a longer one changes nothing."""
     metadata = pod["metadata"]
     spec = pod.get("spec") or {}
-    asked = 1 if grace_seconds is not None and grace_seconds < 0 else grace_seconds
+    requested = 1 if grace_seconds is not None and grace_seconds < 0 else grace_seconds
     if "deletionTimestamp" in metadata:
         current = _grace(pod)
-        if asked is None or asked >= current:
+        if requested is None or requested >= current:
             return pod
-        until = instant(metadata["deletionTimestamp"]) - current + asked
+        until = instant(metadata["deletionTimestamp"]) - current + requested
         if until < now:
-            until, asked = now, min(asked, 1)
-        return with_metadata(pod, deletionTimestamp=timestamp(until), deletionGracePeriodSeconds=asked)
+            until, requested = now, min(requested, 1)
+        return with_metadata(pod, deletionTimestamp=timestamp(until), deletionGracePeriodSeconds=requested)
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _FINISHED:
-        return _marked(pod, now, 0)
-    return _marked(pod, now, spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked)
+        return _with_timestamp(pod, now, 0)
+    return _with_timestamp(pod, now, spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested)
 
 
-def _marked(item: Object, now: int, grace: int) -> Object:
+def _with_timestamp(item: Object, now: int, grace: int) -> Object:
     metadata = item["metadata"]
     generation = metadata.get("generation")
     period: int | None = grace

@@ -45,11 +45,11 @@ class DirectTransport:
         server: ApiServer,
         *,
         bookmark_seconds: float = BOOKMARK_SECONDS,
-        perform: WriteExecutor | None = None,
+        executor: WriteExecutor | None = None,
         user: User = ADMIN,
     ) -> None:
         self._server = server
-        self._perform = perform
+        self._executor = executor
         self._user = user
         self._bookmark_seconds = bookmark_seconds
         self._cut = False
@@ -103,7 +103,7 @@ class DirectTransport:
             events = subscription.events
             while True:
                 if not events:
-                    await subscription.arrived()
+                    await subscription.wait()
                 self._check()
                 if not events:
                     return
@@ -184,9 +184,9 @@ class DirectTransport:
             write.permit()
             return effect()
 
-        if self._perform is None:
+        if self._executor is None:
             return permitted()
-        return (await self._perform(permitted, self._user)).value
+        return (await self._executor(permitted, self._user)).value
 
     def _check(self) -> None:
         if self._cut:

@@ -71,9 +71,9 @@ def method_not_allowed(resource: Resource, verb: str) -> MethodNotAllowed:
 def invalid(resource: Resource, name: str, causes: Iterable[StatusCause]) -> Invalid:
     """The object is invalid; all causes are reported."""
     listed = tuple(causes)
-    told = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in listed]
+    messages = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in listed]
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    text = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     about = StatusDetails(name, resource.group, resource.kind)
     return Invalid(f'{kind} "{name}" is invalid: {text}', causes=listed, about=about)
 

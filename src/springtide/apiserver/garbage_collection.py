@@ -40,13 +40,13 @@ class UniqueQueue(Generic[T]):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def filled(self) -> None:
+    async def wait(self) -> None:
         """Wait until the queue is not empty."""
         if not self._items:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 
-    def take(self) -> T | None:
+    def pop(self) -> T | None:
         """Remove and return the oldest item; None when the queue is empty."""
         for item in self._items:
             del self._items[item]
@@ -79,37 +79,37 @@ class GarbageCollector:
     def __init__(self, server: ApiServer, *, delay: float = 0.0) -> None:
         self._server = server
         self._delay = delay
-        self._backlog: UniqueQueue[ObjectPlace] = UniqueQueue()
+        self._queue: UniqueQueue[ObjectPlace] = UniqueQueue()
         self._dependents: dict[str, dict[ObjectPlace, None]] = {}
         for identity, _ in server.storage.collections():
             for key, item in server.objects(identity):
-                self._note(ObjectPlace(identity, key), None, item)
+                self._enqueue_affected(ObjectPlace(identity, key), None, item)
         server.observers.append(self._on_write)
 
     async def run(self, clock: Clock) -> None:
         """Collect forever; an enqueued object is looked at `delay` seconds later."""
         while True:
-            await self._backlog.filled()
+            await self._queue.wait()
             await clock.sleep(self._delay)
             self.collect()
 
     def collect(self) -> None:
         """Look at all enqueued objects."""
-        while (place := self._backlog.take()) is not None:
+        while (place := self._queue.pop()) is not None:
             item = self._server.find(*place)
             kind = self._server.catalogue.of_collection(place.collection)
             if item is not None and kind is not None:
-                self._look_at(kind, place, item)
+                self._process(kind, place, item)
 
     def _on_write(self, written: CommittedWrite) -> None:
-        self._note(ObjectPlace(collection_id(written.resource), written.key), written.old, written.new)
+        self._enqueue_affected(ObjectPlace(collection_id(written.resource), written.key), written.old, written.new)
 
-    def _note(self, place: ObjectPlace, old: Object | None, new: Object | None) -> None:
+    def _enqueue_affected(self, place: ObjectPlace, old: Object | None, new: Object | None) -> None:
         """Update the index of dependents, and enqueue the objects that a write may affect."""
         before, after = _references(old), _references(new)
         for uid, reference in before.items():
             if uid not in after:
-                self._forget(uid, place)
+                self._unindex(uid, place)
             if old is not None and after.get(uid) != reference:
                 # The owner may have been waiting for this dependent to be deleted, or to stop blocking it.
                 self._add(self._owner_place(old, reference))
@@ -117,12 +117,12 @@ class GarbageCollector:
             self._dependents.setdefault(uid, {})[place] = None
         if new is None and old is not None:
             self._add(*self._dependents.get(old["metadata"]["uid"], {}))
-        elif new is not None and (after or _is_going(new, FOREGROUND) or _is_going(new, ORPHAN)):
+        elif new is not None and (after or _is_deleted_with(new, FOREGROUND) or _is_deleted_with(new, ORPHAN)):
             self._add(place)
-            if _is_going(new, FOREGROUND) and not _is_going(old, FOREGROUND):
+            if _is_deleted_with(new, FOREGROUND) and not _is_deleted_with(old, FOREGROUND):
                 self._add(*self._dependents.get(new["metadata"]["uid"], {}))
 
-    def _forget(self, uid: str, place: ObjectPlace) -> None:
+    def _unindex(self, uid: str, place: ObjectPlace) -> None:
         places = self._dependents.get(uid, {})
         places.pop(place, None)
         if not places:
@@ -131,18 +131,18 @@ class GarbageCollector:
     def _add(self, *places: ObjectPlace | None) -> None:
         for place in places:
             if place is not None:
-                self._backlog.add(place)
+                self._queue.add(place)
 
-    def _look_at(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+    def _process(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
         metadata = item["metadata"]
-        if _is_going(item, ORPHAN):
-            self._orphan(kind, place, item)
-        elif _is_going(item, FOREGROUND):
-            self._release(kind, place, item)
+        if _is_deleted_with(item, ORPHAN):
+            self._orphan_dependents(kind, place, item)
+        elif _is_deleted_with(item, FOREGROUND):
+            self._finish_foreground(kind, place, item)
         elif "deletionTimestamp" not in metadata and metadata.get("ownerReferences"):
-            self._judge(kind, place, item)
+            self._delete_or_release(kind, place, item)
 
-    def _judge(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+    def _delete_or_release(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
         """Delete an object without present owners; where only some are gone, remove their references."""
         owners = self._owners(item)
         if owners is None:
@@ -156,7 +156,7 @@ class GarbageCollector:
         dependents = self._dependents.get(uid, {})
         because = f"its owner {lost[0]['kind']} {lost[0]['name']} is {'going' if owners.waiting else 'gone'}"
         if owners.waiting and dependents:
-            if any(_is_going(self._server.find(*each), FOREGROUND) for each in dependents):
+            if any(_is_deleted_with(self._server.find(*each), FOREGROUND) for each in dependents):
                 # In a cycle, each owner would wait for the next one forever.
                 self._change(kind, place, _unblocking(item), "its dependents wait too")
             propagation = Propagation.FOREGROUND
@@ -172,14 +172,14 @@ class GarbageCollector:
             propagation=propagation,
         )
 
-    def _release(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+    def _finish_foreground(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
         """Remove the foreground finalizer when no dependent blocks the deletion of the owner."""
         uid = item["metadata"]["uid"]
         blocking = [each for each in self._dependents.get(uid, {}) if _blocks(self._server.find(*each), uid)]
         if not blocking:
             self._change(kind, place, _without_finalizer(item, FOREGROUND), "its dependents are gone")
 
-    def _orphan(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+    def _orphan_dependents(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
         """Remove the references of all dependents to an owner, then the orphan finalizer."""
         uid = item["metadata"]["uid"]
         for each in list(self._dependents.get(uid, {})):
@@ -199,7 +199,7 @@ class GarbageCollector:
             owner = self._server.find(*place)
             if owner is None or owner["metadata"]["uid"] != reference["uid"]:
                 owners.gone.append(reference)
-            elif _is_going(owner, FOREGROUND):
+            elif _is_deleted_with(owner, FOREGROUND):
                 owners.waiting.append(reference)
             else:
                 owners.present.append(reference)
@@ -222,7 +222,7 @@ def _references(item: Object | None) -> dict[str, Object]:
     return {each["uid"]: each for each in item["metadata"].get("ownerReferences", ())} if item else {}
 
 
-def _is_going(item: Object | None, finalizer: str) -> bool:
+def _is_deleted_with(item: Object | None, finalizer: str) -> bool:
     if item is None or "deletionTimestamp" not in item["metadata"]:
         return False
     return finalizer in item["metadata"].get("finalizers", ())
@@ -250,7 +250,7 @@ def _unblocking(item: Object) -> Object:
 
 NAMESPACE_CONTROLLER = "namespace-controller"
 
-_IN_ORDER = {
+_UNBLOCKED = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
         "ParsedGroupVersions",
@@ -272,37 +272,37 @@ class NamespaceController:
     def __init__(self, server: ApiServer, *, delay: float = 0.0) -> None:
         self._server = server
         self._delay = delay
-        self._backlog: UniqueQueue[str] = UniqueQueue()
+        self._queue: UniqueQueue[str] = UniqueQueue()
         for key, item in server.objects(NAMESPACES):
-            self._note(key.name, item)
+            self._enqueue_affected(key.name, item)
         server.observers.append(self._on_write)
 
     async def run(self, clock: Clock) -> None:
         """Run forever; an enqueued namespace is handled `delay` seconds later."""
         while True:
-            await self._backlog.filled()
+            await self._queue.wait()
             await clock.sleep(self._delay)
-            self.empty()
+            self.process()
 
-    def empty(self) -> None:
+    def process(self) -> None:
         """Handle all enqueued namespaces."""
-        while (name := self._backlog.take()) is not None:
+        while (name := self._queue.pop()) is not None:
             namespace = self._server.find(NAMESPACES, Key("", name))
             kind = self._server.catalogue.of_collection(NAMESPACES)
             if namespace is not None and kind is not None and "deletionTimestamp" in namespace["metadata"]:
-                self._empty(kind, name, Write(NAMESPACE_CONTROLLER, f"namespace {name} is being deleted"))
+                self._delete_contents(kind, name, Write(NAMESPACE_CONTROLLER, f"namespace {name} is being deleted"))
 
     def _on_write(self, written: CommittedWrite) -> None:
         if collection_id(written.resource) == NAMESPACES:
-            self._note(written.key.name, written.new)
+            self._enqueue_affected(written.key.name, written.new)
         elif written.new is None and written.key.namespace:
-            self._note(written.key.namespace, self._server.find(NAMESPACES, Key("", written.key.namespace)))
+            self._enqueue_affected(written.key.namespace, self._server.find(NAMESPACES, Key("", written.key.namespace)))
 
-    def _note(self, name: str, namespace: Object | None) -> None:
+    def _enqueue_affected(self, name: str, namespace: Object | None) -> None:
         if namespace is not None and "deletionTimestamp" in namespace["metadata"]:
-            self._backlog.add(name)
+            self._queue.add(name)
 
-    def _empty(self, kind: ServedKind, name: str, write: Write) -> None:
+    def _delete_contents(self, kind: ServedKind, name: str, write: Write) -> None:
         key = Key("", name)
         for content in self._server.catalogue.stored():
             if content.resource.namespaced and "deletecollection" in content.verbs:
@@ -310,11 +310,11 @@ class NamespaceController:
                 self._server.deletecollection(selection, write, propagation=Propagation.BACKGROUND)
         counts, finalizers = self._remaining(name)
 
-        def told(old: Object) -> Object:
+        def reported(old: Object) -> Object:
             conditions = _conditions(old, counts, finalizers, timestamp(self._server.now()))
             return {**old, "status": {**(old.get("status") or {}), "phase": "Terminating", "conditions": conditions}}
 
-        self._server.modify(kind, key, told, write, "patch/status", part=WritePart.STATUS)
+        self._server.modify(kind, key, reported, write, "patch/status", part=WritePart.STATUS)
         if not counts:
 
             def finalized(old: Object) -> Object:
@@ -342,19 +342,19 @@ class NamespaceController:
 
 def _conditions(namespace: Object, counts: dict[str, int], finalizers: Counter[str], now: str) -> list[Object]:
     """Return the conditions of a terminating namespace; unchanged ones keep their transition time."""
-    held: dict[str, tuple[str, str]] = {}
+    blocked: dict[str, tuple[str, str]] = {}
     if counts:
         listed = ", ".join(f"{resource} has {count} resource instances" for resource, count in counts.items())
-        held["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {listed}"
+        blocked["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {listed}"
     if finalizers:
         listed = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
         message = f"Some content in the namespace has finalizers remaining: {listed}"
-        held["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
+        blocked["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
     present = {each["type"]: each for each in (namespace.get("status") or {}).get("conditions") or ()}
     conditions = []
-    for name, in_order in _IN_ORDER.items():
-        reason, message = held.get(name, in_order)
-        fresh = {"type": name, "status": "True" if name in held else "False", "reason": reason, "message": message}
+    for name, unblocked in _UNBLOCKED.items():
+        reason, message = blocked.get(name, unblocked)
+        fresh = {"type": name, "status": "True" if name in blocked else "False", "reason": reason, "message": message}
         old: Object = present.get(name, {})
         unchanged = old.items() >= fresh.items()
         conditions.append(fresh | {"lastTransitionTime": old["lastTransitionTime"] if unchanged else now})

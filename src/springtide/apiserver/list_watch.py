@@ -31,10 +31,10 @@ EventFilter: TypeAlias = Callable[[StoredChange], WatchEvent | None]
 class WatchSubscription:
     """An open watch: a queue of events for one reader, which closes it with `end`."""
 
-    __slots__ = ("_collection", "_resource", "_telling", "_waiter", "ended", "events", "version")
+    __slots__ = ("_collection", "_resource", "_to_event", "_waiter", "ended", "events", "version")
 
     def __init__(
-        self, collection: Collection, resource: Resource, *, version: int, telling: EventFilter | None
+        self, collection: Collection, resource: Resource, *, version: int, to_event: EventFilter | None
     ) -> None:
         self.events: deque[WatchEvent] = deque()
         self.version = version
@@ -43,13 +43,13 @@ class WatchSubscription:
         """No further events will be queued."""
         self._collection = collection
         self._resource = resource
-        self._telling = telling
+        self._to_event = to_event
         self._waiter: asyncio.Future[None] | None = None
         collection.subscriptions.append(self)
 
     def deliver(self, change: StoredChange) -> None:
         """Queue the event for a change, if the watch selects the object."""
-        event = change.event if self._telling is None else self._telling(change)
+        event = change.event if self._to_event is None else self._to_event(change)
         if event is not None:
             self.version = change.revision
             self.events.append(event)
@@ -76,7 +76,7 @@ class WatchSubscription:
             self._collection.subscriptions.remove(self)
             self._wake()
 
-    async def arrived(self) -> None:
+    async def wait(self) -> None:
         """Wait until there are events, or the watch is closed."""
         if not self.events and not self.ended:
             self._waiter = asyncio.get_running_loop().create_future()
@@ -101,24 +101,24 @@ def event_filter(
     if not namespace and matches is None and serve is None:
         return None
 
-    def tell(change: StoredChange) -> WatchEvent | None:
+    def to_event(change: StoredChange) -> WatchEvent | None:
         if namespace and change.key.namespace != namespace:
             return None
         event = change.event
         if matches is not None:
-            told = _selected(change, matches)
-            if told is None:
+            selected = _selected_event(change, matches)
+            if selected is None:
                 return None
-            event = told
+            event = selected
         if serve is None:
             return event
         served = serve(event.object)
         return event if served is event.object else WatchEvent(event.change, served)
 
-    return tell
+    return to_event
 
 
-def _selected(change: StoredChange, matches: ObjectFilter) -> WatchEvent | None:
+def _selected_event(change: StoredChange, matches: ObjectFilter) -> WatchEvent | None:
     """Return the event for a watch with selectors: an object that stops matching is DELETED for it."""
     before = change.old is not None and matches(change.old)
     after = change.new is not None and matches(change.new)
@@ -168,13 +168,13 @@ def list_page(
     start = _read_token(continue_) if continue_ else _Token(_list_revision(storage, version, exact))
     items: list[Object] = []
     last: Key | None = None
-    beyond = 0
+    skipped = 0
     try:
         for key, item in _candidates(storage, collection, selection, start):
             if matches is not None and not matches(item):
                 continue
             if limit and len(items) == limit:
-                beyond += 1
+                skipped += 1
                 # The remaining items are counted once, on the first page; not at all with selectors.
                 if matches is not None or start.left is not None:
                     break
@@ -183,9 +183,9 @@ def list_page(
             last = key
     except Gone as gone:
         raise Gone(EXPIRED_CONTINUE if continue_ else EXPIRED_LIST) from gone
-    if not beyond or last is None:
+    if not skipped or last is None:
         return ListPage(items, str(start.revision))
-    left = None if matches is not None else beyond if start.left is None else start.left - len(items)
+    left = None if matches is not None else skipped if start.left is None else start.left - len(items)
     return ListPage(items, str(start.revision), _Token(start.revision, last, left).text(), left)
 
 
@@ -214,12 +214,12 @@ class ListSnapshot:
         after: Key | None = None
         while True:
             start = _Token(self.revision, after)
-            looked_at = list(islice(_candidates(self._storage, self._collection, self._selection, start), size))
-            if not looked_at:
+            batch = list(islice(_candidates(self._storage, self._collection, self._selection, start), size))
+            if not batch:
                 return
-            after = looked_at[-1][0]
+            after = batch[-1][0]
             matches, serve = self._matches, self._serve
-            items = [item for _, item in looked_at if matches is None or matches(item)]
+            items = [item for _, item in batch if matches is None or matches(item)]
             yield items if serve is None else [serve(item) for item in items]
 
 
@@ -249,14 +249,14 @@ def open_watch(
     revision = parse_version(version)
     if revision > storage.revision:
         raise too_large_resource_version(revision, storage.revision)
-    tell = event_filter(selection.namespace, matches, serve)
+    to_event = event_filter(selection.namespace, matches, serve)
     if not initial_events and version not in _ANY_VERSION:
         storage.check(revision)
-        opened = WatchSubscription(collection, selection.resource, version=revision, telling=tell)
+        opened = WatchSubscription(collection, selection.resource, version=revision, to_event=to_event)
         for change in collection.since(revision):
             opened.deliver(change)
         return opened
-    opened = WatchSubscription(collection, selection.resource, version=storage.revision, telling=tell)
+    opened = WatchSubscription(collection, selection.resource, version=storage.revision, to_event=to_event)
     listed = storage.listed(collection, storage.revision, namespace=selection.namespace)
     items = (item for _, item in listed if matches is None or matches(item))
     opened.begin(items if serve is None else map(serve, items), end=initial_events)

@@ -48,17 +48,17 @@ _OWNER_FIELDS: dict[str, type] = {
 }
 _EMPTY: tuple[Any, ...] = (None, "", {}, [])
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
-_NOTHING: dict[str, Any] = {}
+_EMPTY_MAP: dict[str, Any] = {}
 _SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _FROM_OLD = ("creationTimestamp", "deletionTimestamp", "generation")
 
-_DESCRIPTION = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
+_AUTHOR_FIELDS = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
 """The metadata fields that authors write."""
 _STATUS_WRITES_KEEP = {
     ("", "Pod"): ("ownerReferences",),
-    ("apiregistration.k8s.io", "APIService"): _DESCRIPTION,
+    ("apiregistration.k8s.io", "APIService"): _AUTHOR_FIELDS,
     ("apps", "Deployment"): ("labels",),
-    ("storage.k8s.io", "VolumeAttachment"): _DESCRIPTION,
+    ("storage.k8s.io", "VolumeAttachment"): _AUTHOR_FIELDS,
 }
 """Those that a write to the status of a built-in kind does not change; kinds not listed: none."""
 
@@ -69,44 +69,44 @@ def normalized(metadata: Any) -> Object:
         return {}
     if not isinstance(metadata, dict):
         raise BadRequest(f"metadata is {_shown(metadata)}, expected an object")
-    tidy: Object = {}
+    normal: Object = {}
     for name, value in metadata.items():
         expected = _FIELDS.get(name)
         if expected is None or value in _EMPTY:
             continue
         if type(value) is not expected:
             raise BadRequest(f"metadata.{name} is {_shown(value)}, expected {expected.__name__}")
-        tidy[name] = value
+        normal[name] = value
     for name in ("labels", "annotations"):
-        for key, value in tidy.get(name, _NOTHING).items():
+        for key, value in normal.get(name, _EMPTY_MAP).items():
             if value is None:
-                tidy[name] = {**tidy[name], key: ""}
+                normal[name] = {**normal[name], key: ""}
             elif type(value) is not str:
                 raise BadRequest(f"metadata.{name}.{key} is {_shown(value)}, expected a string")
-    if any(type(finalizer) is not str for finalizer in tidy.get("finalizers", ())):
+    if any(type(finalizer) is not str for finalizer in normal.get("finalizers", ())):
         raise BadRequest("metadata.finalizers: expected strings")
     for name in ("creationTimestamp", "deletionTimestamp"):
-        if name in tidy and not _is_time(tidy[name]):
-            raise BadRequest(f"metadata.{name} is {_shown(tidy[name])}, expected a time such as 2006-01-02T15:04:05Z")
-    if "ownerReferences" in tidy:
-        tidy["ownerReferences"] = _sound_owners(tidy["ownerReferences"])
-    return tidy
+        if name in normal and not _is_time(normal[name]):
+            raise BadRequest(f"metadata.{name} is {_shown(normal[name])}, expected a time such as 2006-01-02T15:04:05Z")
+    if "ownerReferences" in normal:
+        normal["ownerReferences"] = _valid_owners(normal["ownerReferences"])
+    return normal
 
 
 def distinct_owners(owners: list[Any]) -> tuple[list[Any], list[Any]]:
     """Split owner references into distinct ones and duplicates."""
     first: dict[str, Any] = {}
-    repeated: list[Any] = []
+    duplicates: list[Any] = []
     for owner in owners:
-        told = json.dumps(owner, sort_keys=True)
-        if told in first:
-            repeated.append(owner)
+        encoded = json.dumps(owner, sort_keys=True)
+        if encoded in first:
+            duplicates.append(owner)
         else:
-            first[told] = owner
-    return list(first.values()), repeated
+            first[encoded] = owner
+    return list(first.values()), duplicates
 
 
-def _sound_owners(owners: list[Any]) -> list[Object]:
+def _valid_owners(owners: list[Any]) -> list[Object]:
     for owner in owners:
         if type(owner) is not dict:
             raise BadRequest("metadata.ownerReferences: expected objects")
@@ -145,7 +145,7 @@ def created_metadata(
 def fields_kept_by_status(kind: ServedKind) -> tuple[str, ...]:
     """Return the metadata fields that a write to the status of a kind does not change."""
     if not kind.strategic:
-        return _DESCRIPTION
+        return _AUTHOR_FIELDS
     return _STATUS_WRITES_KEEP.get((kind.resource.group, kind.resource.kind), ())
 
 
@@ -170,7 +170,7 @@ def _shown(value: Any) -> str:
 
 _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
-_MOST_ANNOTATION_BYTES = 256 * 1024
+_MAX_ANNOTATION_BYTES = 256 * 1024
 
 _NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
 
@@ -198,7 +198,7 @@ def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) ->
     else:
         yield from _immutable(metadata, old)
     for key, value in metadata.get("labels", {}).items():
-        yield from _misnamed("metadata.labels", key)
+        yield from _name_problems("metadata.labels", key)
         if problem := label_value_problem(value):
             yield _invalid("metadata.labels", value, problem)
     yield from _annotation_problems(metadata.get("annotations", {}))
@@ -227,7 +227,7 @@ def _immutable(metadata: Object, old: Object) -> Iterator[StatusCause]:
 def _finalizer_problems(finalizers: list[str], kind: ServedKind, *, new: bool) -> Iterator[StatusCause]:
     if new:
         for finalizer in finalizers:
-            yield from _misnamed("metadata.finalizers", finalizer)
+            yield from _name_problems("metadata.finalizers", finalizer)
         if ORPHAN in finalizers and FOREGROUND in finalizers:
             message = f"Invalid value: {_display(finalizers)}: finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
             yield StatusCause("metadata.finalizers", message)
@@ -242,9 +242,9 @@ def _annotation_problems(annotations: dict[str, str]) -> Iterator[StatusCause]:
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)
-        yield from _misnamed("metadata.annotations", key, key.lower())
-    if size > _MOST_ANNOTATION_BYTES:
-        message = f"Too long: may not be more than {_MOST_ANNOTATION_BYTES} bytes"
+        yield from _name_problems("metadata.annotations", key, key.lower())
+    if size > _MAX_ANNOTATION_BYTES:
+        message = f"Too long: may not be more than {_MAX_ANNOTATION_BYTES} bytes"
         yield StatusCause("metadata.annotations", message, "FieldValueTooLong")
 
 
@@ -281,9 +281,9 @@ def _display(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _misnamed(field: str, name: str, judged: str | None = None) -> Iterator[StatusCause]:
-    """Yield what is wrong with a qualified name; `judged` is validated in its place."""
-    for problem in qualified_name_problems(name if judged is None else judged):
+def _name_problems(field: str, name: str, validated: str | None = None) -> Iterator[StatusCause]:
+    """Yield what is wrong with a qualified name; `validated` is validated in its place."""
+    for problem in qualified_name_problems(name if validated is None else validated):
         yield _invalid(field, name, problem)
 
 

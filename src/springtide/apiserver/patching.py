@@ -23,7 +23,7 @@ from springtide.cluster.errors import BadRequest, StatusCause, UnsupportedPatch
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.transport import Patch, PatchType
 
-_MOST_BYTES = 128
+_MAX_BYTES = 128
 
 
 def check_manager(manager: str, verb: str) -> None:
@@ -35,8 +35,8 @@ def check_manager(manager: str, verb: str) -> None:
 @lru_cache(maxsize=1024)
 def _problems(manager: str) -> tuple[StatusCause, ...]:
     causes = []
-    if len(manager.encode()) > _MOST_BYTES:
-        message = f"Too long: may not be more than {_MOST_BYTES} bytes"
+    if len(manager.encode()) > _MAX_BYTES:
+        message = f"Too long: may not be more than {_MAX_BYTES} bytes"
         causes.append(StatusCause("fieldManager", message, "FieldValueTooLong"))
     for position, letter in enumerate(manager):
         if not letter.isprintable():
@@ -63,9 +63,9 @@ _ADDED_TO: dict[tuple[str, str], dict[_Path, tuple[_Path, ...]]] = {
 """By kind, the fields that the server adds to, and where the author may have written them."""
 
 
-def without_server_fields(kind: ServedKind, born: Object, body: Object) -> Object:
+def without_server_fields(kind: ServedKind, prepared: Object, body: Object) -> Object:
     """Return a new object without the fields that the server added; `body` is the object as the author sent it."""
-    item = without_value_at(born, ("status",)) if "status" in kind.subresources else born
+    item = without_value_at(prepared, ("status",)) if "status" in kind.subresources else prepared
     for path, sources in _ADDED_TO.get((kind.resource.group, kind.resource.kind), {}).items():
         given = next(filter(None, (value_at(body, source) for source in sources)), None)
         item = without_value_at(item, path) if given is None else with_value_at(item, path, given)

@@ -32,7 +32,7 @@ _COUNTED_BY_PLURAL = (
 )
 _BARE_NAMES = ("cpu", "memory", "ephemeral-storage")
 """Requests of these also count under their own name."""
-_MUST_BE_GIVEN = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+_REQUIRED_BY_QUOTA = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 """A quota on one of these requires every container to specify it."""
 
 
@@ -73,19 +73,19 @@ def quota_covers(quota: Object, resource: Resource, item: Object) -> bool:
 
 def unspecified_resources(hard: Mapping[str, object], pod: Object) -> str:
     """Return the containers that do not specify what a quota limits; empty where all do."""
-    told = []
-    for name in _MUST_BE_GIVEN:
+    text = []
+    for name in _REQUIRED_BY_QUOTA:
         if name not in hard:
             continue
         part, _, plain = name.rpartition(".")
-        silent = [
+        unspecified = [
             container["name"]
             for container in pods.containers(pod.get("spec") or {})
             if plain not in ((container.get("resources") or {}).get(part or "requests") or {})
         ]
-        if silent:
-            told.append(f"{name} for: {','.join(sorted(silent))}")
-    return "; ".join(sorted(told))
+        if unspecified:
+            text.append(f"{name} for: {','.join(sorted(unspecified))}")
+    return "; ".join(sorted(text))
 
 
 def exceeded_quota(hard: Mapping[str, str], used: ResourceUsage, requested: ResourceUsage) -> tuple[str, ...]:
@@ -172,63 +172,65 @@ LIMIT_RANGER_ANNOTATION = "kubernetes.io/limit-ranger"
 ResourceAmounts = Mapping[str, Quantity]
 
 
-def with_default_limits(pod: Object, limits: Object) -> Object:
+def with_default_limits(pod: Object, limit_range: Object) -> Object:
     """Return a pod with the container defaults of a limit range; itself where it needs none."""
     requests: dict[str, str] = {}
-    caps: dict[str, str] = {}
-    for rule in _rules(limits, "Container"):
+    limits: dict[str, str] = {}
+    for rule in _rules(limit_range, "Container"):
         requests |= rule.get("defaultRequest") or {}
-        caps |= rule.get("default") or {}
-    noted: list[str] = []
+        limits |= rule.get("default") or {}
+    notes: list[str] = []
     spec = pod["spec"]
     parts = {
-        field: [_filled_container(each, called, requests, caps, noted) for each in spec[field]]
-        for field, called in (("containers", "container"), ("initContainers", "init container"))
+        field: [_filled_container(each, label, requests, limits, notes) for each in spec[field]]
+        for field, label in (("containers", "container"), ("initContainers", "init container"))
         if spec.get(field)
     }
-    if not noted:
+    if not notes:
         return pod
     metadata = pod["metadata"]
     annotations = {
         **metadata.get("annotations", {}),
-        LIMIT_RANGER_ANNOTATION: f"LimitRanger plugin set: {'; '.join(noted)}",
+        LIMIT_RANGER_ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}",
     }
     return {**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec | parts}
 
 
-def limit_range_problem(kind: str, item: Object, limits: Object) -> str:
+def limit_range_problem(kind: str, item: Object, limit_range: Object) -> str:
     """Return how a pod or a claim violates a limit range; empty if it does not."""
-    found = list(dict.fromkeys(_claim_problems(item, limits) if kind != "Pod" else _pod_problems(item, limits)))
+    found = list(
+        dict.fromkeys(_claim_problems(item, limit_range) if kind != "Pod" else _pod_problems(item, limit_range))
+    )
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
 
 
-def _rules(limits: Object, kind: str) -> Iterator[Object]:
-    yield from (rule for rule in (limits.get("spec") or {}).get("limits") or () if rule.get("type") == kind)
+def _rules(limit_range: Object, kind: str) -> Iterator[Object]:
+    yield from (rule for rule in (limit_range.get("spec") or {}).get("limits") or () if rule.get("type") == kind)
 
 
 def _filled_container(
-    container: Object, called: str, requests: dict[str, str], caps: dict[str, str], noted: list[str]
+    container: Object, label: str, requests: dict[str, str], limits: dict[str, str], notes: list[str]
 ) -> Object:
     resources = dict(container.get("resources") or {})
-    for part, told, defaults in (("requests", "request", requests), ("limits", "limit", caps)):
+    for part, text, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
         present = resources.get(part) or {}
         missing = {name: amount for name, amount in defaults.items() if name not in present}
         if missing:
             resources[part] = {**present, **missing}
-            noted.append(f"{', '.join(sorted(missing))} {told} for {called} {container['name']}")
+            notes.append(f"{', '.join(sorted(missing))} {text} for {label} {container['name']}")
     return {**container, "resources": resources}
 
 
-def _claim_problems(claim: Object, limits: Object) -> Iterator[str]:
+def _claim_problems(claim: Object, limit_range: Object) -> Iterator[str]:
     requests = _amounts((claim.get("spec") or {}).get("resources"), "requests")
-    for rule in _rules(limits, "PersistentVolumeClaim"):
+    for rule in _rules(limit_range, "PersistentVolumeClaim"):
         yield from _each(rule, "min", partial(_least, requests=requests, limits={}))
         yield from _each(rule, "max", partial(_most_requested, requests=requests))
 
 
-def _pod_problems(pod: Object, limits: Object) -> Iterator[str]:
+def _pod_problems(pod: Object, limit_range: Object) -> Iterator[str]:
     spec = pod["spec"]
-    for rule in (limits.get("spec") or {}).get("limits") or ():
+    for rule in (limit_range.get("spec") or {}).get("limits") or ():
         if rule.get("type") == "Container":
             for container in (*spec["containers"], *(spec.get("initContainers") or ())):
                 resources = container.get("resources")
@@ -245,43 +247,43 @@ def _within(rule: Object, requests: ResourceAmounts, limits: ResourceAmounts) ->
 def _each(rule: Object, constraint: str, problem: Callable[[str, str, Quantity], str]) -> Iterator[str]:
     """Yield the violations of one constraint, by resource."""
     for name, bound in sorted(_amounts(rule, constraint).items()):
-        if told := problem(name, rule["type"], bound):
-            yield told
+        if text := problem(name, rule["type"], bound):
+            yield text
 
 
 def _least(name: str, kind: str, bound: Quantity, requests: ResourceAmounts, limits: ResourceAmounts) -> str:
-    told = f"minimum {name} usage per {kind} is {bound}"
+    text = f"minimum {name} usage per {kind} is {bound}"
     if name not in requests:
-        return f"{told}.  No request is specified"
+        return f"{text}.  No request is specified"
     if requests[name] < bound:
-        return f"{told}, but request is {requests[name]}"
-    return f"{told}, but limit is {limits[name]}" if name in limits and limits[name] < bound else ""
+        return f"{text}, but request is {requests[name]}"
+    return f"{text}, but limit is {limits[name]}" if name in limits and limits[name] < bound else ""
 
 
 def _most(name: str, kind: str, bound: Quantity, requests: ResourceAmounts, limits: ResourceAmounts) -> str:
-    told = f"maximum {name} usage per {kind} is {bound}"
+    text = f"maximum {name} usage per {kind} is {bound}"
     if name not in limits:
-        return f"{told}.  No limit is specified"
+        return f"{text}.  No limit is specified"
     if limits[name] > bound:
-        return f"{told}, but limit is {limits[name]}"
-    return f"{told}, but request is {requests[name]}" if name in requests and requests[name] > bound else ""
+        return f"{text}, but limit is {limits[name]}"
+    return f"{text}, but request is {requests[name]}" if name in requests and requests[name] > bound else ""
 
 
 def _most_requested(name: str, kind: str, bound: Quantity, requests: ResourceAmounts) -> str:
-    told = f"maximum {name} usage per {kind} is {bound}"
+    text = f"maximum {name} usage per {kind} is {bound}"
     if name not in requests:
-        return f"{told}.  No request is specified"
-    return f"{told}, but request is {requests[name]}" if requests[name] > bound else ""
+        return f"{text}.  No request is specified"
+    return f"{text}, but request is {requests[name]}" if requests[name] > bound else ""
 
 
 def _ratio(name: str, kind: str, bound: Quantity, requests: ResourceAmounts, limits: ResourceAmounts) -> str:
-    told = f"{name} max limit to request ratio per {kind} is {bound}"
+    text = f"{name} max limit to request ratio per {kind} is {bound}"
     if name not in requests or not requests[name].nano:
-        return f"{told}, but no request is specified or request is 0"
+        return f"{text}, but no request is specified or request is 0"
     if name not in limits or not limits[name].nano:
-        return f"{told}, but no limit is specified or limit is 0"
+        return f"{text}, but no limit is specified or limit is 0"
     ratio = limits[name].nano / requests[name].nano
-    return f"{told}, but provided ratio is {ratio:.6f}" if ratio > bound.nano / 10**9 else ""
+    return f"{text}, but provided ratio is {ratio:.6f}" if ratio > bound.nano / 10**9 else ""
 
 
 def _amounts(holder: Any, part: str) -> dict[str, Quantity]:

@@ -78,8 +78,8 @@ def owned_by_scale(kind: ServedKind, item: Object) -> Object:
 def applied_scale(kind: ServedKind, key: Key, scale: Any) -> Object:
     """Return the object configuration for an apply of a scale: its replicas, if set."""
     if not isinstance(scale, dict) or (scale.get("apiVersion"), scale.get("kind")) != (_SCALE.api_version, _SCALE.kind):
-        told = f"{scale.get('apiVersion')}, Kind={scale.get('kind')}" if isinstance(scale, dict) else repr(scale)
-        raise BadRequest(f"invalid object type: {told}")
+        given = f"{scale.get('apiVersion')}, Kind={scale.get('kind')}" if isinstance(scale, dict) else repr(scale)
+        raise BadRequest(f"invalid object type: {given}")
     version = typed_field(
         object_field(typed_body(_SCALE.kind, scale, key.name), "metadata"), "resourceVersion", str, ""
     )

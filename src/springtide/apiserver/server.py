@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from springtide.apiserver import builtin
-from springtide.apiserver import list_watch as reading
+from springtide.apiserver import builtin, list_watch
 from springtide.apiserver.admission import WHOLE, AdmissionChain, AdmissionContext, AdmissionView
 from springtide.apiserver.admission_plugins import BuiltinAdmission, bootstrap
 from springtide.apiserver.conversion import ObjectVersions
@@ -91,8 +90,8 @@ class ApiServer:
         """Called for each write that took effect, in order, before the verb returns."""
         self._now = now
         self._random = random
-        self._reviewing = AdmissionChain()
-        self._admission = BuiltinAdmission(self)
+        self._admission_chain = AdmissionChain()
+        self._plugins = BuiltinAdmission(self)
         self._definitions = DefinitionRegistry(self)
         self._subresources = Subresources(self)
         bootstrap(self)
@@ -105,12 +104,12 @@ class ApiServer:
 
     def now(self) -> int:
         """Return the current time, from which timestamps are taken."""
-        hearing = self._reviewing.hearing
-        return self._now() if hearing is None else hearing.now
+        context = self._admission_chain.context
+        return self._now() if context is None else context.now
 
-    def reviewing(self, hearing: AdmissionContext) -> AbstractContextManager[None]:
+    def admitting(self, context: AdmissionContext) -> AbstractContextManager[None]:
         """Run admission webhooks, through the context, for the one verb that is called within the block."""
-        return self._reviewing.held(hearing)
+        return self._admission_chain.using(context)
 
     # Reads
 
@@ -127,8 +126,8 @@ class ApiServer:
     ) -> ListPage:
         """Read a page of objects in key order; see `Transport.list` for the meaning of versions."""
         kind = self._kind(selection.resource, "list")
-        matches = reading.selection_filter(selection, self.catalogue.selectable(kind))
-        return reading.list_page(
+        matches = list_watch.selection_filter(selection, self.catalogue.selectable(kind))
+        return list_watch.list_page(
             self.storage,
             self._collection(kind),
             selection,
@@ -143,8 +142,8 @@ class ApiServer:
     def watch(self, selection: Selection, *, version: str = "", initial_events: bool = False) -> WatchSubscription:
         """Open a watch; see `Transport.watch` for the meaning of versions."""
         kind = self._kind(selection.resource, "watch")
-        matches = reading.selection_filter(selection, self.catalogue.selectable(kind))
-        return reading.open_watch(
+        matches = list_watch.selection_filter(selection, self.catalogue.selectable(kind))
+        return list_watch.open_watch(
             self.storage,
             self._collection(kind),
             selection,
@@ -179,15 +178,17 @@ class ApiServer:
         if subresource:
             key = Key(namespace, name)
             given = self._subresources.body(key, body, subresource)
-            agreed = self._reviewing.body(kind, key, given, write, subresource)
-            return self._subresources.create(kind, key, agreed, write, subresource)
+            admitted = self._admission_chain.admit_subresource(kind, key, given, write, subresource)
+            return self._subresources.create(kind, key, admitted, write, subresource)
         live = self._collection(kind).live
         for _ in range(_NAME_ATTEMPTS):
-            birth = self._birth()
-            born = prepare_create(kind, body, namespace, birth, self._reviewing.first_check())
-            if "generateName" not in born["metadata"] or key_of(born) not in live:
+            server_metadata = self._server_metadata()
+            prepared = prepare_create(kind, body, namespace, server_metadata, self._admission_chain.early_check())
+            if "generateName" not in prepared["metadata"] or key_of(prepared) not in live:
                 break
-        return self._create(kind, self._claimed(kind, born, body, write), birth, write, "create")
+        return self._create(
+            kind, self._with_author_fields(kind, prepared, body, write), server_metadata, write, "create"
+        )
 
     def update(
         self,
@@ -203,13 +204,13 @@ class ApiServer:
         kind = self._kind(resource, "update", subresource)
         check_manager(write.manager, "Update")
         check_name(key, body)
-        meant = replacement_precondition(body, precondition)
+        expected = replacement_precondition(body, precondition)
         if key not in self._collection(kind).live:
             if subresource or not allows_create_on_update(kind):
                 raise not_found(kind.resource, key.name)
-            return self._create_by_update(kind, key, body, write, meant)
+            return self._create_by_update(kind, key, body, write, expected)
         check_replacement(kind, key, body)
-        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, meant)
+        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, expected)
 
     def patch(
         self,
@@ -245,9 +246,9 @@ class ApiServer:
         kind = self._kind(resource, "delete")
         old = self._live(kind, key)
         check_delete(old, precondition, kind.resource)
-        self._admission.admit_delete(kind, key)
+        self._plugins.admit_delete(kind, key)
         leaving = (self.versions.served(kind, old),)
-        self._reviewing.deletions(kind, leaving, write, propagation, grace_seconds, name=key.name)
+        self._admission_chain.admit_deletes(kind, leaving, write, propagation, grace_seconds, name=key.name)
         present = self.versions.renewed(kind, old)
         marked = mark_deleted(present, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
         left = old if marked is present else self._commit(kind, key, old, marked, write, "delete")
@@ -266,7 +267,7 @@ class ApiServer:
         """Delete all objects of a selection, one after the other."""
         kind = self._kind(selection.resource, "deletecollection")
         items = self.list(selection).items
-        self._reviewing.deletions(kind, items, write, propagation, grace_seconds)
+        self._admission_chain.admit_deletes(kind, items, write, propagation, grace_seconds)
         return [
             self.delete(selection.resource, key_of(item), write, propagation=propagation, grace_seconds=grace_seconds)
             for item in items
@@ -292,16 +293,16 @@ class ApiServer:
         stored = self._live(kind, key)
         old = self.versions.served(kind, stored)
         check_precondition(kind, old, precondition)
-        new = prepare_update(kind, change(old), old, part, self._reviewing.first_check())
+        new = prepare_update(kind, change(old), old, part, self._admission_chain.early_check())
         if new is not old and not owned:
-            new = self._owned(kind, old, new, write, verb)
-        new = self._reviewing.change(kind, old, new, write, verb.partition("/")[2], part, view)
+            new = self._with_managed_fields(kind, old, new, write, verb)
+        new = self._admission_chain.admit_update(kind, old, new, write, verb.partition("/")[2], part, view)
         if new is not old:
             new = share_unchanged(self._definitions.completed(kind, new), old)
         # An object written under an earlier definition is stored again even if nothing changes.
         if new is old and self.versions.renewed(kind, stored) is stored:
             return old
-        self._admission.admit_change(kind, new)
+        self._plugins.admit_change(kind, new)
         if "deletionTimestamp" in new["metadata"] and not is_deletion_blocked(new):
             # When the last finalizer is removed, the object is removed as it was, without another update.
             self._commit(kind, key, stored, None, write, verb)
@@ -340,28 +341,34 @@ class ApiServer:
             raise not_found(kind.resource, key.name)
         return item
 
-    def _create(self, kind: ServedKind, born: Object, birth: ServerMetadata, write: Write, verb: str) -> Object:
+    def _create(
+        self, kind: ServedKind, prepared: Object, server_metadata: ServerMetadata, write: Write, verb: str
+    ) -> Object:
         self._definitions.admit(kind)
-        self._admission.admit_namespace(kind, key_of(born))
-        item = self._reviewing.new(kind, born, birth, write, self._admission.completed)
+        self._plugins.admit_namespace(kind, key_of(prepared))
+        item = self._admission_chain.admit_create(kind, prepared, server_metadata, write, self._plugins.completed)
         item = self._definitions.completed(kind, with_initial_status(kind, item))
-        self._reviewing.agree_to_new(kind, item, write)
-        charges = self._admission.admit_new(kind, item)
+        self._admission_chain.validate_create(kind, item, write)
+        charges = self._plugins.admit_new(kind, item)
         key = key_of(item)
         if key in self._collection(kind).live:
             raise already_exists(kind.resource, key.name)
         if charges and not write.dry_run:
-            self._reviewing.decided()
-            self._admission.charge(charges, f"{kind.resource.kind} {key.name} is new")
+            self._admission_chain.finish()
+            self._plugins.charge(charges, f"{kind.resource.kind} {key.name} is new")
         return self.versions.served(kind, self._commit(kind, key, None, self.versions.stored(kind, item), write, verb))
 
-    def _create_by_update(self, kind: ServedKind, key: Key, body: Any, write: Write, meant: Precondition) -> Object:
-        if meant != UNCONDITIONAL:
-            why = f"Precondition failed: UID in precondition: {meant.uid}, UID in object meta: "
+    def _create_by_update(self, kind: ServedKind, key: Key, body: Any, write: Write, expected: Precondition) -> Object:
+        if expected != UNCONDITIONAL:
+            why = f"Precondition failed: UID in precondition: {expected.uid}, UID in object meta: "
             raise conflict(kind.resource, key.name, why)
-        birth = self._birth()
-        born = prepare_create(kind, without_resource_version(body), key.namespace, birth, self._reviewing.first_check())
-        return self._create(kind, self._claimed(kind, born, body, write), birth, write, "create")
+        server_metadata = self._server_metadata()
+        prepared = prepare_create(
+            kind, without_resource_version(body), key.namespace, server_metadata, self._admission_chain.early_check()
+        )
+        return self._create(
+            kind, self._with_author_fields(kind, prepared, body, write), server_metadata, write, "create"
+        )
 
     def _apply(
         self, kind: ServedKind, key: Key, patch: Patch, write: Write, subresource: str, precondition: Precondition
@@ -389,16 +396,18 @@ class ApiServer:
         if uid := body["metadata"].get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind.resource, key.name, why)
-        birth = self._birth()
-        born = prepare_create(kind, body, key.namespace, birth, self._reviewing.first_check())
-        return self._create(kind, born, birth, write, verb)
+        server_metadata = self._server_metadata()
+        prepared = prepare_create(kind, body, key.namespace, server_metadata, self._admission_chain.early_check())
+        return self._create(kind, prepared, server_metadata, write, verb)
 
-    def _claimed(self, kind: ServedKind, born: Object, body: Object, write: Write) -> Object:
+    def _with_author_fields(self, kind: ServedKind, prepared: Object, body: Object, write: Write) -> Object:
         """Return a new object with its author as the owner of the fields that they wrote."""
-        owned = self._owned(kind, None, without_server_fields(kind, born, body), write, "create")
-        return managed.with_owners(born, managed.owners_of(owned))
+        owned = self._with_managed_fields(kind, None, without_server_fields(kind, prepared, body), write, "create")
+        return managed.with_owners(prepared, managed.owners_of(owned))
 
-    def _owned(self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str) -> Object:
+    def _with_managed_fields(
+        self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str
+    ) -> Object:
         subresource = verb.partition("/")[2]
         owned = managed.after_update(
             old,
@@ -415,7 +424,7 @@ class ApiServer:
         self, kind: ServedKind, key: Key, old: Object | None, new: Object | None, write: Write, verb: str
     ) -> Object:
         """Commit a write and notify watches and observers; returns the object as it is now, or as it was last."""
-        self._reviewing.decided()
+        self._admission_chain.finish()
         if write.dry_run:
             return new or old or {}
         collection = self._collection(kind)
@@ -426,12 +435,12 @@ class ApiServer:
             written = CommittedWrite(self._now(), change.revision, write, verb, kind.resource, key, old, change.new)
             for observer in tuple(self.observers):
                 observer(written)
-        self._definitions.after(kind, key, change.new, write)
+        self._definitions.object_written(kind, key, change.new, write)
         item: Object = change.event.object
         return item
 
-    def _birth(self) -> ServerMetadata:
-        return self._reviewing.birth(
+    def _server_metadata(self) -> ServerMetadata:
+        return self._admission_chain.server_metadata(
             lambda: ServerMetadata(_uid(self._random), timestamp(self.now()), lambda: name_suffix(self._random))
         )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from springtide.apiserver.list_watch import WatchSubscription
 
 
-_LEAST_TRIM = 1024
+_MIN_TRIM = 1024
 """The history is trimmed when it has doubled since the last time, but never below this many changes."""
 
 
@@ -88,7 +88,7 @@ class Collection:
         self._order: list[Key] = []
         self._fresh: list[Key] = []
         self._known: set[Key] = set()
-        self._trim_at = _LEAST_TRIM
+        self._trim_at = _MIN_TRIM
 
     def record(self, change: StoredChange, compacted: int) -> None:
         """Apply a change to the current state."""
@@ -107,7 +107,7 @@ class Collection:
     def trim(self, compacted: int) -> None:
         """Drop compacted changes, and keys that only they contained."""
         del self.changes[: bisect_right(self.changes, compacted, key=_REVISION)]
-        self._trim_at = max(_LEAST_TRIM, 2 * len(self.changes))
+        self._trim_at = max(_MIN_TRIM, 2 * len(self.changes))
         gone = {change.key: None for change in self.changes if change.key not in self.live}
         self._order, self._fresh = sorted([*self.live, *gone]), []
         self._known = set(self._order)

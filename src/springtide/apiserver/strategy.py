@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from springtide.apiserver import metadata
-from springtide.apiserver import metadata as metadata_rules
 from springtide.apiserver.builtin.derived_defaults import qos_class
 from springtide.apiserver.errors import conflict, invalid
 from springtide.apiserver.kinds import ServedKind
@@ -35,7 +34,7 @@ _GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-_GIVEN_TO_PODS = ("priority", "preemptionPolicy")
+_SET_BY_ADMISSION = ("priority", "preemptionPolicy")
 _NO_DISRUPTIONS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
 
@@ -51,7 +50,7 @@ def keep_server_fields(kind: ServedKind, item: Object, old: Object) -> Object:
     """Return an updated object with the fields that admission set on create, where the update leaves them out."""
     if (kind.resource.group, kind.resource.kind) == ("", "Pod") and isinstance(item.get("spec"), dict):
         spec, before = item["spec"], old["spec"]
-        for name in _GIVEN_TO_PODS:
+        for name in _SET_BY_ADMISSION:
             if spec.get(name) is None and name in before:
                 spec[name] = before[name]
     return item
@@ -88,7 +87,7 @@ def _with_finalizer(holder: Object, finalizer: str) -> Object:
     return holder if finalizer in present else {**holder, "finalizers": [*present, finalizer]}
 
 
-_NEVER_BLIND = {
+_REQUIRE_VERSION = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
@@ -98,7 +97,7 @@ _NEVER_BLIND = {
 }
 """The built-in kinds whose updates must carry a resourceVersion; all custom kinds require it."""
 
-_BORN_OF_UPDATES = {
+_CREATED_BY_UPDATE = {
     ("", "Endpoints"),
     ("", "Event"),
     ("", "LimitRange"),
@@ -135,7 +134,7 @@ class ServerMetadata:
 def check(kind: ServedKind, item: Object, old: Object | None) -> None:
     """Refuse an invalid object, with all its problems."""
     resource = kind.resource
-    fields = metadata_rules.metadata_problems(item["metadata"], old and old["metadata"], kind)
+    fields = metadata.metadata_problems(item["metadata"], old and old["metadata"], kind)
     causes = (*fields, *kind.judge(item, old))
     if causes:
         raise invalid(resource, item["metadata"]["name"], causes)
@@ -146,25 +145,27 @@ ObjectCheck: TypeAlias = Callable[[ServedKind, Object, Object | None], None]
 
 
 def prepare_create(
-    kind: ServedKind, body: Any, namespace: str, birth: ServerMetadata, check: ObjectCheck = check
+    kind: ServedKind, body: Any, namespace: str, server_metadata: ServerMetadata, check: ObjectCheck = check
 ) -> Object:
     """Return a new object with metadata and defaults, before admission; the caller owns it."""
     item = _of_kind(kind, deep_copy(body))
     resource = kind.resource
-    tidy = metadata.normalized(item.get("metadata"))
-    if tidy.get("resourceVersion"):
+    normal = metadata.normalized(item.get("metadata"))
+    if normal.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    namespace = _namespace(kind, tidy.pop("namespace", ""), namespace)
-    name = tidy.get("name") or (generated_name(tidy["generateName"], birth.suffix()) if "generateName" in tidy else "")
+    namespace = _namespace(kind, normal.pop("namespace", ""), namespace)
+    name = normal.get("name") or (
+        generated_name(normal["generateName"], server_metadata.suffix()) if "generateName" in normal else ""
+    )
     if not name:
         missing = StatusCause("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")
         raise invalid(resource, "", (missing,))
     item["metadata"] = metadata.created_metadata(
-        tidy,
+        normal,
         namespace=namespace,
         name=name,
-        uid=birth.uid,
-        created=birth.created,
+        uid=server_metadata.uid,
+        created=server_metadata.created,
         generation=1 if kind.generation else None,
     )
     item = kind.complete(without_status(kind, item))
@@ -172,42 +173,44 @@ def prepare_create(
     return item
 
 
-def without_server_metadata(item: Object, birth: ServerMetadata) -> Object:
+def without_server_metadata(item: Object, server_metadata: ServerMetadata) -> Object:
     """Return a new object without the metadata that the server gave it."""
-    given = ("uid", "creationTimestamp", "generation") + (("name",) if has_generated_name(item, birth) else ())
+    given = ("uid", "creationTimestamp", "generation") + (
+        ("name",) if has_generated_name(item, server_metadata) else ()
+    )
     return {**item, "metadata": {name: value for name, value in item["metadata"].items() if name not in given}}
 
 
-def has_generated_name(item: Object, birth: ServerMetadata) -> bool:
+def has_generated_name(item: Object, server_metadata: ServerMetadata) -> bool:
     """Return whether the server generated the name of a new object."""
     base = item["metadata"].get("generateName", "")
-    return bool(base) and item["metadata"]["name"] == generated_name(base, birth.suffix())
+    return bool(base) and item["metadata"]["name"] == generated_name(base, server_metadata.suffix())
 
 
 def prepare_update(kind: ServedKind, body: Any, old: Object, part: WritePart, check: ObjectCheck = check) -> Object:
     """Return an object after an update, before admission; the old one where nothing changes."""
     before = old["metadata"]
-    item = _own(_divided(kind, _of_kind(kind, body), old, part), before)
-    tidy = metadata.normalized(item.get("metadata"))
+    item = _copy(_restore_other_parts(kind, _of_kind(kind, body), old, part), before)
+    normal = metadata.normalized(item.get("metadata"))
     if not kind.resource.namespaced:
-        tidy.pop("namespace", None)
-    version = tidy.get("resourceVersion", "")
+        normal.pop("namespace", None)
+    version = normal.get("resourceVersion", "")
     if version and version != before["resourceVersion"]:
         raise conflict(kind.resource, before["name"])
     for field in ("name", "namespace"):
         present = before.get(field, "")
-        wanted = tidy.get(field, present)
+        wanted = normal.get(field, present)
         if wanted != present and field == "namespace":
             raise BadRequest(_OTHER_NAMESPACE)
         if wanted != present:
             raise BadRequest(f"the {field} of the object ({wanted}) does not match the {field} on the URL ({present})")
         if present:
-            tidy[field] = present
+            normal[field] = present
     item = keep_server_fields(kind, item, old)
     kept = metadata.fields_kept_by_status(kind) if part is WritePart.STATUS else ()
-    item["metadata"] = metadata.updated_metadata(tidy, before, kept)
+    item["metadata"] = metadata.updated_metadata(normal, before, kept)
     item = kind.complete(item)
-    if part is WritePart.MAIN and _counts(kind, item, old):
+    if part is WritePart.MAIN and _increments_generation(kind, item, old):
         item["metadata"]["generation"] = before.get("generation", 0) + 1
     check(kind, item, old)
     item["metadata"]["resourceVersion"] = before["resourceVersion"]
@@ -244,14 +247,14 @@ def check_name(key: Key, body: Any) -> None:
 
 def allows_create_on_update(kind: ServedKind) -> bool:
     """Return whether an update without a stored object creates one."""
-    return kind.strategic and (kind.resource.group, kind.resource.kind) in _BORN_OF_UPDATES
+    return kind.strategic and (kind.resource.group, kind.resource.kind) in _CREATED_BY_UPDATE
 
 
 def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
     """Refuse an update without a resourceVersion where the kind requires one."""
     resource = kind.resource
-    insists = not kind.strategic or (resource.group, resource.kind) in _NEVER_BLIND
-    if insists and not value_at(body, ("metadata", "resourceVersion")):
+    required = not kind.strategic or (resource.group, resource.kind) in _REQUIRE_VERSION
+    if required and not value_at(body, ("metadata", "resourceVersion")):
         cause = StatusCause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
         raise Invalid(
             f'{resource} "{key.name}" is invalid: {cause.field}: {cause.message}',
@@ -309,7 +312,7 @@ def _namespace(kind: ServedKind, own: str, asked: str) -> str:
     return own or asked
 
 
-def _divided(kind: ServedKind, item: Object, old: Object, part: WritePart) -> Object:
+def _restore_other_parts(kind: ServedKind, item: Object, old: Object, part: WritePart) -> Object:
     """Restore from the old object what this write may not change; the result shares parts with both."""
     if part is WritePart.WHOLE:
         return item
@@ -327,7 +330,7 @@ def _divided(kind: ServedKind, item: Object, old: Object, part: WritePart) -> Ob
     return item
 
 
-def _own(item: Object, before: Object) -> Object:
+def _copy(item: Object, before: Object) -> Object:
     """Copy an object, except metadata that are unchanged: managed fields are large, and not modified here."""
     return {
         name: deep_copy_unshared(value, before) if name == "metadata" else deep_copy(value)
@@ -335,14 +338,14 @@ def _own(item: Object, before: Object) -> Object:
     }
 
 
-def _counts(kind: ServedKind, item: Object, old: Object) -> bool:
+def _increments_generation(kind: ServedKind, item: Object, old: Object) -> bool:
     """Return whether a change increments the generation."""
     name = kind.resource.kind if kind.strategic else ""
     if not kind.generation or name == "PriorityClass":
         return False
     if name == "Deployment" and item["metadata"].get("annotations") != old["metadata"].get("annotations"):
         return True
-    apart = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
-    return {name: value for name, value in item.items() if name not in apart} != {
-        name: value for name, value in old.items() if name not in apart
+    ignored = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
+    return {name: value for name, value in item.items() if name not in ignored} != {
+        name: value for name, value in old.items() if name not in ignored
     }

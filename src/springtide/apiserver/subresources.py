@@ -36,10 +36,10 @@ def bind_pod(pod: Object, binding: Any, now: str) -> Object:
     name = pod["metadata"]["name"]
     body = typed_body("Binding", binding, name)
     wanted = object_field(body, "metadata")
-    for field, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+    for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         present = pod["metadata"][field]
         if wanted.get(field) and wanted[field] != present:
-            why = f"Precondition failed: {told} in precondition: {wanted[field]}, {told} in object meta: {present}"
+            why = f"Precondition failed: {label} in precondition: {wanted[field]}, {label} in object meta: {present}"
             raise conflict("pods", name, why)
     node = _node(object_field(body, "target"), name)
     if why := _unbindable(pod, name):
@@ -75,14 +75,14 @@ def _unbindable(pod: Object, name: str) -> str:
 SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 BUDGET_EXHAUSTED = "Cannot evict pod as it would violate the pod's disruption budget."
 
-_FREE_TO_GO = ("Pending", "Succeeded", "Failed")
-_MOST_DISRUPTED = 2000
+_PHASES_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
+_MAX_DISRUPTED_PODS = 2000
 _WAIT_FOR_SYNC = 10.0
 
 
 def skips_budget(pod: Object) -> bool:
     """Return whether a pod is evicted without its budget: it does not run, or is being deleted already."""
-    return (pod.get("status") or {}).get("phase") in _FREE_TO_GO or "deletionTimestamp" in pod["metadata"]
+    return (pod.get("status") or {}).get("phase") in _PHASES_WITHOUT_BUDGET or "deletionTimestamp" in pod["metadata"]
 
 
 def budget_of(pod: Object, budgets: list[Object]) -> Object | None:
@@ -115,7 +115,7 @@ def with_spent_disruption(budget: Object, pod: Object, now: str) -> Object:
     if allowed < 0:
         raise forbidden("poddisruptionbudget.policy", name, "pdb disruptions allowed is negative")
     disrupted = status.get("disruptedPods") or {}
-    if len(disrupted) > _MOST_DISRUPTED:
+    if len(disrupted) > _MAX_DISRUPTED_PODS:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise forbidden("poddisruptionbudget.policy", name, why)
     if not allowed:

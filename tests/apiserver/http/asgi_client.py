@@ -103,13 +103,13 @@ class Answered:
 class Asker:
     """A client of a fresh server."""
 
-    def __init__(self, *, perform: WriteExecutor = execute_directly, crds: bool = False) -> None:
+    def __init__(self, *, executor: WriteExecutor = execute_directly, crds: bool = False) -> None:
         self.now = NOW
         self.server = ApiServer(now=lambda: self.now, random=Random(0), converter=builtin.convert)
         if crds:
             install(self.server)
         self.app = ApiApp(
-            self.server, authenticate=TokenAuthenticator({TOKEN: ADMIN}), perform=perform, random=Random(0)
+            self.server, authenticate=TokenAuthenticator({TOKEN: ADMIN}), executor=executor, random=Random(0)
         )
 
     def ask(self, method: str, target: str, body: Any = None, **headers: str) -> Answered:

@@ -139,7 +139,7 @@ def test_whoever_is_asked_first_may_warn() -> None:
     async def warning(verb: Any, user: Any) -> ExecutedWrite[Any]:
         return ExecutedWrite(verb(), (f'"{user.name}" \\ is\nwatched',))
 
-    made = Asker(perform=warning).ask("POST", CONFIGS, _CONFIG)
+    made = Asker(executor=warning).ask("POST", CONFIGS, _CONFIG)
 
     assert made.warnings == ['"springtide-admin" \\ is watched']
 

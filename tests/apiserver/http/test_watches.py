@@ -123,9 +123,9 @@ def test_a_client_that_leaves_frees_its_watch() -> None:
 
 
 def test_a_client_that_reads_too_slowly_is_told_to_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_LOOK_EVERY", 1)
+    monkeypatch.setattr(watching, "_CHECK_EVERY", 1)
     asker = Asker()
-    asker.app.watches._most_waiting = 10
+    asker.app.watches._max_waiting = 10
 
     async def story() -> None:
         for number in range(30):

@@ -83,7 +83,7 @@ def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_lock_that_is_left_over_is_no_obstacle(data: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from springtide.simulator.durable import open_journal\n"
+        "import os, signal, sys; from pathlib import Path; from springtide.apiserver.journal import open_journal\n"
         "open_journal(Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(data)], check=False).returncode == -9

@@ -214,7 +214,7 @@ def test_a_namespace_that_is_going_is_emptied_in_the_next_life(tmp_path: Path) -
         server.create(CONFIG_MAPS, config_map(), WRITE, namespace="team")
         server.delete(NAMESPACES, Key("", "team"), WRITE)
     with a_life(tmp_path) as server:
-        NamespaceController(server).empty()
+        NamespaceController(server).process()
         assert "team" not in [item["metadata"]["name"] for item in server.list(Selection(NAMESPACES)).items]
         assert server.list(Selection(CONFIG_MAPS, "team")).items == []
 

@@ -18,7 +18,7 @@ from springtide.cluster.transport import Patch, Write
 def test_a_writer_in_process_is_reviewed_under_its_name() -> None:
     async def story(cluster: Cluster) -> None:
         user = User("system:kube-scheduler")
-        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform, user=user)
+        transport = DirectTransport(cluster.server, executor=cluster.reviews.execute, user=user)
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", {"allowed": False})))
 
         with pytest.raises(BadRequest, match="denied the request without explanation"):
@@ -43,7 +43,7 @@ def test_without_one_nobody_is_asked() -> None:
 
 def test_permission_is_asked_for_right_before_the_effect() -> None:
     async def story(cluster: Cluster) -> None:
-        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform)
+        transport = DirectTransport(cluster.server, executor=cluster.reviews.execute)
         leading = True
 
         def permit() -> None:
@@ -68,7 +68,7 @@ def test_permission_is_asked_for_right_before_the_effect() -> None:
 
 def test_a_connection_that_is_cut_during_a_review_has_no_effect() -> None:
     async def story(cluster: Cluster) -> None:
-        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform)
+        transport = DirectTransport(cluster.server, executor=cluster.reviews.execute)
 
         async def cutting(_: Object) -> Object:
             transport.cut()
@@ -98,7 +98,7 @@ def test_a_request_under_review_keeps_nobody_waiting() -> None:
 
         hook = webhook(cluster.hooks.on("/think", thinking))
         cluster.register(VALIDATING, hook | {"objectSelector": {"matchLabels": {"slow": "yes"}}})
-        transport = DirectTransport(server, perform=cluster.reviews.perform)
+        transport = DirectTransport(server, executor=cluster.reviews.execute)
         slow = asyncio.create_task(
             transport.create(CONFIG_MAPS, config_map("slow", labels={"slow": "yes"}), WRITE, namespace="default")
         )

@@ -104,7 +104,7 @@ def test_nothing_that_a_webhook_does_breaks_the_server(resource: Resource, body:
         reviews = AdmissionWebhooks(server, ask)
         before = server.revision
         try:
-            created = await reviews.perform(lambda: server.create(resource, body, WRITE, namespace="default"), USER)
+            created = await reviews.execute(lambda: server.create(resource, body, WRITE, namespace="default"), USER)
         except ApiError:
             assert server.revision == before
             return

@@ -123,7 +123,7 @@ def test_what_comes_out_is_what_some_order_gives(requests_: list[tuple[str, str,
             name, action, at = requests_[number]
             await asyncio.sleep(at)
             try:
-                await reviews.perform(_verb(server, name, action, number), USER)
+                await reviews.execute(_verb(server, name, action, number), USER)
             except ApiError as error:
                 outcomes[number] = error
             else:

@@ -379,7 +379,7 @@ def test_who_is_not_concerned_is_asked_nothing_and_waits_for_nobody() -> None:
     async def story(cluster: Cluster) -> None:
         hook = webhook({"url": "https://127.0.0.1:1/"}, rules=[EVERYTHING | {"resources": ["secrets"]}])
         cluster.register(VALIDATING, hook)
-        performed = cluster.reviews.perform(
+        performed = cluster.reviews.execute(
             lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default"), USER
         )
 

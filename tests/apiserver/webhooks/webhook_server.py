@@ -115,7 +115,7 @@ class Cluster:
     reviews: AdmissionWebhooks
 
     async def ask(self, verb: Callable[[], Any], user: User = USER) -> ExecutedWrite[Any]:
-        return await self.reviews.perform(verb, user)
+        return await self.reviews.execute(verb, user)
 
     def register(self, resource: Resource, *webhooks: Object, name: str = "hooks") -> None:
         self.server.create(resource, {"metadata": {"name": name}, "webhooks": list(webhooks)}, Write("admin"))

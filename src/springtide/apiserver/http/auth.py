@@ -30,20 +30,20 @@ class ReviewKind:
     namespaced: bool = False
 
 
-_WHO = "authentication.k8s.io"
-_MAY = "authorization.k8s.io"
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
 
 REVIEW_KINDS = (
-    ReviewKind(_WHO, "v1", "selfsubjectreviews", "SelfSubjectReview"),
-    ReviewKind(_WHO, "v1", "tokenreviews", "TokenReview"),
-    ReviewKind(_MAY, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
-    ReviewKind(_MAY, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    ReviewKind(_MAY, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-    ReviewKind(_MAY, "v1", "subjectaccessreviews", "SubjectAccessReview"),
+    ReviewKind(_AUTHENTICATION, "v1", "selfsubjectreviews", "SelfSubjectReview"),
+    ReviewKind(_AUTHENTICATION, "v1", "tokenreviews", "TokenReview"),
+    ReviewKind(_AUTHORIZATION, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
+    ReviewKind(_AUTHORIZATION, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    ReviewKind(_AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
+    ReviewKind(_AUTHORIZATION, "v1", "subjectaccessreviews", "SubjectAccessReview"),
 )
 
 
-_EVERYTHING = "the embedded cluster has no RBAC: whoever has a token may do everything"
+_ALLOWED_REASON = "the embedded cluster has no RBAC: whoever has a token may do everything"
 
 
 def review_kind_of(place: ResourcePath) -> ReviewKind | None:
@@ -55,12 +55,12 @@ def review_kind_of(place: ResourcePath) -> ReviewKind | None:
 
 
 def answer_review(
-    virtual: ReviewKind, body: Any, user: User, authenticate: Callable[[str], User | None], *, now: str
+    review_kind: ReviewKind, body: Any, user: User, authenticate: Callable[[str], User | None], *, now: str
 ) -> Object:
     """Return a review with its status."""
-    version = f"{virtual.group}/{virtual.version}"
-    if not isinstance(body, dict) or body.get("kind", virtual.kind) != virtual.kind:
-        raise BadRequest(f"the body of the request is no {virtual.kind}")
+    version = f"{review_kind.group}/{review_kind.version}"
+    if not isinstance(body, dict) or body.get("kind", review_kind.kind) != review_kind.kind:
+        raise BadRequest(f"the body of the request is no {review_kind.kind}")
     if body.get("apiVersion", version) != version:
         raise BadRequest(
             f"the API version in the data ({body['apiVersion']}) does not match the expected API version ({version})"
@@ -68,16 +68,18 @@ def answer_review(
     spec = body.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     return {
-        "kind": virtual.kind,
+        "kind": review_kind.kind,
         "apiVersion": version,
-        "metadata": {"creationTimestamp": now} if virtual.kind == "SelfSubjectReview" else body.get("metadata") or {},
-        **({} if virtual.kind == "SelfSubjectReview" else {"spec": spec}),
-        "status": _status(virtual, spec, user, authenticate),
+        "metadata": {"creationTimestamp": now}
+        if review_kind.kind == "SelfSubjectReview"
+        else body.get("metadata") or {},
+        **({} if review_kind.kind == "SelfSubjectReview" else {"spec": spec}),
+        "status": _status(review_kind, spec, user, authenticate),
     }
 
 
-def _status(virtual: ReviewKind, spec: Object, user: User, authenticate: Callable[[str], User | None]) -> Object:
-    match virtual.kind:
+def _status(review_kind: ReviewKind, spec: Object, user: User, authenticate: Callable[[str], User | None]) -> Object:
+    match review_kind.kind:
         case "SelfSubjectReview":
             return {"userInfo": user.info()}
         case "TokenReview":
@@ -91,7 +93,7 @@ def _status(virtual: ReviewKind, spec: Object, user: User, authenticate: Callabl
                 "incomplete": False,
             }
         case _:
-            return {"allowed": True, "reason": _EVERYTHING}
+            return {"allowed": True, "reason": _ALLOWED_REASON}
 
 
 class TokenAuthenticator:

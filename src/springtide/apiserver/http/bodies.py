@@ -32,13 +32,13 @@ class _Pairs(list[tuple[str, Any]]):
     """An object with all its fields, in their order."""
 
 
-class _Repeated(Exception):
+class _DuplicateFound(Exception):
     """A duplicate field was found."""
 
 
-def _look(fields: list[tuple[str, Any]]) -> None:
+def _refuse_duplicates(fields: list[tuple[str, Any]]) -> None:
     if len(dict(fields)) < len(fields):
-        raise _Repeated
+        raise _DuplicateFound
 
 
 def _reader(pairs: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
@@ -46,17 +46,17 @@ def _reader(pairs: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
     return json.JSONDecoder(object_pairs_hook=pairs, parse_int=str, parse_float=str)
 
 
-_LOOKING = _reader(_look)
-_PLACING = _reader(_Pairs)
+_DETECTING = _reader(_refuse_duplicates)
+_LOCATING = _reader(_Pairs)
 
 
 def duplicate_json_fields(body: bytes) -> list[Path]:
     """Return the paths of duplicate fields, in the order of the text, which must be valid JSON."""
     text = body.decode()
     try:
-        _LOOKING.decode(text)
-    except _Repeated:
-        return list(_walk(_PLACING.decode(text), ()))
+        _DETECTING.decode(text)
+    except _DuplicateFound:
+        return list(_walk(_LOCATING.decode(text), ()))
     return []
 
 
@@ -96,7 +96,7 @@ def _walk_nodes(node: Node) -> Iterator[tuple[int, str]]:
 
 _JSON = ("application/json", "")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
-_DEEPEST = 200
+_MAX_DEPTH = 200
 """The maximum nesting of lists and objects, so that recursive functions are safe everywhere."""
 _SHOWN = 30
 _LONG = re.compile(rb"\d{19}")
@@ -113,7 +113,7 @@ class RequestBody:
     """A decoded body, and its duplicate fields, of which the last value counts."""
 
     value: Any
-    repeated: list[Path] = field(default_factory=list)
+    duplicates: list[Path] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     """Duplicate keys of YAML, described by line."""
 
@@ -190,7 +190,7 @@ def _parsed(body: bytes) -> tuple[bytes, Any]:
     except msgspec.DecodeError as error:
         raise _NotJson(_why_not(body, str(error))) from error
     # The depth is at most the number of brackets, which are counted faster.
-    if body.count(b"{") + body.count(b"[") >= _DEEPEST:
+    if body.count(b"{") + body.count(b"[") >= _MAX_DEPTH:
         check_depth(value)
     return body, _storable(value) if _LONG.search(body) else value
 
@@ -214,11 +214,11 @@ def _unrecognized(expected: str, why: str, body: bytes) -> BadRequest:
 def check_depth(value: Any) -> None:
     """Refuse excessive nesting."""
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [part for each in level for part in _parts(each)]
         if not level:
             return
-    raise BadRequest(f"the body of the request is nested more than {_DEEPEST} levels deep")
+    raise BadRequest(f"the body of the request is nested more than {_MAX_DEPTH} levels deep")
 
 
 def _from_yaml(body: bytes, expected: str) -> RequestBody:

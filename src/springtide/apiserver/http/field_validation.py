@@ -15,12 +15,12 @@ from springtide.apiserver.http.bodies import JSON_TYPES, Path, RequestBody
 from springtide.apiserver.kinds import ListType, ServedKind, StructureNode, ValueType
 from springtide.apiserver.metadata import distinct_owners
 from springtide.apiserver.patching import apply_patch
-from springtide.apiserver.values import value_at as found_at
+from springtide.apiserver.values import value_at
 from springtide.cluster.errors import BadRequest, Invalid, StatusCause, StatusDetails
 from springtide.cluster.resources import Object
 from springtide.cluster.transport import Patch, PatchType
 
-_MOST = 100
+_MAX_REPORTED = 100
 """The maximum number of reported fields."""
 
 
@@ -29,7 +29,7 @@ def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list
     found = []
     for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=patch):
         found.append(path)
-        if len(found) == _MOST:
+        if len(found) == _MAX_REPORTED:
             break
     return found if kind.strategic else sorted(found, key=format_path)
 
@@ -45,7 +45,7 @@ def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, 
             steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
             value = _nested(steps, operation.get("value"))
             found += [(index, path) for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=True)]
-    return found[:_MOST]
+    return found[:_MAX_REPORTED]
 
 
 def drop_fields(value: Any, paths: list[Path]) -> Any:
@@ -132,7 +132,7 @@ Checked = tuple[Any, tuple[str, ...]]
 def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checked:
     """Validate the body of a create or an update."""
     unknown = unknown_fields(kind, body.value)
-    found = _told(body, unknown, interleaved=kind.strategic)
+    found = _messages(body, unknown, interleaved=kind.strategic)
     if found and validation == "Strict":
         resource = kind.resource
         text = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
@@ -140,7 +140,7 @@ def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checke
         raise BadRequest(f"{text}: strict decoding error: {', '.join((*lines, *found[len(body.lines) :]))}")
     _check_types(kind, body.value)
     value = drop_fields(body.value, unknown) if kind.strategic else body.value
-    return value, (*_warnings(found, validation), *_of_owners(body.value))
+    return value, (*_warnings(found, validation), *_owner_warnings(body.value))
 
 
 def _check_types(kind: ServedKind, value: Any) -> None:
@@ -151,11 +151,11 @@ def _check_types(kind: ServedKind, value: Any) -> None:
         raise BadRequest(f"{text}: {wrong.field}: {wrong.message}")
 
 
-def _of_owners(value: Any) -> tuple[str, ...]:
+def _owner_warnings(value: Any) -> tuple[str, ...]:
     """Warn of duplicate owner references."""
-    owners = found_at(value, ("metadata", "ownerReferences"))
-    repeated = distinct_owners(owners)[1] if isinstance(owners, list) else []
-    uids = ", ".join(str(owner.get("uid", "")) for owner in repeated if isinstance(owner, dict))
+    owners = value_at(value, ("metadata", "ownerReferences"))
+    duplicates = distinct_owners(owners)[1] if isinstance(owners, list) else []
+    uids = ", ".join(str(owner.get("uid", "")) for owner in duplicates if isinstance(owner, dict))
     return (_REPEATED_OWNERS + uids,) if uids else ()
 
 
@@ -163,28 +163,28 @@ def check_patch(kind: ServedKind, type_: PatchType, body: RequestBody, validatio
     """Validate the body of a patch other than an apply; `live` is the stored object, if there is one."""
     value = body.value
     if type_ is PatchType.MERGE and not isinstance(value, dict):
-        raise BadRequest(_not_merged(value))
+        raise BadRequest(_merge_error(value))
     if type_ is PatchType.JSON:
         placed = unknown_in_operations(kind, value)
         unknown = [path for _, path in placed]
-        found = [f'json patch duplicate field "{format_path(path)}"' for path in body.repeated]
+        found = [f'json patch duplicate field "{format_path(path)}"' for path in body.duplicates]
         found += [f'unknown field "{format_path(path)}"' for path in unknown]
-        useless = {index for index, _ in placed} if kind.strategic else ()
-        used = [each for index, each in enumerate(value) if index not in useless] if useless else value
+        dropped = {index for index, _ in placed} if kind.strategic else ()
+        used = [each for index, each in enumerate(value) if index not in dropped] if dropped else value
     else:
         unknown = unknown_fields(kind, value, patch=True)
-        found = _told(body, unknown, interleaved=False)
+        found = _messages(body, unknown, interleaved=False)
         used = drop_fields(value, unknown) if kind.strategic else value
     if found and validation == "Strict" and live is not None:
         raise _strict_patch(kind, live, Patch(type_, value), found)
     return used, _warnings(found, validation)
 
 
-def _not_merged(value: Any) -> str:
+def _merge_error(value: Any) -> str:
     if value is None:
         return "Invalid JSON Patch"
-    told = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type map[string]interface {{}}"
-    return f"error decoding patch: {told}"
+    messages = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type map[string]interface {{}}"
+    return f"error decoding patch: {messages}"
 
 
 def check_apply(kind: ServedKind, name: str, body: RequestBody) -> None:
@@ -192,24 +192,26 @@ def check_apply(kind: ServedKind, name: str, body: RequestBody) -> None:
     # A kube-apiserver answers with 500, although the request is at fault.
     if unknown := unknown_fields(kind, body.value):
         version = kind.resource.api_version
-        told = [f"{format_path_with_keys(kind, body.value, path)}: field not declared in schema" for path in unknown]
-        text = told[0] if len(told) == 1 else "errors:\n  " + "\n  ".join(told)
+        messages = [
+            f"{format_path_with_keys(kind, body.value, path)}: field not declared in schema" for path in unknown
+        ]
+        text = messages[0] if len(messages) == 1 else "errors:\n  " + "\n  ".join(messages)
         where = f"/{name}; {version if kind.resource.group else '/' + version}, Kind={kind.resource.kind}"
         raise BadRequest(f"failed to create typed patch object ({where}): {text}")
 
 
-def _told(body: RequestBody, unknown: list[Path], *, interleaved: bool) -> list[str]:
-    strange = set(unknown)
-    repeated = [path for path in body.repeated if not interleaved or path not in strange]
-    marked = [(path, f'duplicate field "{format_path(path)}"') for path in dict.fromkeys(repeated)]
+def _messages(body: RequestBody, unknown: list[Path], *, interleaved: bool) -> list[str]:
+    unknown_paths = set(unknown)
+    duplicates = [path for path in body.duplicates if not interleaved or path not in unknown_paths]
+    marked = [(path, f'duplicate field "{format_path(path)}"') for path in dict.fromkeys(duplicates)]
     marked += [(path, f'unknown field "{format_path(path)}"') for path in unknown]
-    if interleaved and repeated:
-        places = _places(body.value)
+    if interleaved and duplicates:
+        places = _positions(body.value)
         marked.sort(key=lambda each: places.get(each[0], 0))
     return [*body.lines, *(text for _, text in marked)]
 
 
-def _places(value: Any) -> dict[Path, int]:
+def _positions(value: Any) -> dict[Path, int]:
     """Number the paths of a value in document order."""
     places: dict[Path, int] = {}
 

@@ -20,7 +20,7 @@ from springtide.apiserver.server import ApiServer
 from springtide.cluster.resources import Key, Object
 
 _META = "io.k8s.apimachinery.pkg.apis.meta."
-_ELSEWHERE = {
+_PREFIXES = {
     "apiextensions.": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.",
     "apiregistration.": "io.k8s.kube-aggregator.pkg.apis.apiregistration.",
     "meta.": _META,
@@ -30,7 +30,7 @@ OBJECT_META = "meta.v1.ObjectMeta"
 
 def builtin_name(type_: str) -> str:
     """Return the schema name of a built-in type such as `core.v1.Pod`."""
-    for prefix, full in _ELSEWHERE.items():
+    for prefix, full in _PREFIXES.items():
         if type_.startswith(prefix):
             return full + type_.removeprefix(prefix)
     return f"io.k8s.api.{type_}"
@@ -265,12 +265,12 @@ class OpenApi:
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
-        self._kept: dict[str, tuple[str, bytes]] = {}
+        self._cache: dict[str, tuple[str, bytes]] = {}
 
     def answer(self, request: ApiRequest, parts: list[str]) -> Response | None:
         """Return the index or a document; None for other paths."""
         if parts == ["openapi", "v2"]:
-            return _nothing_in_v2(request)
+            return _empty_v2(request)
         if parts[:2] != ["openapi", "v3"]:
             return None
         groups = self._groups()
@@ -311,12 +311,12 @@ class OpenApi:
             return Response(b"", 301, headers=(("location", self._url(place, kinds)),))
         if request.header("if-none-match") == f'"{present}"':
             return Response(b"", 304, headers=headers)
-        kept = self._kept.get(place)
-        if kept is None or kept[0] != present:
-            kept = self._kept[place] = present, self._made(kinds)
-        return Response(kept[1], headers=(*headers, *(_FOREVER if asked else ())))
+        cached = self._cache.get(place)
+        if cached is None or cached[0] != present:
+            cached = self._cache[place] = present, self._generate(kinds)
+        return Response(cached[1], headers=(*headers, *(_FOREVER if asked else ())))
 
-    def _made(self, kinds: list[ServedKind]) -> bytes:
+    def _generate(self, kinds: list[ServedKind]) -> bytes:
         schemas = OpenApiSchemas()
         paths: dict[str, Any] = {}
         for kind in kinds:
@@ -342,7 +342,7 @@ class OpenApi:
         return self._server.find(DEFINITIONS, Key("", f"{kind.resource.plural}.{kind.resource.group}"))
 
 
-def _nothing_in_v2(request: ApiRequest) -> Response:
+def _empty_v2(request: ApiRequest) -> Response:
     """Return an empty document of OpenAPI v2.
 
     kubectl looks there for kinds that no v3 document has. With an empty document it reports an unknown kind; without

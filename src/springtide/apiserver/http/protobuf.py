@@ -23,7 +23,7 @@ from springtide.cluster.errors import BadRequest
 
 MEDIA = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _GROUPS = {
     "": "core",
     "admissionregistration.k8s.io": "admissionregistration",
@@ -118,8 +118,8 @@ def _varint(data: Any, place: int) -> tuple[int, int]:
 
 
 def _message(data: Any, type_: str, depth: int) -> dict[str, Any]:
-    if depth > _DEEPEST:
-        raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
     layout = _layout()[type_]
     item: dict[str, Any] = {}
     for number, raw in _wire(data):

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope
 
 
-MOST_BYTES = 3 * 1024 * 1024
+MAX_BYTES = 3 * 1024 * 1024
 """The largest accepted body, as in a kube-apiserver."""
-_MOST_PARAMETERS = 200
+_MAX_PARAMETERS = 200
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The client disconnected before the request was complete; no response is possible."""
 
 
@@ -71,16 +71,16 @@ class ApiRequest:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone
+                raise ClientDisconnected
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > MOST_BYTES:
-                raise TooLarge(f"Request entity too large: limit is {MOST_BYTES}")
+            if size > MAX_BYTES:
+                raise TooLarge(f"Request entity too large: limit is {MAX_BYTES}")
             chunks.append(chunk)
             if not message.get("more_body", False):
                 return b"".join(chunks)
 
-    async def gone(self) -> None:
+    async def disconnected(self) -> None:
         """Wait until the client disconnects."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -90,12 +90,12 @@ class ApiRequest:
 def _parameters(query: bytes) -> Mapping[str, Sequence[str]]:
     """Parse a query; the same queries recur for many objects."""
     text = query.decode("latin-1")
-    return parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="replace")
+    return parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS, errors="replace")
 
 
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _FALSE = ("false", "0")
-_MOST_MANAGER_BYTES = 128
+_MAX_MANAGER_BYTES = 128
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
@@ -152,10 +152,12 @@ def write_of(request: ApiRequest, verb: str, *, required: bool = False) -> Write
     if not manager and required:
         why = StatusCause("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
         raise _invalid("PatchOptions", why)
-    return Write(manager or _program(request.header("user-agent")), dry_run=_dry_run(request.query.get("dryRun"), verb))
+    return Write(
+        manager or _default_manager(request.header("user-agent")), dry_run=_dry_run(request.query.get("dryRun"), verb)
+    )
 
 
-def forced(request: ApiRequest, *, apply: bool) -> bool:
+def force_option(request: ApiRequest, *, apply: bool) -> bool:
     """Parse `force`, which only an apply accepts."""
     force = flag(request, "force")
     if force is not None and not apply:
@@ -183,7 +185,7 @@ class DeleteOptions:
 
 def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
     """Parse the options of a delete from the body, or without one from the query."""
-    given = body if isinstance(body, dict) else _queried(request)
+    given = body if isinstance(body, dict) else _query_options(request)
     if (body is not None and not isinstance(body, dict)) or given.get("kind", "DeleteOptions") != "DeleteOptions":
         raise BadRequest("decoded object cannot be converted to DeleteOptions")
     policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
@@ -205,7 +207,7 @@ def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
     )
 
 
-def _queried(request: ApiRequest) -> dict[str, Any]:
+def _query_options(request: ApiRequest) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if policy := request.parameter("propagationPolicy"):
         given["propagationPolicy"] = policy
@@ -262,10 +264,10 @@ def _dry_run(given: Any, verb: str) -> bool:
     return True
 
 
-def _program(agent: str) -> str:
+def _default_manager(agent: str) -> str:
     """Return the default field manager: the user agent up to the first slash, without unprintable characters."""
     name = "".join(letter for letter in agent.partition("/")[0] if letter.isprintable())
-    return name.encode()[:_MOST_MANAGER_BYTES].decode(errors="ignore")
+    return name.encode()[:_MAX_MANAGER_BYTES].decode(errors="ignore")
 
 
 def _list_problems(options: ListOptions) -> list[StatusCause]:

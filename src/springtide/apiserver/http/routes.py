@@ -10,7 +10,7 @@ from springtide.cluster.errors import ApiError, MethodNotAllowed, NotFound, Stat
 from springtide.cluster.resources import Key, Resource
 
 WRONG_METHOD = "the server does not allow this method on the requested resource"
-_OF_NAMESPACES = ("status", "finalize")
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def parse_path(path: str) -> ResourcePath | None:
         return None
     version, rest = rest[0], rest[1:]
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in _OF_NAMESPACES or len(rest) > 3):
+    if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in _NAMESPACE_SUBRESOURCES or len(rest) > 3):
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource = (*rest, "", "")[:3]
     if len(rest) > 3:

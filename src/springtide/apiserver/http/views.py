@@ -15,7 +15,7 @@ from springtide.cluster.errors import ApiError
 from springtide.cluster.resources import Object
 from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
 
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 
 
 class EventLineCache:
@@ -32,7 +32,7 @@ class EventLineCache:
         if known is not None:
             return known[1]
         line = b'{"type":"' + event.change.encode() + b'","object":' + encode(event.object) + b"}\n"
-        if self._size + len(line) > _MOST_BYTES:
+        if self._size + len(line) > _MAX_BYTES:
             self._lines.clear()
             self._size = 0
         self._lines[id(event)] = event, line
@@ -62,7 +62,7 @@ class ObjectView(Protocol):
         """Encode a watch event."""
         ...
 
-    def beginning(self, item: Object) -> bytes:
+    def initial(self, item: Object) -> bytes:
         """Encode the ADDED event of an existing object at the start of a watch."""
         ...
 
@@ -74,14 +74,14 @@ CLOSING = b"]}\n"
 class WholeView:
     """Whole objects."""
 
-    def __init__(self, kind: ServedKind, remembered: EventLineCache) -> None:
+    def __init__(self, kind: ServedKind, line_cache: EventLineCache) -> None:
         self._kind = kind
-        self._remembered = remembered
+        self._line_cache = line_cache
         resource = kind.resource
         # Entries in lists of built-in kinds omit apiVersion and kind. Nearly all objects start with these, so they are
         # cut from the encoded bytes.
         self._identity = encode({"apiVersion": resource.api_version, "kind": resource.kind})[:-1] + b","
-        self._anonymous = kind.strategic
+        self._omits_type = kind.strategic
 
     def single(self, item: Object) -> bytes:
         """Encode one object."""
@@ -94,7 +94,7 @@ class WholeView:
     def entry(self, item: Object) -> bytes:
         """Encode an entry of a list."""
         written = encode(item)
-        if not self._anonymous:
+        if not self._omits_type:
             return written
         if written.startswith(self._identity):
             return b"{" + written[len(self._identity) :]
@@ -102,9 +102,9 @@ class WholeView:
 
     def change(self, event: WatchEvent) -> bytes:
         """Encode a watch event; the line is shared between watches."""
-        return self._remembered.line(event)
+        return self._line_cache.line(event)
 
-    def beginning(self, item: Object) -> bytes:
+    def initial(self, item: Object) -> bytes:
         """Encode the ADDED event of an existing object."""
         return line(WatchEventType.ADDED, item)
 
@@ -131,7 +131,7 @@ class MetadataView:
         """Encode a watch event."""
         return line(event.change, self._reduced(event.object))
 
-    def beginning(self, item: Object) -> bytes:
+    def initial(self, item: Object) -> bytes:
         """Encode the ADDED event of an existing object."""
         return line(WatchEventType.ADDED, self._reduced(item))
 

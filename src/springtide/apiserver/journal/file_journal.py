@@ -27,8 +27,8 @@ import msgspec
 from springtide.apiserver.journal.files import (
     JournalError,
     JournalFolder,
+    converting_errors,
     damaged_journal,
-    explaining_errors,
     lock_folder,
     open_database,
 )
@@ -52,7 +52,7 @@ class JournalRow(NamedTuple):
     checksum: int
     object: bytes | None
 
-    def whole(self) -> bool:
+    def is_intact(self) -> bool:
         """Return whether the checksum matches."""
         return self.checksum == _checksum(self.revision, self.identity, self.key, self.object)
 
@@ -67,8 +67,7 @@ class JournalRow(NamedTuple):
         return Key(self.namespace, self.name)
 
     def decoded(self, old: Object | None) -> Object | None:
-        """Return the object after the change; None where it was removed. Unchanged parts are shared with the old one.
-        """
+        """Return the object after the change; None where it was removed. Unchanged parts are those of the old one."""
         if self.object is None:
             return None
         new: Object = _DECODER.decode(self.object)
@@ -164,7 +163,7 @@ class FileJournal:
 
     def begin(self, last: int) -> tuple[int, tuple[RevisionGap, ...]]:
         """Continue after the last recorded change; returns the version to continue from, and the gaps."""
-        with explaining_errors(self.path):
+        with converting_errors(self.path):
             gaps = [
                 RevisionGap(*found)
                 for found in self._connection.execute("SELECT after, before FROM gaps ORDER BY before")
@@ -186,7 +185,7 @@ class FileJournal:
         written = encode_row(change.revision, identity, change.key, before, change.new)
         if change.revision > self._reserved:
             self._advance(compacted, change.revision + _RESERVED, JournalSync.FULL)
-        with _storing():
+        with _converting_write_errors():
             self._connection.execute(_INSERT, written)
         self._revision = change.revision
 
@@ -197,7 +196,7 @@ class FileJournal:
 
     def get(self, name: str) -> bytes | None:
         """Return a value that is kept besides objects, if there is one."""
-        with explaining_errors(self.path):
+        with converting_errors(self.path):
             found = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
         return None if found is None else bytes(found[0])
 
@@ -247,7 +246,7 @@ class FileJournal:
     def _transaction(self, sync: JournalSync) -> Iterator[None]:
         """Run a transaction with the given sync mode."""
         connection = self._connection
-        with _storing():
+        with _converting_write_errors():
             connection.execute(f"PRAGMA synchronous = {sync}")
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -260,7 +259,7 @@ class FileJournal:
 
 
 @contextmanager
-def _storing() -> Iterator[None]:
+def _converting_write_errors() -> Iterator[None]:
     """Convert errors of SQLite: the change was not recorded."""
     try:
         yield
@@ -277,7 +276,7 @@ def open_journal(path: Path, *, sync: JournalSync = JournalSync.NORMAL) -> FileJ
     with ExitStack() as undo:
         undo.callback(folder.release)
         connection = undo.enter_context(closing(open_database(folder.database)))
-        with explaining_errors(folder.database):
+        with converting_errors(folder.database):
             journal = FileJournal(folder, connection, sync)
         undo.pop_all()
         return journal
@@ -289,9 +288,9 @@ def restore_storage(journal: FileJournal, *, history: int) -> Storage:
     `JournalError` where the journal is damaged or cannot be written.
     """
     storage = Storage(history=history, journal=journal)
-    with explaining_errors(journal.path), _without_collecting():
+    with converting_errors(journal.path), _without_gc():
         for row in journal.rows():
-            _repeat(row, storage, journal)
+            _restore_row(row, storage, journal)
     try:
         revision, gaps = journal.begin(storage.revision)
         storage.resume(revision, journal.compacted, gaps)
@@ -300,11 +299,11 @@ def restore_storage(journal: FileJournal, *, history: int) -> Storage:
     return storage
 
 
-def _repeat(row: JournalRow, storage: Storage, journal: FileJournal) -> None:
+def _restore_row(row: JournalRow, storage: Storage, journal: FileJournal) -> None:
     try:
         identity, key = row.identity, row.key
         old = storage.collection(identity).live.get(key)
-        if not row.whole() or (row.revision > journal.compacted and row.before != _version(old)):
+        if not row.is_intact() or (row.revision > journal.compacted and row.before != _version(old)):
             raise ValueError("it is not what was written")
         storage.restore(identity, key, row.revision, row.decoded(old))
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
@@ -316,7 +315,7 @@ def _version(item: Object | None) -> int | None:
 
 
 @contextmanager
-def _without_collecting() -> Iterator[None]:
+def _without_gc() -> Iterator[None]:
     """Disable Python's garbage collection while millions of objects are created and none is dropped."""
     enabled = gc.isenabled()
     gc.disable()

@@ -34,7 +34,7 @@ class JournalError(Exception):
 DATABASE = "journal.db"
 LOCK = "lock"
 
-_NOT_IN_THE_WAY = (LOCK, "lost+found")
+_IGNORED = (LOCK, "lost+found")
 """What a folder may contain and still count as new: a leftover lock, and what file systems create at their root."""
 
 
@@ -59,7 +59,7 @@ def lock_folder(path: Path) -> JournalFolder:
     """Lock a folder for a journal, creating it as needed; `JournalError` where it is in use or has other contents."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_ours(path)
+        _check_contents(path)
         return JournalFolder(path, _locked(path))
     except OSError as problem:
         why = problem.strerror or str(problem)
@@ -75,7 +75,7 @@ def _locked(path: Path) -> int:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     except BlockingIOError as problem:
-        holder = _holder(lock)
+        holder = _holder_pid(lock)
         os.close(lock)
         msg = f'"{path}" is in use by another process{holder}: stop that one, or choose another folder for data'
         raise JournalError(msg) from problem
@@ -85,13 +85,13 @@ def _locked(path: Path) -> int:
     return lock
 
 
-def _check_ours(path: Path) -> None:
+def _check_contents(path: Path) -> None:
     """Refuse a folder with other contents; restrict the permissions of an empty one."""
     names = {entry.name for entry in path.iterdir()}
     if any(name.startswith(DATABASE) for name in names):
         _check_owner(path / DATABASE)
         return
-    foreign = sorted(names.difference(_NOT_IN_THE_WAY))
+    foreign = sorted(names.difference(_IGNORED))
     if foreign:
         msg = (
             f'"{path}" holds "{foreign[0]}" and no journal: expected a folder that is new, empty or made by springtide'
@@ -108,7 +108,7 @@ def _check_owner(database: Path) -> None:
             raise JournalError(f'"{database}" belongs to another user: expected a journal of your own')
 
 
-def _holder(lock: int) -> str:
+def _holder_pid(lock: int) -> str:
     written = os.pread(lock, 32, 0).decode(errors="replace").strip()
     return f" ({written})" if written.isdigit() else ""
 
@@ -142,7 +142,7 @@ _LOG_BYTES = 64 << 20
 _PRIMARY = 0xFF
 """The bits of an SQLite error code that hold the primary code."""
 
-_OUT_OF_REACH = (
+_ACCESS_ERRORS = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_FULL,
@@ -156,9 +156,9 @@ _OUT_OF_REACH = (
 def open_database(path: Path) -> sqlite3.Connection:
     """Open the database of a journal, creating it as needed; `JournalError` where it cannot be used."""
     if not path.exists():
-        _check_absent(path)
-        _make(path)
-    with explaining_errors(path):
+        _check_not_lost(path)
+        _create(path)
+    with converting_errors(path):
         connection = _connect(path)
         try:
             _check_format(connection, path)
@@ -173,14 +173,14 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def explaining_errors(path: Path) -> Iterator[None]:
+def converting_errors(path: Path) -> Iterator[None]:
     """Convert errors of SQLite to `JournalError`."""
     try:
         yield
     except UnicodeDecodeError as problem:  # SQLite quotes what it cannot read, and sqlite3 expects text.
         raise damaged_journal(path, "it holds what is no text") from problem
     except sqlite3.Error as problem:
-        if (getattr(problem, "sqlite_errorcode", 0) & _PRIMARY) not in _OUT_OF_REACH:
+        if (getattr(problem, "sqlite_errorcode", 0) & _PRIMARY) not in _ACCESS_ERRORS:
             raise damaged_journal(path, str(problem)) from problem
         msg = f'cannot use the journal "{path}": {problem}: expected a file that can be read and written'
         raise JournalError(msg) from problem
@@ -198,7 +198,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
 
 
-def _check_absent(path: Path) -> None:
+def _check_not_lost(path: Path) -> None:
     """Refuse to start anew where a journal has lost its database; leftovers of an interrupted creation are fine."""
     log = path.with_name(f"{path.name}-wal")
     if log.exists():
@@ -206,7 +206,7 @@ def _check_absent(path: Path) -> None:
         raise JournalError(msg)
 
 
-def _make(path: Path) -> None:
+def _create(path: Path) -> None:
     """Create the database under a temporary name, so that the file under its final name is always complete."""
     new = path.with_name(f"{path.name}.new")
     try:

@@ -57,7 +57,7 @@ class Webhook:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Cached:
     seen: tuple[Any, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
 
@@ -67,8 +67,8 @@ class WebhookConfigurations:
     """The registered webhooks."""
 
     server: ApiServer
-    _mutating: _Reading = field(default_factory=_Reading)
-    _validating: _Reading = field(default_factory=_Reading)
+    _mutating: _Cached = field(default_factory=_Cached)
+    _validating: _Cached = field(default_factory=_Cached)
 
     def any(self) -> bool:
         """Return whether any configuration exists."""
@@ -83,13 +83,13 @@ class WebhookConfigurations:
         """Return the validating webhooks."""
         return self._read(_VALIDATING, self._validating)
 
-    def _read(self, identity: CollectionId, reading: _Reading) -> tuple[Webhook, ...]:
+    def _read(self, identity: CollectionId, cached: _Cached) -> tuple[Webhook, ...]:
         found = [item for _, item in self.server.objects(identity)]
         seen = tuple((item["metadata"]["uid"], item["metadata"]["resourceVersion"]) for item in found)
-        if seen != reading.seen:
-            reading.seen = seen
-            reading.webhooks = tuple(webhook for item in found for webhook in webhooks_of(item))
-        return reading.webhooks
+        if seen != cached.seen:
+            cached.seen = seen
+            cached.webhooks = tuple(webhook for item in found for webhook in webhooks_of(item))
+        return cached.webhooks
 
 
 def webhooks_of(configuration: Object) -> tuple[Webhook, ...]:
@@ -150,50 +150,52 @@ def is_exempt(resource: Resource) -> bool:
     return resource.group == GROUP and resource.kind in _EXEMPT
 
 
-def namespace_of(matter: AdmissionAttributes) -> str:
+def namespace_of(attributes: AdmissionAttributes) -> str:
     """Return the namespace of a request; a Namespace object is in itself."""
-    return matter.key.name if _is_namespaces(matter.resource) else matter.key.namespace
+    return attributes.key.name if _is_namespaces(attributes.resource) else attributes.key.namespace
 
 
 def invocation(
     webhook: Webhook, review: AdmissionRequest, versions: ServedVersions, labels: NamespaceLabels
 ) -> WebhookInvocation | None:
     """Return how a webhook is called for a request; None where it does not match."""
-    rules = [rule for rule in webhook.rules if _rule_matches(rule, review.matter)]
+    rules = [rule for rule in webhook.rules if _rule_matches(rule, review.attributes)]
     if not rules or not _object_matches(webhook.objects, review):
         return None
-    told = _told(webhook, rules, review.matter.resource, versions)
-    if told is None or not _namespace_matches(webhook.namespaces, review, labels):
+    sent = _sent_version(webhook, rules, review.attributes.resource, versions)
+    if sent is None or not _namespace_matches(webhook.namespaces, review, labels):
         return None
-    return WebhookInvocation(webhook, told)
+    return WebhookInvocation(webhook, sent)
 
 
-def _told(webhook: Webhook, rules: Iterable[WebhookRule], asked: Resource, versions: ServedVersions) -> Resource | None:
+def _sent_version(
+    webhook: Webhook, rules: Iterable[WebhookRule], asked: Resource, versions: ServedVersions
+) -> Resource | None:
     """Return the version that a webhook receives: that of the request, if its rules name it."""
-    if any(_named(rule.versions, asked.version) for rule in rules):
+    if any(_includes(rule.versions, asked.version) for rule in rules):
         return asked
     if not webhook.equivalent:
         return None
     others = [each for each in versions(asked) if each != asked]
-    return next((other for rule in rules for other in others if _named(rule.versions, other.version)), None)
+    return next((other for rule in rules for other in others if _includes(rule.versions, other.version)), None)
 
 
-def _rule_matches(rule: WebhookRule, matter: AdmissionAttributes) -> bool:
+def _rule_matches(rule: WebhookRule, attributes: AdmissionAttributes) -> bool:
     """Return whether a rule matches a request, ignoring the version."""
     return (
-        _scope_matches(rule.scope, matter)
-        and _named(rule.operations, matter.operation)
-        and _named(rule.groups, matter.resource.group)
-        and any(_resource_matches(each, matter.resource.plural, matter.subresource) for each in rule.resources)
+        _scope_matches(rule.scope, attributes)
+        and _includes(rule.operations, attributes.operation)
+        and _includes(rule.groups, attributes.resource.group)
+        and any(_resource_matches(each, attributes.resource.plural, attributes.subresource) for each in rule.resources)
     )
 
 
-def _scope_matches(scope: str, matter: AdmissionAttributes) -> bool:
-    in_a_namespace = bool(matter.key.namespace) and not _is_namespaces(matter.resource)
+def _scope_matches(scope: str, attributes: AdmissionAttributes) -> bool:
+    in_a_namespace = bool(attributes.key.namespace) and not _is_namespaces(attributes.resource)
     return scope == "*" or (scope == "Namespaced") == in_a_namespace
 
 
-def _named(names: tuple[str, ...], name: str) -> bool:
+def _includes(names: tuple[str, ...], name: str) -> bool:
     return "*" in names or name in names
 
 
@@ -213,15 +215,15 @@ def _object_matches(selector: LabelSelector, review: AdmissionRequest) -> bool:
 
 
 def _namespace_matches(selector: LabelSelector, review: AdmissionRequest, labels: NamespaceLabels) -> bool:
-    matter = review.matter
-    namespace = namespace_of(matter)
-    if _selects_everything(selector) or (not namespace and matter.resource.plural != "namespaces"):
+    attributes = review.attributes
+    namespace = namespace_of(attributes)
+    if _selects_everything(selector) or (not namespace and attributes.resource.plural != "namespaces"):
         return True
     if (
         review.new is not None
-        and matter.resource.plural == "namespaces"
-        and not matter.subresource
-        and matter.operation is not AdmissionOperation.DELETE
+        and attributes.resource.plural == "namespaces"
+        and not attributes.subresource
+        and attributes.operation is not AdmissionOperation.DELETE
     ):
         return selector.matches(_labels(review.new))
     return selector.matches(labels(namespace))

@@ -50,66 +50,66 @@ class ReinvocationTracker:
     """Which webhooks must be called again because the object changed after they saw it."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, None] = {}
-        self._again: set[str] = set()
-        self._left: Object | None = None
+        self._called: dict[str, None] = {}
+        self._due: set[str] = set()
+        self._last: Object | None = None
 
-    def asked(self, uid: str) -> None:
+    def called(self, uid: str) -> None:
         """Record a call of a webhook with a reinvocation policy of IfNeeded."""
-        self._asked[uid] = None
+        self._called[uid] = None
 
-    def changed(self) -> None:
+    def object_changed(self) -> None:
         """Record a change of the object: webhooks called before it must be called again."""
-        self._again.update(self._asked)
-        self._asked.clear()
+        self._due.update(self._called)
+        self._called.clear()
 
-    def ended(self, left: Object | None) -> None:
+    def round_ended(self, left: Object | None) -> None:
         """Record the object at the end of a round."""
-        self._left = left
+        self._last = left
 
-    def reopened(self, item: Object | None) -> bool:
+    def needs_round(self, item: Object | None) -> bool:
         """Return whether another round is needed, given the object after the built-in plugins."""
-        if item != self._left:
-            self.changed()
-        return bool(self._again)
+        if item != self._last:
+            self.object_changed()
+        return bool(self._due)
 
     def is_due(self, uid: str) -> bool:
         """Return whether a webhook must be called again."""
-        return uid in self._again
+        return uid in self._due
 
 
 class WebhookAdmissionContext:
-    """The admission context of one request; `concerned` returns whether any webhook matches."""
+    """The admission context of one request; `matches` returns whether any webhook matches."""
 
-    def __init__(self, now: int, concerned: Callable[[AdmissionRequest], bool]) -> None:
+    def __init__(self, now: int, matches: Callable[[AdmissionRequest], bool]) -> None:
         self.now = now
         self.warnings: dict[str, None] = {}
         """The warnings for the user, without duplicates."""
-        self.rounds = ReinvocationTracker()
-        self._concerned = concerned
+        self.reinvocations = ReinvocationTracker()
+        self._matches = matches
         self._answers: list[tuple[AdmissionRequest, Object | None]] = []
-        self._births: list[ServerMetadata] = []
-        self._drawn = 0
+        self._generated: list[ServerMetadata] = []
+        self._reused = 0
 
     def begin(self) -> None:
         """Begin an attempt: generated metadata are reused in order."""
-        self._drawn = 0
+        self._reused = 0
 
-    def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
         """Return the metadata that the server gives to a new object: the same in each attempt."""
-        if self._drawn == len(self._births):
+        if self._reused == len(self._generated):
             fresh = draw()
             suffix = fresh.suffix()
-            self._births.append(ServerMetadata(fresh.uid, fresh.created, lambda: suffix))
-        self._drawn += 1
-        return self._births[self._drawn - 1]
+            self._generated.append(ServerMetadata(fresh.uid, fresh.created, lambda: suffix))
+        self._reused += 1
+        return self._generated[self._reused - 1]
 
-    def heard(self, review: AdmissionRequest) -> Object | None:
+    def admit(self, review: AdmissionRequest) -> Object | None:
         """Return the object as webhooks leave it; `AdmissionPending` where they have not been called."""
         for known, answer in self._answers:
             if known == review:
                 return review.new if answer is known.new else answer
-        if not self._is_open(review):
+        if not self._is_pending(review):
             return review.new
         raise AdmissionPending(review)
 
@@ -117,9 +117,9 @@ class WebhookAdmissionContext:
         """Store an answer: the object as webhooks leave it."""
         self._answers.append((review, left))
 
-    def _is_open(self, review: AdmissionRequest) -> bool:
-        again = review.stage is AdmissionStage.REINVOKING
-        return self._concerned(review) and (not again or self.rounds.reopened(review.new))
+    def _is_pending(self, review: AdmissionRequest) -> bool:
+        reinvocation = review.stage is AdmissionStage.REINVOKING
+        return self._matches(review) and (not reinvocation or self.reinvocations.needs_round(review.new))
 
 
 _log = logging.getLogger(__name__)
@@ -134,68 +134,68 @@ class WebhookDispatcher:
     def __init__(self, server: ApiServer, registrations: WebhookConfigurations, ask: SendReview) -> None:
         self._server = server
         self._registrations = registrations
-        self._ask = ask
+        self._send = ask
 
-    def concerns(self, review: AdmissionRequest) -> bool:
+    def matches(self, review: AdmissionRequest) -> bool:
         """Return whether any webhook matches a request."""
-        if is_exempt(review.matter.resource):
+        if is_exempt(review.attributes.resource):
             return False
         return any(self._invocation(webhook, review) is not None for webhook in self._webhooks(review))
 
-    async def put(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> None:
+    async def call_webhooks(self, review: AdmissionRequest, user: User, context: WebhookAdmissionContext) -> None:
         """Call the webhooks for a request and store the answer; raises the error of a refusal."""
         if review.stage is AdmissionStage.VALIDATING:
-            await self._agreed(review, user, hearing)
-            hearing.answer(review, review.new)
+            await self._validate(review, user, context)
+            context.answer(review, review.new)
         else:
-            hearing.answer(review, await self._amended(review, user, hearing))
+            context.answer(review, await self._mutate(review, user, context))
 
-    async def _amended(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> Object | None:
+    async def _mutate(self, review: AdmissionRequest, user: User, context: WebhookAdmissionContext) -> Object | None:
         """Call mutating webhooks one after the other; each receives the object as the previous ones left it."""
-        rounds, current = hearing.rounds, review
+        reinvocations, current = context.reinvocations, review
         for webhook in self._webhooks(review):
-            if review.stage is AdmissionStage.REINVOKING and not rounds.is_due(webhook.uid):
+            if review.stage is AdmissionStage.REINVOKING and not reinvocations.is_due(webhook.uid):
                 continue
             invoked = self._invocation(webhook, current)
             if invoked is None:
                 continue
-            left = await self._changed(invoked, current, user, hearing)
+            left = await self._call_mutating(invoked, current, user, context)
             if left != current.new:
                 current = replace(current, new=left)
-                rounds.changed()
+                reinvocations.object_changed()
             if webhook.reinvoked:
-                rounds.asked(webhook.uid)
-        rounds.ended(current.new)
+                reinvocations.called(webhook.uid)
+        reinvocations.round_ended(current.new)
         return current.new
 
-    async def _agreed(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> None:
+    async def _validate(self, review: AdmissionRequest, user: User, context: WebhookAdmissionContext) -> None:
         """Call all validating webhooks concurrently; of several refusals, that of the first webhook is returned."""
         invoked = [each for webhook in self._webhooks(review) if (each := self._invocation(webhook, review))]
-        asked = (self._verdict(each, review, user, hearing) for each in invoked)
-        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        called = (self._call(each, review, user, context) for each in invoked)
+        for outcome in await asyncio.gather(*called, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _changed(
-        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext
+    async def _call_mutating(
+        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, context: WebhookAdmissionContext
     ) -> Object | None:
         """Return the object as one webhook leaves it."""
-        verdict = await self._verdict(invoked, review, user, hearing)
+        verdict = await self._call(invoked, review, user, context)
         if verdict is None or not verdict.operations:
             return review.new
         if review.new is None:
-            words = "attempted to modify the object, which is not supported for this operation"
-            raise internal_error(f'admission webhook "{invoked.webhook.name}" {words}')
-        told = self._in_version(review.new, invoked.resource, review)
+            message = "attempted to modify the object, which is not supported for this operation"
+            raise internal_error(f'admission webhook "{invoked.webhook.name}" {message}')
+        sent = self._in_version(review.new, invoked.resource, review)
         try:
-            patched = _patched(told, verdict.operations)
+            patched = _patched(sent, verdict.operations)
         except ApiError as error:
-            words = f"answered with a patch that does not fit the object: {error}"
-            raise internal_error(f'admission webhook "{invoked.webhook.name}" {words}') from None
-        return self._in_version(self._completed(patched, invoked.resource), review.matter.resource, review)
+            message = f"answered with a patch that does not fit the object: {error}"
+            raise internal_error(f'admission webhook "{invoked.webhook.name}" {message}') from None
+        return self._in_version(self._completed(patched, invoked.resource), review.attributes.resource, review)
 
-    async def _verdict(
-        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext
+    async def _call(
+        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, context: WebhookAdmissionContext
     ) -> messages.WebhookVerdict | None:
         """Call a webhook; None where match conditions exclude it, or where its failure is ignored."""
         webhook = invoked.webhook
@@ -205,13 +205,13 @@ class WebhookDispatcher:
         )
         uid = str(uuid.uuid4())
         request = messages.admission_request(review, invoked, user, uid, new, old)
-        if not self._wants(webhook, request, review):
+        if not self._conditions_hold(webhook, request, review):
             return None
-        if review.matter.dry_run and not webhook.dry_run:
+        if review.attributes.dry_run and not webhook.dry_run:
             raise dry_run_unsupported(webhook.name)
         try:
             version = messages.version_for(webhook.review_versions)
-            body = await self._ask(webhook.client, messages.encode_review(version, request), webhook.timeout)
+            body = await self._send(webhook.client, messages.encode_review(version, request), webhook.timeout)
             verdict = messages.decode_verdict(
                 body, version, uid, may_patch=review.stage is not AdmissionStage.VALIDATING
             )
@@ -220,7 +220,7 @@ class WebhookDispatcher:
                 raise call_failed(webhook.name, failure) from None
             _log.warning("webhook %s failed, and its failure policy is Ignore: %s", webhook.name, failure)
             return None
-        hearing.warnings |= dict.fromkeys(verdict.warnings)
+        context.warnings |= dict.fromkeys(verdict.warnings)
         if not verdict.allowed:
             raise denied(
                 webhook.name,
@@ -231,7 +231,7 @@ class WebhookDispatcher:
             )
         return verdict
 
-    def _wants(self, webhook: Webhook, request: Object, review: AdmissionRequest) -> bool:
+    def _conditions_hold(self, webhook: Webhook, request: Object, review: AdmissionRequest) -> bool:
         if not webhook.conditions:
             return True
         shown: dict[str, Any] = {name: part for name, part in request.items() if name not in ("object", "oldObject")}
@@ -240,7 +240,7 @@ class WebhookDispatcher:
         except match_conditions.ConditionFailed as failure:
             if webhook.ignores_failures:
                 return False
-            raise forbidden(review.matter.resource, review.matter.key.name, str(failure)) from None
+            raise forbidden(review.attributes.resource, review.attributes.key.name, str(failure)) from None
 
     def _webhooks(self, review: AdmissionRequest) -> tuple[Webhook, ...]:
         if review.stage is AdmissionStage.VALIDATING:
@@ -269,7 +269,7 @@ class WebhookDispatcher:
 
     def _in_version(self, item: Object, resource: Resource, review: AdmissionRequest) -> Object:
         """Return an object in another version of its resource; other objects unchanged."""
-        if item.get("kind") != review.matter.resource.kind or item.get("apiVersion") == resource.api_version:
+        if item.get("kind") != review.attributes.resource.kind or item.get("apiVersion") == resource.api_version:
             return item
         return self._server.versions.converted(self._server.catalogue.find(resource), item)
 
@@ -286,8 +286,8 @@ _SERVICES = CollectionId("", "services")
 _STAGES = 3
 _RETRIES = 5
 """How often a request is retried when other clients change the object, as in a kube-apiserver."""
-_MOST_TRIES = 1 + _STAGES * (1 + _RETRIES)
-_AT_ONCE = 16
+_MAX_ATTEMPTS = 1 + _STAGES * (1 + _RETRIES)
+_CONCURRENT = 16
 """How many objects of one request are admitted concurrently."""
 
 T = TypeVar("T")
@@ -303,7 +303,7 @@ class AdmissionWebhooks:
         self._server = server
         self._registrations = WebhookConfigurations(server)
         self._caller = WebhookCaller(lambda key: server.find(_SERVICES, key))
-        self._asking = WebhookDispatcher(server, self._registrations, ask or self._caller.ask)
+        self._dispatcher = WebhookDispatcher(server, self._registrations, ask or self._caller.ask)
 
     async def __aenter__(self) -> Self:
         return self
@@ -313,34 +313,38 @@ class AdmissionWebhooks:
     ) -> None:
         await self._caller.__aexit__(kind, error, trace)
 
-    async def perform(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
+    async def execute(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
         """Run a call; it may be attempted several times, and takes effect once."""
         if not self._registrations.any():
             return ExecutedWrite(verb())
-        hearing = WebhookAdmissionContext(self._server.now(), self._asking.concerns)
+        context = WebhookAdmissionContext(self._server.now(), self._dispatcher.matches)
         try:
-            return await self._perform(verb, user, hearing)
+            return await self._execute(verb, user, context)
         except ApiError as refusal:
-            refusal.warnings = tuple(hearing.warnings)
+            refusal.warnings = tuple(context.warnings)
             raise
 
-    async def _perform(self, verb: Callable[[], T], user: User, hearing: WebhookAdmissionContext) -> ExecutedWrite[T]:
+    async def _execute(self, verb: Callable[[], T], user: User, context: WebhookAdmissionContext) -> ExecutedWrite[T]:
         reviews: tuple[AdmissionRequest, ...] = ()
-        for _ in range(_MOST_TRIES):
-            hearing.begin()
+        for _ in range(_MAX_ATTEMPTS):
+            context.begin()
             try:
-                with self._server.reviewing(hearing):
-                    return ExecutedWrite(verb(), tuple(hearing.warnings))
+                with self._server.admitting(context):
+                    return ExecutedWrite(verb(), tuple(context.warnings))
             except AdmissionPending as needed:
                 reviews = needed.reviews
-            await self._put(reviews, user, hearing)
-        matter = reviews[0].matter
-        raise conflict(matter.resource, matter.key.name)
+            await self._call_webhooks(reviews, user, context)
+        attributes = reviews[0].attributes
+        raise conflict(attributes.resource, attributes.key.name)
 
-    async def _put(self, reviews: tuple[AdmissionRequest, ...], user: User, hearing: WebhookAdmissionContext) -> None:
+    async def _call_webhooks(
+        self, reviews: tuple[AdmissionRequest, ...], user: User, context: WebhookAdmissionContext
+    ) -> None:
         """Answer pending requests; of several refusals, the first is raised."""
-        for start in range(0, len(reviews), _AT_ONCE):
-            asked = (self._asking.put(review, user, hearing) for review in reviews[start : start + _AT_ONCE])
-            for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        for start in range(0, len(reviews), _CONCURRENT):
+            called = (
+                self._dispatcher.call_webhooks(review, user, context) for review in reviews[start : start + _CONCURRENT]
+            )
+            for outcome in await asyncio.gather(*called, return_exceptions=True):
                 if isinstance(outcome, BaseException):
                     raise outcome

@@ -49,8 +49,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
         ServerError,
     )
 }
-_LEAST_REFUSAL = 400
-_MOST = 599
+_MIN_ERROR_CODE = 400
+_MAX_CODE = 599
 
 
 class WebhookCallFailed(Exception):
@@ -62,9 +62,9 @@ def call_failed(webhook: str, failure: WebhookCallFailed) -> ServerError:
     return internal_error(f'failed calling webhook "{webhook}": {failure}')
 
 
-def internal_error(words: str) -> ServerError:
+def internal_error(message: str) -> ServerError:
     """Return an internal error."""
-    return ServerError(f"Internal error occurred: {words}", causes=(StatusCause("", words, ""),))
+    return ServerError(f"Internal error occurred: {message}", causes=(StatusCause("", message, ""),))
 
 
 def dry_run_unsupported(webhook: str) -> BadRequest:
@@ -74,12 +74,12 @@ def dry_run_unsupported(webhook: str) -> BadRequest:
 
 def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[str, Any]) -> ApiError:
     """Return the refusal of a webhook, with its code and reason."""
-    said = f'admission webhook "{webhook}" denied the request'
-    told = message or reason
+    sent = f'admission webhook "{webhook}" denied the request'
+    text = message or reason
     after = details.get("retryAfterSeconds")
-    code = min(code, _MOST) if code >= _LEAST_REFUSAL else _LEAST_REFUSAL
-    error = _refusal(code, reason)(
-        f"{said}: {told}" if told else f"{said} without explanation",
+    code = min(code, _MAX_CODE) if code >= _MIN_ERROR_CODE else _MIN_ERROR_CODE
+    error = _pending_error(code, reason)(
+        f"{sent}: {text}" if text else f"{sent} without explanation",
         code=code,
         causes=_causes(details.get("causes")),
         about=_about(details),
@@ -89,7 +89,7 @@ def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[
     return error
 
 
-def _refusal(code: int, reason: str) -> type[ApiError]:
+def _pending_error(code: int, reason: str) -> type[ApiError]:
     """Return the closest error class: a webhook may answer with any code."""
     if (code, reason) == (AlreadyExists.code, AlreadyExists.reason):
         return AlreadyExists
@@ -159,33 +159,33 @@ def admission_request(
     old: Object | None,
 ) -> Object:
     """Describe a request for a webhook; the objects are in the version of the invocation."""
-    matter = review.matter
+    attributes = review.attributes
     asked = review.new if review.new is not None else review.old or {}
-    told = new if new is not None else old or {}
+    text = new if new is not None else old or {}
     return {
         "uid": uid,
-        "kind": _kind(told),
+        "kind": _kind(text),
         "resource": _resource(invocation.resource),
-        "subResource": matter.subresource,
+        "subResource": attributes.subresource,
         "requestKind": _kind(asked),
-        "requestResource": _resource(matter.resource),
-        "requestSubResource": matter.subresource,
-        "name": matter.key.name,
-        "namespace": namespace_of(matter),
-        "operation": matter.operation.value,
+        "requestResource": _resource(attributes.resource),
+        "requestSubResource": attributes.subresource,
+        "name": attributes.key.name,
+        "namespace": namespace_of(attributes),
+        "operation": attributes.operation.value,
         "userInfo": user.info(),
         "object": new,
         "oldObject": old,
-        "dryRun": matter.dry_run,
-        "options": matter.options,
+        "dryRun": attributes.dry_run,
+        "options": attributes.options,
     }
 
 
 def encode_review(version: str, request: Object) -> bytes:
     """Encode the review."""
-    said = {name: value for name, value in request.items() if value or name not in _OPTIONAL}
+    sent = {name: value for name, value in request.items() if value or name not in _OPTIONAL}
     return msgspec.json.encode(
-        {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": said}
+        {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": sent}
     )
 
 
@@ -193,8 +193,8 @@ def version_for(accepted: tuple[str, ...]) -> str:
     """Return the first review version that the webhook accepts and the server supports."""
     known = next((version for version in accepted if version in _VERSIONS), None)
     if known is None:
-        words = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
-        raise WebhookCallFailed(f"could not create admission objects: {words}")
+        message = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+        raise WebhookCallFailed(f"could not create admission objects: {message}")
     return known
 
 
@@ -240,12 +240,12 @@ def _decoded(body: bytes) -> _Answer:
     try:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.DecodeError, RecursionError) as failure:
-        words = f"couldn't get version/kind; json parse error: {failure}"
-        raise WebhookCallFailed(f"failed to call webhook: {words}") from None
+        message = f"couldn't get version/kind; json parse error: {failure}"
+        raise WebhookCallFailed(f"failed to call webhook: {message}") from None
     known = [f"admission.k8s.io/{version}" for version in _VERSIONS]
     if answer.kind and (answer.kind != "AdmissionReview" or answer.api_version not in known):
-        words = f'no kind "{answer.kind}" is registered for version "{answer.api_version}"'
-        raise WebhookCallFailed(f"failed to call webhook: {words}")
+        message = f'no kind "{answer.kind}" is registered for version "{answer.api_version}"'
+        raise WebhookCallFailed(f"failed to call webhook: {message}")
     return answer
 
 

@@ -152,7 +152,7 @@ def access_modes(modes: Any) -> str:
     return ",".join(short for mode, short in _MODES.items() if mode in (modes or ()))
 
 
-def holds(item: Object, condition: str) -> bool:
+def condition_is_true(item: Object, condition: str) -> bool:
     """Return whether a condition is true."""
     listed = at(item, "status.conditions", [])
     return any(each.get("type") == condition and each.get("status") == "True" for each in listed)

@@ -99,9 +99,9 @@ def _event(item: Object, ages: AgeFormatter) -> list[Any]:
 
 def _quota(item: Object, ages: AgeFormatter) -> list[Any]:
     hard, used = at(item, "status.hard", {}), at(item, "status.used", {})
-    told = {resource: f"{resource}: {used.get(resource, '0')}/{hard[resource]}" for resource in sorted(hard)}
-    limits = [text for resource, text in told.items() if resource.startswith("limits.")]
-    requests = [text for resource, text in told.items() if not resource.startswith("limits.")]
+    texts = {resource: f"{resource}: {used.get(resource, '0')}/{hard[resource]}" for resource in sorted(hard)}
+    limits = [text for resource, text in texts.items() if resource.startswith("limits.")]
+    requests = [text for resource, text in texts.items() if not resource.startswith("limits.")]
     return [name(item), ", ".join(requests), ", ".join(limits), age(item, ages)]
 
 

@@ -70,7 +70,7 @@ class TableView:
         self._columns = None
         return line(event.change, table)
 
-    def beginning(self, item: Object) -> bytes:
+    def initial(self, item: Object) -> bytes:
         """Encode the ADDED event of an existing object."""
         return self.change(WatchEvent(WatchEventType.ADDED, item))
 

@@ -13,9 +13,9 @@ from springtide.apiserver.http.tables.cells import (
     age,
     at,
     columns,
+    condition_is_true,
     containers,
     duration,
-    holds,
     labels,
     name,
     read_instant,
@@ -23,7 +23,7 @@ from springtide.apiserver.http.tables.cells import (
 )
 from springtide.cluster.resources import Object
 
-_MOST_SHOWN = 2
+_MAX_SHOWN = 2
 _SOURCES = {
     "External": "external",
     "Pods": "pods",
@@ -59,9 +59,9 @@ def _listed(item: Object) -> tuple[list[Object], list[Object]]:
 def _metrics(targets: list[Object], currents: list[Object]) -> str:
     if not targets:
         return NONE
-    told = [_metric(target, currents[index] if index < len(currents) else {}) for index, target in enumerate(targets)]
-    left = len(told) - _MOST_SHOWN
-    return ", ".join(told[:_MOST_SHOWN]) + (f" + {left} more..." if left > 0 else "")
+    texts = [_metric(target, currents[index] if index < len(currents) else {}) for index, target in enumerate(targets)]
+    left = len(texts) - _MAX_SHOWN
+    return ", ".join(texts[:_MAX_SHOWN]) + (f" + {left} more..." if left > 0 else "")
 
 
 def _metric(target: Object, present: Object) -> str:
@@ -163,7 +163,7 @@ def _job(item: Object, ages: AgeFormatter) -> list[Any]:
 
 def _job_state(item: Object) -> str:
     for condition, word in _JOB_STATES:
-        if holds(item, condition) if condition else "deletionTimestamp" in item["metadata"]:
+        if condition_is_true(item, condition) if condition else "deletionTimestamp" in item["metadata"]:
             return word
     return "Running"
 
