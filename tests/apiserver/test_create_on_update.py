@@ -1,11 +1,11 @@
-"""Replacing what is not there: some kinds are created so, and of the others nothing is found."""
+"""Updates without a stored object: some kinds are created, others are not found."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apiserver.objects import BUDGETS, CONFIG_MAPS, DRY, SERVICES, WRITE, a_server, key
+from tests.apiserver.objects import BUDGETS, CONFIG_MAPS, DRY, SERVICES, WRITE, key, make_server
 from tests.apiserver.patches.samples import owners
 
 from springtide.cluster.errors import BadRequest, Conflict, Invalid, NotFound
@@ -34,7 +34,7 @@ def _body(spec: Any = None, **metadata: Any) -> Object:
     ],
 )
 def test_creates(resource: Resource, body: Object) -> None:
-    server = a_server()
+    server = make_server()
     before = server.revision
 
     made = server.update(resource, key("a"), body, WRITE)
@@ -45,8 +45,8 @@ def test_creates(resource: Resource, body: Object) -> None:
     assert list(owners(made)) == ["tester Update"]
 
 
-def test_a_trial_creates_nothing() -> None:
-    server = a_server()
+def test_a_dry_run_creates_nothing() -> None:
+    server = make_server()
     before = server.revision
 
     assert server.update(_LEASES, key("a"), _body(_SPEC), DRY)["spec"] == _SPEC
@@ -54,7 +54,7 @@ def test_a_trial_creates_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource", "place", "body", "error", "told"),
+    ("resource", "place", "body", "error", "message"),
     [
         pytest.param(CONFIG_MAPS, key("a"), _body(), NotFound, 'configmaps "a" not found', id="another kind"),
         pytest.param(BUDGETS, key("a"), _body({}), NotFound, 'budgets.policy "a" not found', id="never blindly"),
@@ -75,16 +75,16 @@ def test_a_trial_creates_nothing() -> None:
         ),
     ],
 )
-def test_refuses(resource: Resource, place: Key, body: Object, error: type[Exception], told: str) -> None:
-    server = a_server()
+def test_refuses(resource: Resource, place: Key, body: Object, error: type[Exception], message: str) -> None:
+    server = make_server()
     before = server.revision
 
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         server.update(resource, place, body, WRITE)
 
     assert server.revision == before
 
 
-def test_a_status_creates_nothing() -> None:
+def test_an_update_of_the_status_creates_nothing() -> None:
     with pytest.raises(NotFound, match='services "a" not found'):
-        a_server().update(SERVICES, key("a"), _body({"ports": [{"port": 80}]}), WRITE, subresource="status")
+        make_server().update(SERVICES, key("a"), _body({"ports": [{"port": 80}]}), WRITE, subresource="status")

@@ -1,9 +1,9 @@
-"""What limit ranges fill in, and what they refuse."""
+"""Limit ranges: defaults and violations."""
 
 from __future__ import annotations
 
 import pytest
-from tests.apiserver.objects import CLAIMS, LIMIT_RANGES, PODS, WRITE, a_server
+from tests.apiserver.objects import CLAIMS, LIMIT_RANGES, PODS, WRITE, make_server
 
 from springtide.apiserver.quota import LIMIT_RANGER_ANNOTATION
 from springtide.apiserver.server import ApiServer
@@ -13,7 +13,7 @@ from springtide.cluster.resources import Object
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 def _limit(server: ApiServer, *limits: Object, name: str = "l") -> None:
@@ -89,12 +89,12 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "body", "told"), _REFUSED)
-def test_refuses_pods(server: ApiServer, limit: Object, body: Object, told: str) -> None:
+@pytest.mark.parametrize(("limit", "body", "text"), _REFUSED)
+def test_refuses_pods(server: ApiServer, limit: Object, body: Object, text: str) -> None:
     _limit(server, limit)
     with pytest.raises(Forbidden) as caught:
         server.create(PODS, body, WRITE, namespace="default")
-    assert caught.value.message == f'pods "p" is forbidden: {told}'
+    assert caught.value.message == f'pods "p" is forbidden: {text}'
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_refuses_pods(server: ApiServer, limit: Object, body: Object, told: str)
         ),
     ],
 )
-def test_takes_pods(server: ApiServer, limit: Object, body: Object) -> None:
+def test_accepts_pods(server: ApiServer, limit: Object, body: Object) -> None:
     _limit(server, limit)
     server.create(PODS, body, WRITE, namespace="default")
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "text"),
     [
         pytest.param(
             {"min": {"storage": "2Gi"}}, "minimum storage usage per {} is 2Gi, but request is 1Gi", id="least"
@@ -123,20 +123,20 @@ def test_takes_pods(server: ApiServer, limit: Object, body: Object) -> None:
         pytest.param({"min": {"storage": "1Mi"}, "max": {"storage": "1Gi"}}, "", id="within"),
     ],
 )
-def test_limits_claims(server: ApiServer, limit: Object, told: str) -> None:
+def test_limits_claims(server: ApiServer, limit: Object, text: str) -> None:
     _limit(server, limit | {"type": "PersistentVolumeClaim"})
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     body = {"metadata": {"name": "v"}, "spec": spec}
-    if not told:
+    if not text:
         server.create(CLAIMS, body, WRITE, namespace="default")
         return
     with pytest.raises(Forbidden) as caught:
         server.create(CLAIMS, body, WRITE, namespace="default")
-    expected = told.format("PersistentVolumeClaim")
+    expected = text.format("PersistentVolumeClaim")
     assert caught.value.message == f'persistentvolumeclaims "v" is forbidden: {expected}'
 
 
-def test_what_is_filled_in_is_noted(server: ApiServer) -> None:
+def test_defaults_are_recorded_in_an_annotation(server: ApiServer) -> None:
     _limit(server, {"type": "Container", "default": {"memory": "1Gi", "cpu": "2"}, "defaultRequest": {"memory": "1Gi"}})
     made = server.create(PODS, _pod({"requests": {"cpu": "1"}}, first={}), WRITE, namespace="default")
     assert made["metadata"]["annotations"][LIMIT_RANGER_ANNOTATION] == (
@@ -149,6 +149,6 @@ def test_what_is_filled_in_is_noted(server: ApiServer) -> None:
     }
 
 
-def test_what_needs_nothing_is_not_noted(server: ApiServer) -> None:
+def test_pods_without_defaults_get_no_annotation(server: ApiServer) -> None:
     _limit(server, {"type": "Container", "default": {"cpu": "4"}})
     assert "annotations" not in server.create(PODS, _pod(_BIG), WRITE, namespace="default")["metadata"]

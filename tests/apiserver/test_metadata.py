@@ -1,4 +1,4 @@
-"""What may be written into metadata, through which door, and what it counts."""
+"""Metadata: what each kind of write may change, what is invalid, and the generation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.apiserver.objects import (
     SERVICES,
     WIDGETS,
     WRITE,
-    a_server,
     config_map,
     definition,
     deployment,
     key,
+    make_server,
     pod,
     widget,
 )
@@ -42,7 +42,7 @@ _ALL = ("annotations", "finalizers", "labels", "ownerReferences")
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 def _make(server: ApiServer, resource: Resource, body: Object) -> Key:
@@ -88,7 +88,7 @@ def test_writes_to_the_status_change_metadata_too(
     }
     before = server.get(resource, at)["metadata"]
     written = server.patch(resource, at, Patch.merge({"metadata": wanted}), WRITE, subresource="status")
-    # Some kinds come with labels of their own.
+    # Some samples have labels already.
     labels = {name: value for name, value in written["metadata"].get("labels", {}).items() if name == "a"}
     after = written["metadata"] | {"labels": labels}
     assert tuple(name for name in _ALL if after.get(name) == wanted[name]) == expected
@@ -106,9 +106,7 @@ def test_writes_to_the_status_change_metadata_too(
         ),
     ],
 )
-def test_what_generation_counts(
-    server: ApiServer, resource: Resource, body: Object, change: Object, counts: bool
-) -> None:
+def test_generation(server: ApiServer, resource: Resource, body: Object, change: Object, counts: bool) -> None:
     at = _make(server, resource, body)
     assert server.patch(resource, at, Patch.merge(change), WRITE)["metadata"]["generation"] == 1 + counts
 
@@ -154,11 +152,11 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("resource", "body", "told"), _REFUSED)
-def test_refuses_metadata(server: ApiServer, resource: Resource, body: Object, told: str) -> None:
+@pytest.mark.parametrize(("resource", "body", "text"), _REFUSED)
+def test_refuses_metadata(server: ApiServer, resource: Resource, body: Object, text: str) -> None:
     with pytest.raises(Invalid) as caught:
         _make(server, resource, body)
-    assert told in caught.value.message
+    assert text in caught.value.message
 
 
 _TAKEN = [
@@ -175,12 +173,12 @@ _TAKEN = [
 
 
 @pytest.mark.parametrize(("resource", "body"), _TAKEN)
-def test_takes_metadata(server: ApiServer, resource: Resource, body: Object) -> None:
+def test_accepts_metadata(server: ApiServer, resource: Resource, body: Object) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     _make(server, resource, body)
 
 
-def test_labels_and_annotations_that_are_null_are_empty(server: ApiServer) -> None:
+def test_null_labels_and_annotations_are_empty(server: ApiServer) -> None:
     at = _make(server, CONFIG_MAPS, config_map(labels={"a": None, "b": "c"}, annotations={"d": None}))
     metadata = server.get(CONFIG_MAPS, at)["metadata"]
     assert (metadata["labels"], metadata["annotations"]) == ({"a": "", "b": "c"}, {"d": ""})
@@ -202,18 +200,18 @@ _IMMUTABLE = [
 ]
 
 
-@pytest.mark.parametrize(("metadata", "told"), _IMMUTABLE)
+@pytest.mark.parametrize(("metadata", "text"), _IMMUTABLE)
 @pytest.mark.parametrize("applied", [False, True], ids=["merged", "applied"])
-def test_refuses_changes_of_metadata(server: ApiServer, metadata: dict[str, Any], told: str, applied: bool) -> None:
+def test_refuses_changes_of_metadata(server: ApiServer, metadata: dict[str, Any], text: str, applied: bool) -> None:
     at = _make(server, CONFIG_MAPS, config_map())
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     with pytest.raises(Invalid) as caught:
         server.patch(CONFIG_MAPS, at, Patch.apply(body) if applied else Patch.merge(body), WRITE)
-    assert told in caught.value.message
+    assert text in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("body", "error", "told"),
+    ("body", "error", "text"),
     [
         pytest.param(
             {"data": {}}, BadRequest, r"\(a based on URL\) was undeterminable: name must be provided", id="nobody"
@@ -221,14 +219,14 @@ def test_refuses_changes_of_metadata(server: ApiServer, metadata: dict[str, Any]
         pytest.param(config_map(uid="other"), Conflict, "UID in precondition: other", id="somebody else"),
     ],
 )
-def test_refuses_to_replace_by(server: ApiServer, body: Object, error: type[Exception], told: str) -> None:
+def test_refuses_updates(server: ApiServer, body: Object, error: type[Exception], text: str) -> None:
     at = _make(server, CONFIG_MAPS, config_map())
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=text):
         server.update(CONFIG_MAPS, at, body, WRITE)
 
 
 @pytest.mark.parametrize(
-    ("manager", "told"),
+    ("manager", "text"),
     [
         pytest.param(_LONG, "fieldManager: Too long: may not be more than 128 bytes", id="long"),
         pytest.param("é" * 65, "fieldManager: Too long: may not be more than 128 bytes", id="long in bytes"),
@@ -237,31 +235,31 @@ def test_refuses_to_replace_by(server: ApiServer, body: Object, error: type[Exce
         ),
     ],
 )
-def test_refuses_managers(server: ApiServer, manager: str, told: str) -> None:
+def test_refuses_field_managers(server: ApiServer, manager: str, text: str) -> None:
     at = _make(server, CONFIG_MAPS, config_map())
     write = Write(manager)
     with pytest.raises(Invalid) as created:
         server.create(CONFIG_MAPS, config_map("b"), write, namespace="default")
     with pytest.raises(Invalid) as patched:
         server.patch(CONFIG_MAPS, at, Patch.merge({}), write)
-    assert created.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {told}'
-    assert patched.value.message == f'PatchOptions.meta.k8s.io "" is invalid: {told}'
+    assert created.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {text}'
+    assert patched.value.message == f'PatchOptions.meta.k8s.io "" is invalid: {text}'
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "text"),
     [
         pytest.param({"apiVersion": "example.com/v1"}, "must be of type Widget.*Object 'Kind' is missing", id="kind"),
         pytest.param({"kind": "Widget"}, r"the API version in the data \(\) does not match the expected", id="version"),
     ],
 )
-def test_custom_objects_say_what_they_are(server: ApiServer, body: Object, told: str) -> None:
+def test_custom_objects_need_a_kind_and_a_version(server: ApiServer, body: Object, text: str) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
-    with pytest.raises(BadRequest, match=told):
+    with pytest.raises(BadRequest, match=text):
         server.create(WIDGETS, body | {"metadata": {"name": "w"}}, WRITE, namespace="default")
 
 
-def test_a_status_owns_only_what_it_can_change(server: ApiServer) -> None:
+def test_a_status_update_owns_only_what_it_can_change(server: ApiServer) -> None:
     _make(server, DEPLOYMENTS, deployment())
     metadata = {"name": "web", "labels": {"x": "y"}, "annotations": {"q": "r"}}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "status": {"replicas": 9}}

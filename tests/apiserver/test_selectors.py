@@ -1,4 +1,4 @@
-"""Label and field selectors, against the tables of what they mean."""
+"""Label and field selectors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_label_selectors(text: str, labels: dict[str, str], expected: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param("a,", "expected: identifier after ','", id="comma at the end"),
         pytest.param(",a", "^found ',', expected: !, identifier, or 'end of string'$", id="comma at the start"),
@@ -74,8 +74,8 @@ def test_label_selectors(text: str, labels: dict[str, str], expected: bool) -> N
         pytest.param("!", "found '', expected: identifier", id="not what"),
     ],
 )
-def test_refuses_label_selectors(text: str, told: str) -> None:
-    with pytest.raises(BadRequest, match=told):
+def test_refuses_label_selectors(text: str, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
         parse_labels(text)
 
 
@@ -116,9 +116,7 @@ requirements = st.one_of(
 
 
 @given(st.lists(requirements, max_size=3), st.dictionaries(names, values))
-def test_a_selector_means_the_same_when_written_and_read(
-    chosen: list[LabelRequirement], labels: dict[str, str]
-) -> None:
+def test_formatting_and_parsing_a_selector_are_inverse(chosen: list[LabelRequirement], labels: dict[str, str]) -> None:
     selector = LabelSelector(tuple(chosen))
     assert parse_labels(str(selector)).matches(labels) is selector.matches(labels)
 
@@ -157,7 +155,7 @@ def test_field_selectors(resource: Resource, item: Object, text: str, expected: 
 
 
 @pytest.mark.parametrize(
-    ("resource", "text", "told"),
+    ("resource", "text", "message"),
     [
         pytest.param(REPLICA_SETS, "status.replicas=0", '"status.replicas" is not a known field', id="of a set"),
         pytest.param(
@@ -168,6 +166,6 @@ def test_field_selectors(resource: Resource, item: Object, text: str, expected: 
         pytest.param(PODS, "metadata.name=a=b", "can't understand", id="two signs"),
     ],
 )
-def test_refuses_field_selectors(resource: Resource, text: str, told: str) -> None:
-    with pytest.raises(BadRequest, match=told):
+def test_refuses_field_selectors(resource: Resource, text: str, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
         parse_fields(text, resource)

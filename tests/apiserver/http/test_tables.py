@@ -1,4 +1,4 @@
-"""Cells of tables: ages, paths, and what a pod is said to be."""
+"""Table cells: ages, JSONPath, and the status of pods and autoscalers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _DAY = 86_400
         (8 * 365 * _DAY, "8y"),
     ],
 )
-def test_the_longer_ago_the_coarser(seconds: int, expected: str) -> None:
+def test_ages_are_coarser_the_longer_ago(seconds: int, expected: str) -> None:
     assert duration(seconds) == expected
 
 
@@ -65,7 +65,7 @@ def test_the_longer_ago_the_coarser(seconds: int, expected: str) -> None:
         pytest.param(".list[?(@.n==)].v", None, id="broken condition"),
     ],
 )
-def test_paths_of_columns(path: str, expected: Any) -> None:
+def test_column_paths(path: str, expected: Any) -> None:
     item = {
         "a": {"b": 1},
         "list": [{"n": "x", "v": 1}, {"n": "y", "v": 2}, {"n": "z", "v": 3}],
@@ -144,7 +144,7 @@ def _state(kind: str, *, ready: bool = False, restarts: int = 0, **detail: Any) 
         ),
     ],
 )
-def test_one_word_says_what_a_pod_is_going_through(pod: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_the_status_column_of_pods(pod: dict[str, Any], expected: tuple[str, ...]) -> None:
     assert tuple(PODS.cells(pod, _AGES)[1:4]) == expected
 
 
@@ -172,7 +172,7 @@ def test_one_word_says_what_a_pod_is_going_through(pod: dict[str, Any], expected
         ),
     ],
 )
-def test_the_targets_of_an_autoscaler(spec: dict[str, Any], status: dict[str, Any], expected: str) -> None:
+def test_the_targets_column_of_autoscalers(spec: dict[str, Any], status: dict[str, Any], expected: str) -> None:
     item = {"apiVersion": "autoscaling/v2", "metadata": {"name": "h"}, "spec": spec, "status": status}
 
     assert AUTOSCALERS.cells(item, _AGES)[2] == expected

@@ -1,4 +1,4 @@
-"""Which webhooks hear of which requests."""
+"""Which webhooks match which requests."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ AUTOSCALERS_V1 = Resource("autoscaling", "v1", "horizontalpodautoscalers", "Hori
 LABELS = {"prod": {"tier": "gold"}, "dev": {}}
 
 
-def a_hook(*rules: Object, **fields: Any) -> Webhook:
+def make_webhook(*rules: Object, **fields: Any) -> Webhook:
     described = webhook({"url": "https://example.com"}, rules=[EVERYTHING | rule for rule in rules], **fields)
     return webhooks_of({"metadata": {"uid": "u"}, "webhooks": [described]})[0]
 
 
-def told(
+def sent_resource(
     hook: Webhook,
     resource: Resource = PODS,
     *,
@@ -34,7 +34,7 @@ def told(
     new: Object | None = None,
     old: Object | None = None,
 ) -> Resource | None:
-    """Give the resource that a webhook is told of."""
+    """Return the resource that a webhook receives; None if it does not match."""
 
     def labels(name: str) -> dict[str, str]:
         if name not in LABELS:
@@ -85,14 +85,14 @@ def labelled(**labels: str) -> Object:
     ],
 )
 def test_rules(rule: Object, request_: dict[str, Any], expected: bool) -> None:
-    assert expected is (told(a_hook(rule), **request_) is not None)
+    assert expected is (sent_resource(make_webhook(rule), **request_) is not None)
 
 
-def test_any_of_several_rules_is_enough() -> None:
-    hook = a_hook({"resources": ["nodes"]}, {"resources": ["pods"]})
+def test_one_matching_rule_is_enough() -> None:
+    hook = make_webhook({"resources": ["nodes"]}, {"resources": ["pods"]})
 
-    assert told(hook) is PODS
-    assert told(hook, DEPLOYMENTS) is None
+    assert sent_resource(hook) is PODS
+    assert sent_resource(hook, DEPLOYMENTS) is None
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_any_of_several_rules_is_enough() -> None:
     ],
 )
 def test_requests_in_other_versions(policy: str, asked: Resource, expected: Resource | None) -> None:
-    hook = a_hook({"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}, matchPolicy=policy)
+    hook = make_webhook({"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}, matchPolicy=policy)
 
-    assert expected == told(hook, asked)
+    assert expected == sent_resource(hook, asked)
 
 
 GOLD = {"matchLabels": {"tier": "gold"}}
@@ -134,13 +134,13 @@ NOT_GOLD = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": 
     ],
 )
 def test_namespace_selectors(selector: Object, request_: dict[str, Any], expected: bool) -> None:
-    assert expected is (told(a_hook({}, namespaceSelector=selector), **request_) is not None)
+    assert expected is (sent_resource(make_webhook({}, namespaceSelector=selector), **request_) is not None)
 
 
-def test_a_namespace_that_is_not_there_is_told_only_to_whom_it_concerns() -> None:
+def test_a_missing_namespace_matters_only_to_matching_rules() -> None:
     with pytest.raises(NotFound):
-        told(a_hook({}, namespaceSelector=GOLD), namespace="gone")
-    assert told(a_hook({"resources": ["nodes"]}, namespaceSelector=GOLD), namespace="gone") is None
+        sent_resource(make_webhook({}, namespaceSelector=GOLD), namespace="gone")
+    assert sent_resource(make_webhook({"resources": ["nodes"]}, namespaceSelector=GOLD), namespace="gone") is None
 
 
 @pytest.mark.parametrize(
@@ -155,11 +155,11 @@ def test_a_namespace_that_is_not_there_is_told_only_to_whom_it_concerns() -> Non
     ],
 )
 def test_object_selectors(new: Object | None, old: Object | None, expected: bool) -> None:
-    assert expected is (told(a_hook({}, objectSelector=GOLD), new=new, old=old) is not None)
+    assert expected is (sent_resource(make_webhook({}, objectSelector=GOLD), new=new, old=old) is not None)
 
 
 @pytest.mark.parametrize(
     ("resource", "expected"), [(MUTATING, True), (VALIDATING, True), (PODS, False)], ids=lambda part: str(part)
 )
-def test_webhook_configurations_are_nobodys_business(resource: Resource, expected: bool) -> None:
+def test_webhook_configurations_are_exempt(resource: Resource, expected: bool) -> None:
     assert expected is is_exempt(resource)

@@ -1,4 +1,4 @@
-"""What is said to webhooks, and what is understood of their answers."""
+"""The messages to and from webhooks."""
 
 from __future__ import annotations
 
@@ -88,18 +88,18 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
         ),
     ],
 )
-def test_answers_that_make_no_sense(answer: bytes, expected: str) -> None:
+def test_invalid_reviews(answer: bytes, expected: str) -> None:
     assert failure(answer).startswith(expected)
 
 
 @pytest.mark.parametrize("field", ["patch", "patchType"])
-def test_who_may_only_agree_changes_nothing(field: str) -> None:
+def test_validating_webhooks_may_not_patch(field: str) -> None:
     answer = body({"uid": "u", "allowed": True, field: PATCH})
 
     assert failure(answer, may_patch=False).endswith(f"validating webhook may not return response.{field}")
 
 
-def test_an_answer_is_read() -> None:
+def test_a_valid_review_is_decoded() -> None:
     found = decode_verdict(
         body({"uid": "u", "allowed": True, "patchType": "JSONPatch", "patch": PATCH, "warnings": ["a"]}),
         "v1",
@@ -111,7 +111,7 @@ def test_an_answer_is_read() -> None:
     assert found.operations == [{"op": "add", "path": "/a", "value": 1}]
 
 
-def test_the_older_version_is_less_strict() -> None:
+def test_v1beta1_is_less_strict() -> None:
     found = decode_verdict(
         json.dumps({"response": {"allowed": True, "patch": PATCH}}).encode(), "v1beta1", "u", may_patch=True
     )
@@ -123,11 +123,11 @@ def test_the_older_version_is_less_strict() -> None:
 @pytest.mark.parametrize(
     ("accepted", "expected"), [(("v2", "v1"), "v1"), (("v1beta1", "v1"), "v1beta1"), (("v1",), "v1")], ids=str
 )
-def test_the_first_version_that_both_know(accepted: tuple[str, ...], expected: str) -> None:
+def test_the_first_common_review_version(accepted: tuple[str, ...], expected: str) -> None:
     assert expected == version_for(accepted)
 
 
-def test_no_version_that_both_know() -> None:
+def test_no_common_review_version() -> None:
     with pytest.raises(WebhookCallFailed, match="webhook does not accept known AdmissionReview versions"):
         version_for(("v3",))
 
@@ -141,7 +141,7 @@ _fields = dict.fromkeys(("uid", "allowed", "status", "patch", "patchType", "warn
 
 
 @given(st.binary(max_size=60) | st.fixed_dictionaries({}, optional=_fields).map(body))
-def test_no_answer_is_ever_anything_but_a_verdict_or_a_failed_call(answer: bytes) -> None:
+def test_any_response_is_a_verdict_or_a_failed_call(answer: bytes) -> None:
     with suppress(WebhookCallFailed):
         assert isinstance(decode_verdict(answer, "v1", "u", may_patch=True), WebhookVerdict)
 
