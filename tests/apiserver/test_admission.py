@@ -55,7 +55,7 @@ _TOO_MUCH = [
         {"requests.cpu": "1", "requests.memory": "1Gi"},
         {"cpu": "1", "memory": "1Gi"},
         "requested: requests.cpu=1,requests.memory=1Gi, used: requests.cpu=1,requests.memory=1Gi",
-        id="all that is exceeded",
+        id="all exceeded resources",
     ),
 ]
 
@@ -135,18 +135,18 @@ _SCOPES = [
     pytest.param(
         {"scopes": ["NotTerminating"]}, {"spec": {"activeDeadlineSeconds": 5}}, False, id="without a deadline"
     ),
-    pytest.param({"scopes": ["BestEffort", "Terminating"]}, {}, False, id="all scopes have to hold"),
+    pytest.param({"scopes": ["BestEffort", "Terminating"]}, {}, False, id="all scopes must match"),
     pytest.param(
         {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
         {"spec": {"priorityClassName": "high"}},
         True,
-        id="of a priority",
+        id="of a priority class",
     ),
     pytest.param(
         {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
         {},
         False,
-        id="of another priority",
+        id="of another priority class",
     ),
 ]
 
@@ -189,7 +189,7 @@ def test_limit_ranges_set_defaults(server: ApiServer) -> None:
         pytest.param(
             {"priorityClassName": "system-node-critical"}, (2_000_001_000, "system-node-critical"), id="named"
         ),
-        pytest.param({"priority": 5}, (5, "usual"), id="the right number"),
+        pytest.param({"priority": 5}, (5, "usual"), id="matching value"),
     ],
 )
 def test_priority_comes_from_the_priority_class(server: ApiServer, spec: Object, expected: tuple[int, str]) -> None:
@@ -207,7 +207,7 @@ def test_without_classes_priority_is_zero(server: ApiServer) -> None:
     ("spec", "text"),
     [
         pytest.param(
-            {"priorityClassName": "none"}, 'pods "p" is forbidden: no PriorityClass with name none', id="none"
+            {"priorityClassName": "none"}, 'pods "p" is forbidden: no PriorityClass with name none', id="no taints"
         ),
         pytest.param({"priority": 7}, r"the integer value of priority \(7\) must not be provided", id="by number"),
     ],
@@ -240,9 +240,9 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param([], [_NOT_READY], id="none"),
-        pytest.param([_ELSE], [_ELSE, _NOT_READY], id="beside another"),
-        pytest.param([{**_NOT_READY, "value": "x"}], [{**_NOT_READY, "value": "x"}], id="there already"),
+        pytest.param([], [_NOT_READY], id="no taints"),
+        pytest.param([_ELSE], [_ELSE, _NOT_READY], id="with another taint"),
+        pytest.param([{**_NOT_READY, "value": "x"}], [{**_NOT_READY, "value": "x"}], id="already present"),
         pytest.param(
             [{**_NOT_READY, "effect": "NoExecute"}],
             [{**_NOT_READY, "effect": "NoExecute"}, _NOT_READY],
@@ -258,7 +258,7 @@ def test_a_new_node_has_the_not_ready_taint(server: ApiServer, before: list[Obje
 
 
 _BEGINNINGS = [
-    pytest.param({}, {"phase": "Pending", "qosClass": "BestEffort"}, id="of no class"),
+    pytest.param({}, {"phase": "Pending", "qosClass": "BestEffort"}, id="best effort"),
     pytest.param({"requests": {"cpu": "1"}}, {"phase": "Pending", "qosClass": "Burstable"}, id="with requests"),
     pytest.param(
         {"spec": {"schedulingGates": [{"name": "example.com/a"}]}},

@@ -25,7 +25,7 @@ def _body(spec: Any = None, **metadata: Any) -> Object:
     ("resource", "body"),
     [
         pytest.param(_LEASES, _body(_SPEC), id="lease"),
-        pytest.param(_LEASES, _body(_SPEC, resourceVersion="5"), id="one that was there once"),
+        pytest.param(_LEASES, _body(_SPEC, resourceVersion="5"), id="lease with a version"),
         pytest.param(_LIMITS, _body({"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}), id="limit range"),
         pytest.param(SERVICES, _body({"ports": [{"port": 80}]}), id="service"),
         pytest.param(
@@ -57,7 +57,7 @@ def test_a_dry_run_creates_nothing() -> None:
     ("resource", "place", "body", "error", "message"),
     [
         pytest.param(CONFIG_MAPS, key("a"), _body(), NotFound, 'configmaps "a" not found', id="another kind"),
-        pytest.param(BUDGETS, key("a"), _body({}), NotFound, 'budgets.policy "a" not found', id="never blindly"),
+        pytest.param(BUDGETS, key("a"), _body({}), NotFound, 'budgets.policy "a" not found', id="custom kind"),
         pytest.param(_LEASES, Key("nowhere", "a"), _body(_SPEC), NotFound, 'namespaces "nowhere"', id="no namespace"),
         pytest.param(
             _LEASES,
@@ -65,13 +65,13 @@ def test_a_dry_run_creates_nothing() -> None:
             _body(_SPEC, uid="u"),
             Conflict,
             "Precondition failed: UID in precondition: u, UID in object meta: $",
-            id="another one of the name",
+            id="another uid",
         ),
-        pytest.param(_LEASES, key("b"), _body(_SPEC), BadRequest, r"\(a\) does not match the name", id="other name"),
-        pytest.param(CONFIG_MAPS, key("b"), _body(), BadRequest, r"\(a\) does not match the name", id="anyone's name"),
+        pytest.param(_LEASES, key("b"), _body(_SPEC), BadRequest, r"\(a\) does not match the name", id="another name"),
+        pytest.param(CONFIG_MAPS, key("b"), _body(), BadRequest, r"\(a\) does not match the name", id="generated name"),
         pytest.param(_LEASES, key("a"), {"spec": _SPEC}, BadRequest, "name must be provided", id="no name"),
         pytest.param(
-            _LEASES, key("a"), _body({"leaseDurationSeconds": -1}), Invalid, "must be greater than 0", id="no lease"
+            _LEASES, key("a"), _body({"leaseDurationSeconds": -1}), Invalid, "must be greater than 0", id="config map"
         ),
     ],
 )

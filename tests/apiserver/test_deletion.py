@@ -92,14 +92,14 @@ def test_a_terminating_object_accepts_no_new_finalizer(server: ApiServer) -> Non
 
 
 _GRACE = [
-    pytest.param({}, None, 30, id="its own"),
-    pytest.param({}, 5, 5, id="as asked"),
-    pytest.param({}, 0, None, id="none"),
-    pytest.param({}, -1, 1, id="negative is the shortest"),
+    pytest.param({}, None, 30, id="grace period of the pod"),
+    pytest.param({}, 5, 5, id="requested grace period"),
+    pytest.param({}, 0, None, id="no grace period"),
+    pytest.param({}, -1, 1, id="negative becomes 1"),
     pytest.param({"phase": "Succeeded"}, 30, None, id="finished"),
     pytest.param({"phase": "Failed"}, None, None, id="failed"),
-    pytest.param({"finalizers": ["example.com/a"]}, 0, 0, id="none, but held"),
-    pytest.param({"finalizers": ["example.com/a"]}, 5, 5, id="held and with grace"),
+    pytest.param({"finalizers": ["example.com/a"]}, 0, 0, id="no grace period with finalizer"),
+    pytest.param({"finalizers": ["example.com/a"]}, 5, 5, id="finalizer and grace period"),
 ]
 
 
@@ -161,7 +161,7 @@ def test_other_objects_get_no_timestamp(server: ApiServer) -> None:
         pytest.param(4, 20, 20, "08:00:20", id="shorter"),
         pytest.param(4, 40, 30, "08:00:30", id="longer changes nothing"),
         pytest.param(4, None, 30, "08:00:30", id="again changes nothing"),
-        pytest.param(25, 10, 1, "08:00:25", id="shorter than what has passed"),
+        pytest.param(25, 10, 1, "08:00:25", id="shorter than the elapsed time"),
     ],
 )
 def test_grace_can_only_be_shortened(server: ApiServer, after: int, asked: int | None, grace: int, until: str) -> None:
@@ -218,11 +218,11 @@ _PROPAGATION = [
     pytest.param([], Propagation.BACKGROUND, None, id="background"),
     pytest.param([], Propagation.FOREGROUND, ["foregroundDeletion"], id="foreground"),
     pytest.param([], Propagation.ORPHAN, ["orphan"], id="orphan"),
-    pytest.param([], None, None, id="unsaid"),
-    pytest.param(["orphan"], None, ["orphan"], id="unsaid, and said before"),
-    pytest.param(["orphan"], Propagation.BACKGROUND, None, id="said otherwise before"),
+    pytest.param([], None, None, id="no policy"),
+    pytest.param(["orphan"], None, ["orphan"], id="no policy with an existing finalizer"),
+    pytest.param(["orphan"], Propagation.BACKGROUND, None, id="other policy before"),
     pytest.param(["orphan"], Propagation.FOREGROUND, ["foregroundDeletion"], id="changed"),
-    pytest.param(["example.com/a"], Propagation.ORPHAN, ["example.com/a", "orphan"], id="beside others"),
+    pytest.param(["example.com/a"], Propagation.ORPHAN, ["example.com/a", "orphan"], id="with other finalizers"),
 ]
 
 

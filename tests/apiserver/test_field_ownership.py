@@ -58,24 +58,24 @@ def test_the_generated_selector_of_a_job_is_not_owned(template: Any, labels: Any
 @pytest.mark.parametrize(
     ("resource", "body", "owned"),
     [
-        pytest.param(_NODES, {"metadata": {"name": "n"}}, None, id="a bare node is nobody's"),
+        pytest.param(_NODES, {"metadata": {"name": "n"}}, None, id="bare node has no managed fields"),
         pytest.param(
             _NODES,
             {"metadata": {"name": "n"}, "spec": {"unschedulable": True}},
             {"f:spec": {"f:unschedulable": {}}},
-            id="a struct is not owned as such",
+            id="structs are not owned themselves",
         ),
         pytest.param(
             _BUDGETS,
             {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}},
             {"f:spec": {"f:minAvailable": {}}},
-            id="nor is the status that everybody can read",
+            id="status is not owned",
         ),
         pytest.param(
             _REVISIONS,
             {"metadata": {"name": "r"}, "revision": 1, "data": {"any": {"thing": 1}}},
             {"f:data": {}, "f:revision": {}},
-            id="what may be anything is one value",
+            id="untyped field is owned as a whole",
         ),
     ],
 )

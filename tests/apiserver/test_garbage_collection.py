@@ -89,8 +89,8 @@ def test_an_owner_with_another_uid_is_not_the_owner(server: ApiServer, collector
 @pytest.mark.parametrize(
     ("change", "kept"),
     [
-        pytest.param({}, False, id="gone before"),
-        pytest.param({"apiVersion": "example.com/v1", "kind": "Widget"}, True, id="of a kind that is not served"),
+        pytest.param({}, False, id="owner never existed"),
+        pytest.param({"apiVersion": "example.com/v1", "kind": "Widget"}, True, id="kind is not served"),
     ],
 )
 def test_a_dependent_created_after_its_owner_is_gone(
@@ -136,7 +136,10 @@ def test_foreground_deletion_waits_for_blocking_dependents(server: ApiServer, co
 
 @pytest.mark.parametrize(
     "references",
-    [pytest.param(lambda _: None, id="forgets"), pytest.param(lambda parent: [owner(parent)], id="stops blocking")],
+    [
+        pytest.param(lambda _: None, id="reference removed"),
+        pytest.param(lambda parent: [owner(parent)], id="no longer blocking"),
+    ],
 )
 def test_foreground_deletion_ends_when_no_dependent_blocks(
     server: ApiServer, collector: GarbageCollector, references: Callable[[Object], Any]

@@ -41,7 +41,7 @@ _REFUSED = [
         {"type": "Pod", "min": {"memory": "1Mi"}},
         _pod(_SMALL),
         "minimum memory usage per Pod is 1Mi.  No request is specified",
-        id="nothing said of a least",
+        id="no request",
     ),
     pytest.param(
         {"type": "Container", "max": {"cpu": "2"}},
@@ -53,38 +53,38 @@ _REFUSED = [
         {"type": "Container", "max": {"cpu": "2"}},
         _pod(_SMALL, first=_BIG),
         "maximum cpu usage per Container is 2, but limit is 4",
-        id="too large before it starts",
+        id="init container too large",
     ),
     pytest.param(
         {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
         _pod({"requests": {"cpu": "300m"}, "limits": {"cpu": "1"}}),
         "cpu max limit to request ratio per Container is 2, but provided ratio is 3.333333",
-        id="far apart",
+        id="ratio too large",
     ),
     pytest.param(
         {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
         _pod({"requests": {"cpu": "300m"}}),
         "cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0",
-        id="no limit to compare",
+        id="no limit for the ratio",
     ),
     pytest.param(
         {"type": "Pod", "max": {"cpu": "5"}},
         _pod(_BIG, _BIG),
         "maximum cpu usage per Pod is 5, but limit is 8",
-        id="too large together",
+        id="sum too large",
     ),
     pytest.param(
         {"type": "Pod", "max": {"memory": "1Gi"}},
         _pod(_SMALL),
         "maximum memory usage per Pod is 1Gi.  No limit is specified",
-        id="nothing said of a most",
+        id="no limit",
     ),
     pytest.param(
         {"type": "Pod", "min": {"cpu": "1"}, "max": {"memory": "1Gi"}},
         _pod(_SMALL),
         "[minimum cpu usage per Pod is 1, but request is 50m, "
         "maximum memory usage per Pod is 1Gi.  No limit is specified]",
-        id="several",
+        id="several problems",
     ),
 ]
 
@@ -100,11 +100,15 @@ def test_refuses_pods(server: ApiServer, limit: Object, body: Object, text: str)
 @pytest.mark.parametrize(
     ("limit", "body"),
     [
-        pytest.param({"type": "Pod", "max": {"cpu": "5"}}, _pod(_SMALL, _SMALL, first=_BIG), id="one after the other"),
-        pytest.param({"type": "Container", "max": {"cpu": "5"}}, _pod(_BIG, _BIG), id="each by itself"),
-        pytest.param({"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}, _pod(_BIG), id="close together"),
         pytest.param(
-            {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, _pod(_BIG), id="a limit for something else"
+            {"type": "Pod", "max": {"cpu": "5"}},
+            _pod(_SMALL, _SMALL, first=_BIG),
+            id="init containers count separately",
+        ),
+        pytest.param({"type": "Container", "max": {"cpu": "5"}}, _pod(_BIG, _BIG), id="containers count separately"),
+        pytest.param({"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}, _pod(_BIG), id="ratio within bounds"),
+        pytest.param(
+            {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, _pod(_BIG), id="other resource type"
         ),
     ],
 )
@@ -117,9 +121,15 @@ def test_accepts_pods(server: ApiServer, limit: Object, body: Object) -> None:
     ("limit", "text"),
     [
         pytest.param(
-            {"min": {"storage": "2Gi"}}, "minimum storage usage per {} is 2Gi, but request is 1Gi", id="least"
+            {"min": {"storage": "2Gi"}},
+            "minimum storage usage per {} is 2Gi, but request is 1Gi",
+            id="below the minimum",
         ),
-        pytest.param({"max": {"storage": "1Mi"}}, "maximum storage usage per {} is 1Mi, but request is 1Gi", id="most"),
+        pytest.param(
+            {"max": {"storage": "1Mi"}},
+            "maximum storage usage per {} is 1Mi, but request is 1Gi",
+            id="above the maximum",
+        ),
         pytest.param({"min": {"storage": "1Mi"}, "max": {"storage": "1Gi"}}, "", id="within"),
     ],
 )

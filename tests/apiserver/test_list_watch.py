@@ -72,7 +72,7 @@ def test_lists_are_ordered_by_key() -> None:
         ),
         pytest.param({"version": "x"}, BadRequest, 'resourceVersion: Invalid value: "x"', id="not a number"),
         pytest.param({"version": "-1"}, BadRequest, 'resourceVersion: Invalid value: "-1"', id="negative"),
-        pytest.param({"exact": True}, BadRequest, "an exact list needs one", id="exactly nothing"),
+        pytest.param({"exact": True}, BadRequest, "an exact list needs a version", id="exact without a version"),
         pytest.param({"version": "999"}, ServerError, "Too large resource version: 999, current: ", id="future"),
         pytest.param({"version": "999", "exact": True}, ServerError, "Too large resource version", id="exact future"),
     ],

@@ -98,11 +98,13 @@ def test_writes_to_the_status_change_metadata_too(
 @pytest.mark.parametrize(
     ("resource", "body", "change", "counts"),
     [
-        pytest.param(DEPLOYMENTS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, True, id="notes"),
+        pytest.param(DEPLOYMENTS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, True, id="annotations"),
         pytest.param(DEPLOYMENTS, deployment(), {"metadata": {"labels": {"a": "b"}}}, False, id="labels"),
-        pytest.param(REPLICA_SETS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, False, id="of others"),
         pytest.param(
-            PRIORITY_CLASSES, {"metadata": {"name": "p"}, "value": 1}, {"description": "x"}, False, id="never counted"
+            REPLICA_SETS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, False, id="labels of others"
+        ),
+        pytest.param(
+            PRIORITY_CLASSES, {"metadata": {"name": "p"}, "value": 1}, {"description": "x"}, False, id="no generation"
         ),
     ],
 )
@@ -129,13 +131,13 @@ _REFUSED = [
         CONFIG_MAPS,
         config_map(ownerReferences=[{"apiVersion": "a/b/c", "kind": "Pod", "name": "x", "uid": "u"}]),
         'metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty',
-        id="an owner of a strange version",
+        id="owner with an invalid version",
     ),
     pytest.param(
         CONFIG_MAPS,
         {"metadata": {"generateName": "No_"}},
         'metadata.generateName: Invalid value: "No_": a lowercase RFC 1123 subdomain',
-        id="a prefix that makes no name",
+        id="prefix that makes an invalid name",
     ),
     pytest.param(
         CONFIG_MAPS,
@@ -162,7 +164,9 @@ def test_refuses_metadata(server: ApiServer, resource: Resource, body: Object, t
 _TAKEN = [
     pytest.param(CONFIG_MAPS, config_map(finalizers=["kubernetes"]), id="a standard finalizer"),
     pytest.param(_LEASES, {"metadata": {"name": "l", "finalizers": ["bare"]}}, id="any finalizer of a lease"),
-    pytest.param(WIDGETS, widget() | {"metadata": {"name": "w", "finalizers": ["bare"]}}, id="of a custom object"),
+    pytest.param(
+        WIDGETS, widget() | {"metadata": {"name": "w", "finalizers": ["bare"]}}, id="finalizer of a custom object"
+    ),
     pytest.param(
         CONFIG_MAPS,
         config_map(ownerReferences=[{"apiVersion": "events.k8s.io/v1", "kind": "Event", "name": "x", "uid": "u"}]),
@@ -189,7 +193,7 @@ _IMMUTABLE = [
     pytest.param(
         {"deletionTimestamp": "2001-01-01T00:00:00Z"},
         'metadata.deletionTimestamp: Invalid value: "2001-01-01T00:00:00Z": field is immutable',
-        id="end",
+        id="deletion timestamp",
     ),
     pytest.param(
         {"deletionGracePeriodSeconds": 5},
@@ -214,9 +218,9 @@ def test_refuses_changes_of_metadata(server: ApiServer, metadata: dict[str, Any]
     ("body", "error", "text"),
     [
         pytest.param(
-            {"data": {}}, BadRequest, r"\(a based on URL\) was undeterminable: name must be provided", id="nobody"
+            {"data": {}}, BadRequest, r"\(a based on URL\) was undeterminable: name must be provided", id="no name"
         ),
-        pytest.param(config_map(uid="other"), Conflict, "UID in precondition: other", id="somebody else"),
+        pytest.param(config_map(uid="other owner"), Conflict, "UID in precondition: other", id="another uid"),
     ],
 )
 def test_refuses_updates(server: ApiServer, body: Object, error: type[Exception], text: str) -> None:
@@ -228,8 +232,8 @@ def test_refuses_updates(server: ApiServer, body: Object, error: type[Exception]
 @pytest.mark.parametrize(
     ("manager", "text"),
     [
-        pytest.param(_LONG, "fieldManager: Too long: may not be more than 128 bytes", id="long"),
-        pytest.param("é" * 65, "fieldManager: Too long: may not be more than 128 bytes", id="long in bytes"),
+        pytest.param(_LONG, "fieldManager: Too long: may not be more than 128 bytes", id="too long"),
+        pytest.param("é" * 65, "fieldManager: Too long: may not be more than 128 bytes", id="too long in bytes"),
         pytest.param(
             "é\n", r'fieldManager: Invalid value: "é\n": invalid character U+000A (at position 2)', id="unprintable"
         ),

@@ -92,7 +92,7 @@ def test_a_copy_shares_no_tree(value: Any) -> None:
     [
         pytest.param(".a.b", 1, id="there"),
         pytest.param(".a.c", None, id="not there"),
-        pytest.param(".a.b.c", None, id="below a leaf"),
+        pytest.param(".a.b.c", None, id="below a scalar"),
         pytest.param("a", {"b": 1}, id="without a dot"),
     ],
 )

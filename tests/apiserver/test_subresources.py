@@ -79,10 +79,10 @@ def test_a_scale_can_be_applied() -> None:
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        pytest.param(_scale(-3), Invalid, id="less than nothing"),
+        pytest.param(_scale(-3), Invalid, id="negative"),
         pytest.param(_scale(3) | {"kind": "Deployment"}, BadRequest, id="another kind"),
         pytest.param([], BadRequest, id="not an object"),
-        pytest.param(_scale(3, uid="other"), Conflict, id="the scale of another"),
+        pytest.param(_scale(3, uid="uid"), Conflict, id="the scale of another"),
         pytest.param(_scale(3, resourceVersion="1"), Conflict, id="an old scale"),
         pytest.param(_scale(3, name="other"), BadRequest, id="another name"),
     ],
@@ -235,13 +235,13 @@ _UNBINDABLE = [
     pytest.param(
         {"spec": {"schedulingGates": [{"name": "x"}]}}, {}, Conflict, "non-empty .spec.schedulingGates", id="gated"
     ),
-    pytest.param({}, {"target": {}}, Invalid, "target.name: Required value", id="nowhere"),
+    pytest.param({}, {"target": {}}, Invalid, "target.name: Required value", id="no target"),
     pytest.param(
         {},
         {"target": {"kind": "Pod", "name": "n"}},
         Invalid,
         'target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"',
-        id="to something else",
+        id="target is not a node",
     ),
     pytest.param({}, {"metadata": {"name": "q"}}, BadRequest, "name in URL does not match", id="another name"),
     pytest.param({}, {"metadata": {"uid": "other"}}, Conflict, "UID in precondition: other", id="another pod"),
@@ -321,17 +321,17 @@ _REFUSALS = [
     pytest.param(
         {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 2},
         "The disruption budget b needs 2 healthy pods and has 1 currently",
-        id="too few",
+        id="too few healthy pods",
     ),
     pytest.param(
         {"disruptionsAllowed": 5, "generation": 0},
         "The disruption budget b is still being processed by the server.",
-        id="not looked at yet",
+        id="not observed yet",
     ),
     pytest.param(
         {"disruptionsAllowed": 0, "currentHealthy": 3, "desiredHealthy": 2},
         "The disruption budget b does not allow evicting pods currently",
-        id="no reason",
+        id="without a reason",
     ),
     pytest.param(
         {
@@ -391,7 +391,7 @@ def test_some_pods_are_evicted_without_allowance(state: dict[str, Any], budget: 
 @pytest.mark.parametrize(
     "budget",
     [
-        pytest.param({"currentHealthy": 0, "desiredHealthy": 0}, id="nothing desired"),
+        pytest.param({"currentHealthy": 0, "desiredHealthy": 0}, id="no pods desired"),
         pytest.param({"currentHealthy": 1, "desiredHealthy": 2}, id="budget not healthy"),
     ],
 )
@@ -484,7 +484,11 @@ def test_updates_keep_fields_set_by_admission() -> None:
     [
         pytest.param({"podIP": "10.0.0.1"}, ("10.0.0.1", ["10.0.0.1"]), id="one"),
         pytest.param({"podIPs": [{"ip": "10.0.0.2"}, {"ip": "fd::2"}]}, ("10.0.0.2", ["10.0.0.2", "fd::2"]), id="all"),
-        pytest.param({"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}, ("10.0.0.1", ["10.0.0.1"]), id="two minds"),
+        pytest.param(
+            {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]},
+            ("10.0.0.1", ["10.0.0.1"]),
+            id="conflicting addresses",
+        ),
     ],
 )
 def test_pod_ips_are_kept_consistent(status: Object, expected: tuple[str, list[str]]) -> None:

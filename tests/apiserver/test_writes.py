@@ -60,7 +60,7 @@ def test_a_new_object_gets_uid_version_and_time() -> None:
 
 def test_server_set_metadata_are_ignored_on_create() -> None:
     async def story(cluster: Transport) -> None:
-        wanted = config_map(uid="mine", creationTimestamp="2001-01-01T00:00:00Z", generation=9, selfLink="/x")
+        wanted = config_map(uid="matching", creationTimestamp="2001-01-01T00:00:00Z", generation=9, selfLink="/x")
         metadata = (await _made(cluster, CONFIG_MAPS, wanted))["metadata"]
         assert metadata["uid"] != "mine"
         assert metadata["creationTimestamp"] == "2027-01-15T08:00:00Z"
@@ -111,9 +111,11 @@ _REFUSED_BODIES = [
         config_map(finalizers=["orphan", "foregroundDeletion"]),
         Invalid,
         "cannot be both set",
-        id="both ends",
+        id="both propagation finalizers",
     ),
-    pytest.param(CONFIG_MAPS, config_map(annotations={"a": "x" * 262_145}), Invalid, "Too long", id="much annotated"),
+    pytest.param(
+        CONFIG_MAPS, config_map(annotations={"a": "x" * 262_145}), Invalid, "Too long", id="annotations too large"
+    ),
     pytest.param(
         CONFIG_MAPS, config_map(ownerReferences=[{"kind": "Pod"}]), Invalid, "version must not be empty", id="bad owner"
     ),
@@ -245,7 +247,7 @@ _GENERATIONS = [
     pytest.param({"metadata": {"labels": {"a": "b"}}}, "", 1, id="metadata"),
     pytest.param({"status": {"replicas": 3}}, "status", 1, id="status"),
     pytest.param({"spec": {"replicas": 3}}, "scale", 2, id="scale"),
-    pytest.param({"metadata": {"generation": 7}}, "", 1, id="generation itself"),
+    pytest.param({"metadata": {"generation": 7}}, "", 1, id="generation"),
 ]
 
 
@@ -273,12 +275,12 @@ def test_generation_counts_the_status_without_a_subresource() -> None:
 _NO_CHANGES = [
     pytest.param({}, "", id="nothing"),
     pytest.param({"spec": {"replicas": 1}}, "", id="the same value"),
-    pytest.param({"spec": {"paused": None}}, "", id="the absence of what is absent"),
-    pytest.param({"metadata": {"labels": {}}}, "", id="no labels instead of none"),
-    pytest.param({"status": {"replicas": 9}}, "", id="status through the front door"),
-    pytest.param({"spec": {"replicas": 9}}, "status", id="spec through the status"),
-    pytest.param({"metadata": {"labels": {"a": "b"}}}, "status", id="labels through the status"),
-    pytest.param({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}}, "", id="another past"),
+    pytest.param({"spec": {"paused": None}}, "", id="null for an absent field"),
+    pytest.param({"metadata": {"labels": {}}}, "", id="empty labels"),
+    pytest.param({"status": {"replicas": 9}}, "", id="status without the subresource"),
+    pytest.param({"spec": {"replicas": 9}}, "status", id="spec through the status subresource"),
+    pytest.param({"metadata": {"labels": {"a": "b"}}}, "status", id="labels through the status subresource"),
+    pytest.param({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}}, "", id="managed fields only"),
 ]
 
 
@@ -446,7 +448,9 @@ def test_apply_of_status_owns_status_alone() -> None:
     [
         pytest.param([], WRITE, "expected an object", id="not an object"),
         pytest.param({"kind": "ConfigMap"}, WRITE, "apiVersion of an apply is None", id="no version"),
-        pytest.param({"apiVersion": "v1", "kind": "ConfigMap"}, Write(""), "fieldManager is required", id="nobody"),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "ConfigMap"}, Write(""), "fieldManager is required", id="no field manager"
+        ),
         pytest.param(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{}]}},
             WRITE,
@@ -463,7 +467,7 @@ def test_apply_of_status_owns_status_alone() -> None:
             {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
             WRITE,
             r"the name of the object \(a based on URL\) was undeterminable: name must be provided",
-            id="nameless",
+            id="no name",
         ),
     ],
 )

@@ -212,7 +212,7 @@ def _listed(names: tuple[str, ...], amounts: quota.ResourceUsage | dict[str, str
     return ",".join(f"{name}={amounts.get(name, 0)}" for name in names)
 
 
-_WRITE = Write("kube-apiserver", "every cluster has it")
+_WRITE = Write("kube-apiserver", "it is a system object")
 
 _ALWAYS_THERE: dict[CollectionId, tuple[Object, ...]] = {
     NAMESPACES: tuple(

@@ -44,7 +44,7 @@ class DefinitionRegistry:
                 kinds = custom.served_kinds(item)
             except Invalid as problem:
                 # It was accepted under less strict rules; its author can still correct it.
-                _LOG.warning("%s is not served any more: %s", key.name, problem)
+                _LOG.warning("%s is invalid and not served: %s", key.name, problem)
                 continue
             identity = _identity(item)
             self._server.catalogue.serve(identity, kinds, _selectable(item))
@@ -140,7 +140,7 @@ def _selectable(definition: Object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-_WRITE = Write("kube-apiserver", "the server ended before this was done")
+_WRITE = Write("kube-apiserver", "a restart interrupted its deletion")
 
 
 def recover(server: ApiServer, definitions: DefinitionRegistry) -> None:

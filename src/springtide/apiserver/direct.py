@@ -190,7 +190,7 @@ class DirectTransport:
 
     def _check(self) -> None:
         if self._cut:
-            raise ConnectionLost("the connection to the server is cut")
+            raise ConnectionLost("the connection to the server is closed")
 
     def _on_write(self, written: CommittedWrite) -> None:  # noqa: ARG002
         """Schedule a bookmark for open watches; one timer serves all writes until it fires."""

@@ -150,15 +150,17 @@ class GarbageCollector:
         lost = owners.gone + owners.waiting
         if owners.present:
             if lost:
-                self._change(kind, place, _without_owners(item, [each["uid"] for each in lost]), "an owner is gone")
+                self._change(kind, place, _without_owners(item, [each["uid"] for each in lost]), "an owner was deleted")
             return
         uid = item["metadata"]["uid"]
         dependents = self._dependents.get(uid, {})
-        because = f"its owner {lost[0]['kind']} {lost[0]['name']} is {'going' if owners.waiting else 'gone'}"
+        because = (
+            f"its owner {lost[0]['kind']} {lost[0]['name']} {'is being deleted' if owners.waiting else 'was deleted'}"
+        )
         if owners.waiting and dependents:
             if any(_is_deleted_with(self._server.find(*each), FOREGROUND) for each in dependents):
                 # In a cycle, each owner would wait for the next one forever.
-                self._change(kind, place, _unblocking(item), "its dependents wait too")
+                self._change(kind, place, _unblocking(item), "its owners form a cycle")
             propagation = Propagation.FOREGROUND
         else:
             finalizers = item["metadata"].get("finalizers", ())
@@ -177,7 +179,7 @@ class GarbageCollector:
         uid = item["metadata"]["uid"]
         blocking = [each for each in self._dependents.get(uid, {}) if _blocks(self._server.find(*each), uid)]
         if not blocking:
-            self._change(kind, place, _without_finalizer(item, FOREGROUND), "its dependents are gone")
+            self._change(kind, place, _without_finalizer(item, FOREGROUND), "its dependents were deleted")
 
     def _orphan_dependents(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
         """Remove the references of all dependents to an owner, then the orphan finalizer."""
@@ -186,8 +188,8 @@ class GarbageCollector:
             dependent = self._server.find(*each)
             dependent_kind = self._server.catalogue.of_collection(each.collection)
             if dependent is not None and dependent_kind is not None:
-                self._change(dependent_kind, each, _without_owners(dependent, [uid]), "its owner leaves it behind")
-        self._change(kind, place, _without_finalizer(item, ORPHAN), "its dependents are left behind")
+                self._change(dependent_kind, each, _without_owners(dependent, [uid]), "its owner orphans it")
+        self._change(kind, place, _without_finalizer(item, ORPHAN), "its dependents are orphaned")
 
     def _owners(self, item: Object) -> OwnerStates | None:
         """Return the states of an object's owners; None if the kind of one is not served."""

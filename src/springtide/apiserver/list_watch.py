@@ -276,7 +276,7 @@ def _list_revision(storage: Storage, version: str, exact: bool) -> int:
     """Return the revision that a list shows: the newest, unless an exact version is requested."""
     asked = parse_version(version)
     if exact and version in _ANY_VERSION:
-        raise BadRequest(f'invalid resource version "{version}": an exact list needs one')
+        raise BadRequest(f'invalid resource version "{version}": an exact list needs a version')
     if asked > storage.revision:
         raise too_large_resource_version(asked, storage.revision)
     return asked if exact else storage.revision

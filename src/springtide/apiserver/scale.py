@@ -102,7 +102,7 @@ def _check_replicas(kind: ServedKind, replicas: Any, name: str) -> None:
 
 def _paths(kind: ServedKind) -> ScalePaths:
     if kind.scale is None:
-        raise NotFound(f"{kind.resource} has no scale")
+        raise NotFound(f"{kind.resource} has no scale subresource")
     return kind.scale
 
 

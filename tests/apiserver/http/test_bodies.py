@@ -19,32 +19,40 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("media", "body", "code", "expected_text"),
     [
-        pytest.param("application/json", b"", 400, "unexpected end of JSON input (<empty>)", id="nothing"),
-        pytest.param("application/json", b'{"metadata": {', 400, "unexpected end of JSON input", id="half"),
-        pytest.param("application/json", b"hello", 400, "invalid character 'h' looking for beginning of", id="words"),
-        pytest.param("application/json", b'{"a": NaN}', 400, "invalid character 'N'", id="no number"),
-        pytest.param("application/json", b"{} {}", 400, "invalid character '{' after top-level value", id="two"),
-        pytest.param("application/json", b"[]", 400, "cannot unmarshal array", id="a list"),
-        pytest.param("application/json", b'{"kind": 5}', 400, "cannot unmarshal number", id="a kind of a number"),
-        pytest.param("application/json", b'{"a":' * 300 + b"1" + b"}" * 300, 400, "nested more than", id="deep"),
-        pytest.param("application/json", b'{"a":' * 200 + b"1" + b"}" * 200, 400, "nested more than", id="too deep"),
-        pytest.param("application/json", b'{"a":' * 199 + b"1" + b"}" * 199, 422, "is required", id="not too deep"),
-        pytest.param("application/json", b'{"a":' * 90_000, 400, "json parse error", id="deeper"),
-        pytest.param("application/json", b'{"metadata": {"name": "\xff"}}', 422, "RFC 1123", id="no text"),
-        pytest.param("application/json", b'{"x": "' + b"y" * 3_200_000 + b'"}', 413, "limit is 3145728", id="large"),
+        pytest.param("application/json", b"", 400, "unexpected end of JSON input (<empty>)", id="empty body"),
+        pytest.param("application/json", b'{"metadata": {', 400, "unexpected end of JSON input", id="truncated"),
         pytest.param(
-            "application/json", b'{"x": ' + b"9" * 400 + b"}", 400, "larger than any", id="a number beyond all"
+            "application/json", b"hello", 400, "invalid character 'h' looking for beginning of", id="not JSON"
+        ),
+        pytest.param("application/json", b'{"a": NaN}', 400, "invalid character 'N'", id="number instead of object"),
+        pytest.param("application/json", b"{} {}", 400, "invalid character '{' after top-level value", id="two values"),
+        pytest.param("application/json", b"[]", 400, "cannot unmarshal array", id="list instead of object"),
+        pytest.param("application/json", b'{"kind": 5}', 400, "cannot unmarshal number", id="kind is a number"),
+        pytest.param(
+            "application/json", b'{"a":' * 300 + b"1" + b"}" * 300, 400, "nested more than", id="excessive depth"
+        ),
+        pytest.param(
+            "application/json", b'{"a":' * 200 + b"1" + b"}" * 200, 400, "nested more than", id="one level too deep"
+        ),
+        pytest.param("application/json", b'{"a":' * 199 + b"1" + b"}" * 199, 422, "is required", id="maximum depth"),
+        pytest.param("application/json", b'{"a":' * 90_000, 400, "json parse error", id="90,000 levels"),
+        pytest.param("application/json", b'{"metadata": {"name": "\xff"}}', 422, "RFC 1123", id="invalid UTF-8"),
+        pytest.param(
+            "application/json", b'{"x": "' + b"y" * 3_200_000 + b'"}', 413, "limit is 3145728", id="too large"
+        ),
+        pytest.param(
+            "application/json", b'{"x": ' + b"9" * 400 + b"}", 400, "too large for an object", id="number beyond floats"
         ),
         pytest.param("application/json", b"null", 422, "name or generateName is required", id="null"),
         pytest.param("application/yaml", b"metadata: [", 400, "error parsing YAML: line 1", id="broken YAML"),
-        pytest.param("application/yaml", b"\xff\xfe", 400, "error parsing YAML", id="YAML that is no text"),
-        pytest.param("application/yaml", _BOMB.encode(), 400, "aliases stand for more than", id="a bomb"),
-        pytest.param("application/yaml", b"[" * 5000, 400, "nested more than", id="deep YAML"),
+        pytest.param("application/yaml", b"\xff\xfe", 400, "error parsing YAML", id="YAML with invalid UTF-8"),
+        pytest.param("application/yaml", _BOMB.encode(), 400, "aliases stand for more than", id="alias bomb"),
+        pytest.param("application/yaml", b"[" * 5000, 400, "nested more than", id="deeply nested YAML"),
         pytest.param("application/cbor", b"\xa0", 415, "accepted media types include", id="CBOR"),
-        pytest.param("text/plain", b"hello", 415, "accepted media types include", id="another language"),
-        pytest.param(_PROTOBUF, b"hello", 415, "accepted media types include", id="no protobuf of Kubernetes"),
-        pytest.param(_PROTOBUF, b"k8s\x00\x0a\xff\xff", 400, "no protobuf that can be read", id="broken protobuf"),
-        pytest.param(_PROTOBUF, b"k8s\x00", 415, "reads no protobuf of", id="protobuf of nothing"),
+        pytest.param("text/plain", b"hello", 415, "accepted media types include", id="unknown media type"),
+        pytest.param(_PROTOBUF, b"hello", 415, "accepted media types include", id="protobuf without the magic prefix"),
+        pytest.param(_PROTOBUF, b"k8s\x00\x0a\xff\xff", 400, "is not valid protobuf", id="broken protobuf"),
+        pytest.param(_PROTOBUF, b"k8s\x00", 415, "does not decode protobuf of", id="protobuf of an unknown kind"),
     ],
 )
 def test_refuses_bodies_that_cannot_be_stored(media: str, body: bytes, code: int, expected_text: str) -> None:
@@ -72,14 +80,14 @@ def test_integers_beyond_64_bits_become_floats() -> None:
     [
         pytest.param('{"metadata": {"name": "a", "poem": 1}}', ['unknown field "metadata.poem"'], id="unknown"),
         pytest.param(
-            '{"metadata": {"name": "a"}, "data": {"k": "1", "k": "2"}}', ['duplicate field "data.k"'], id="twice"
+            '{"metadata": {"name": "a"}, "data": {"k": "1", "k": "2"}}', ['duplicate field "data.k"'], id="duplicate"
         ),
         pytest.param(
             '{"x": 1, "x": 2, "metadata": {"name": "a", "name": "a"}, "y": 1}',
             ['unknown field "x"', 'duplicate field "metadata.name"', 'unknown field "y"'],
-            id="in the order of the text, and each once",
+            id="in document order, without repetition",
         ),
-        pytest.param('{"metadata": {"name": "a", "labels": {"any": "thing"}}}', [], id="names that are free"),
+        pytest.param('{"metadata": {"name": "a", "labels": {"any": "thing"}}}', [], id="names in a map"),
     ],
 )
 def test_unknown_fields_of_built_in_kinds(body: str, found: list[str]) -> None:

@@ -67,8 +67,8 @@ def test_a_new_definition_changes_discovery_and_its_etag() -> None:
     [
         pytest.param(f"{_WHOLE},application/json", "APIGroupDiscoveryList", id="new clients"),
         pytest.param("application/json", "APIGroupList", id="old clients"),
-        pytest.param(f"application/json,{_WHOLE}", "APIGroupList", id="the first choice counts"),
-        pytest.param(_WHOLE.replace("v=v2", "v=v9"), "APIGroupList", id="a version of the future"),
+        pytest.param(f"application/json,{_WHOLE}", "APIGroupList", id="first clause wins"),
+        pytest.param(_WHOLE.replace("v=v2", "v=v9"), "APIGroupList", id="unknown version"),
     ],
 )
 def test_the_client_chooses_the_form_of_discovery(accept: str, form: str) -> None:
@@ -170,20 +170,30 @@ def test_the_version_has_the_format_of_kubernetes() -> None:
             {},
             ("userInfo", "username"),
             "springtide-admin",
-            id="who am i",
-        ),
-        pytest.param("authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {}}, ("allowed",), True, id="may i"),
-        pytest.param(
-            "authorization.k8s.io/v1/namespaces/x/localsubjectaccessreviews", {}, ("allowed",), True, id="here"
+            id="self subject review",
         ),
         pytest.param(
-            "authorization.k8s.io/v1/selfsubjectrulesreviews", {}, ("resourceRules", 0, "verbs"), ["*"], id="what may i"
+            "authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {}}, ("allowed",), True, id="access review"
+        ),
+        pytest.param(
+            "authorization.k8s.io/v1/namespaces/x/localsubjectaccessreviews",
+            {},
+            ("allowed",),
+            True,
+            id="namespaced access review",
+        ),
+        pytest.param(
+            "authorization.k8s.io/v1/selfsubjectrulesreviews",
+            {},
+            ("resourceRules", 0, "verbs"),
+            ["*"],
+            id="rules review",
         ),
         pytest.param(
             "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": TOKEN}}, ("authenticated",), True, id="token"
         ),
         pytest.param(
-            "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}, ("user",), {}, id="another token"
+            "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}, ("user",), {}, id="unknown token"
         ),
     ],
 )

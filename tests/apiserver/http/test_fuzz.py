@@ -297,12 +297,12 @@ async def _still_works(app: ApiApp, server: ApiServer) -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        pytest.param((), id="none"),
+        pytest.param((), id="no header"),
         pytest.param((("authorization", "Bearer wrong"),), id="a wrong token"),
         pytest.param((("authorization", f"Basic {TOKEN}"),), id="another scheme"),
         pytest.param((("authorization", "Bearer"),), id="no token"),
-        pytest.param((("authorization", f"Bearer {TOKEN}x"),), id="more than the token"),
-        pytest.param((("authorization", f"Bearer {TOKEN[:-1]}"),), id="less than the token"),
+        pytest.param((("authorization", f"Bearer {TOKEN}x"),), id="longer token"),
+        pytest.param((("authorization", f"Bearer {TOKEN[:-1]}"),), id="shorter token"),
     ],
 )
 def test_requests_without_a_token_are_unauthorized(header: tuple[tuple[str, str], ...]) -> None:

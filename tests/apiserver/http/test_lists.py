@@ -64,10 +64,10 @@ def test_yaml_where_nothing_else_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("accept", "expected_text"),
     [
-        pytest.param("text/html", "406: Not Acceptable", id="another language"),
+        pytest.param("text/html", "406: Not Acceptable", id="unknown media type"),
         pytest.param("application/vnd.kubernetes.protobuf", "only the following media types", id="protobuf alone"),
         pytest.param(
-            "application/json;as=Poem;v=v1;g=meta.k8s.io", "only the following media types", id="another form"
+            "application/json;as=Poem;v=v1;g=meta.k8s.io", "only the following media types", id="unknown projection"
         ),
     ],
 )
@@ -81,10 +81,10 @@ def test_unsupported_media_types_are_not_acceptable(accept: str, expected_text: 
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
-        pytest.param("application/vnd.kubernetes.protobuf,application/json", "ConfigMapList", id="second choice"),
-        pytest.param("text/html, */*;q=0.1", "ConfigMapList", id="anything"),
+        pytest.param("application/vnd.kubernetes.protobuf,application/json", "ConfigMapList", id="second clause"),
+        pytest.param("text/html, */*;q=0.1", "ConfigMapList", id="wildcard"),
         pytest.param(f"{_TABLE},application/json", "Table", id="kubectl"),
-        pytest.param(f"application/json;as=Poem;v=v1;g=x,{_TABLE}", "Table", id="first that is known"),
+        pytest.param(f"application/json;as=Poem;v=v1;g=x,{_TABLE}", "Table", id="first supported"),
     ],
 )
 def test_the_first_supported_form_is_chosen(accept: str, kind: str) -> None:
@@ -112,9 +112,9 @@ def test_a_table_of_pods() -> None:
 @pytest.mark.parametrize(
     ("include", "expected"),
     [
-        pytest.param("None", None, id="nothing"),
+        pytest.param("None", None, id="no object"),
         pytest.param("Metadata", "PartialObjectMetadata", id="metadata"),
-        pytest.param("Object", "Pod", id="everything"),
+        pytest.param("Object", "Pod", id="whole object"),
     ],
 )
 def test_rows_include_the_requested_part_of_the_object(include: str, expected: str | None) -> None:

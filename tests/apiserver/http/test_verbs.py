@@ -67,10 +67,10 @@ def test_an_apply_in_yaml_creates_then_updates() -> None:
 @pytest.mark.parametrize(
     ("agent", "query", "expected"),
     [
-        pytest.param("kubectl/v1.36 (linux)", "", "kubectl", id="program"),
-        pytest.param("a b\x7f/1", "", "a b", id="what cannot be shown is left out"),
-        pytest.param("x" * 200, "", "x" * 128, id="as much as fits"),
-        pytest.param("kubectl/1", "?fieldManager=me", "me", id="said"),
+        pytest.param("kubectl/v1.36 (linux)", "", "kubectl", id="first part of the user agent"),
+        pytest.param("a b\x7f/1", "", "a b", id="unprintable characters are dropped"),
+        pytest.param("x" * 200, "", "x" * 128, id="cut to the maximum length"),
+        pytest.param("kubectl/1", "?fieldManager=me", "me", id="given"),
     ],
 )
 def test_the_field_manager_defaults_to_the_user_agent(agent: str, query: str, expected: str) -> None:
@@ -84,7 +84,9 @@ def test_the_field_manager_defaults_to_the_user_agent(agent: str, query: str, ex
     [
         pytest.param("?gracePeriodSeconds=7", None, id="query"),
         pytest.param("", {"gracePeriodSeconds": 7}, id="body"),
-        pytest.param("?gracePeriodSeconds=9", {"kind": "DeleteOptions", "gracePeriodSeconds": 7}, id="the body wins"),
+        pytest.param(
+            "?gracePeriodSeconds=9", {"kind": "DeleteOptions", "gracePeriodSeconds": 7}, id="body before query"
+        ),
     ],
 )
 def test_delete_options_come_from_the_query_or_the_body(query: str, body: Any) -> None:
@@ -151,7 +153,7 @@ def test_an_executor_may_add_warnings() -> None:
         pytest.param("DELETE", "/api/v1/namespaces", 405, id="all namespaces"),
         pytest.param("PUT", CONFIGS, 405, id="replacing a collection"),
         pytest.param("PATCH", f"{PODS}/p/eviction", 405, id="patching an eviction"),
-        pytest.param("HEAD", CONFIGS, 405, id="head"),
+        pytest.param("HEAD", CONFIGS, 405, id="HEAD"),
         pytest.param("GET", "/api/v1/pods/p", 404, id="a pod without its namespace"),
         pytest.param("GET", "/api/v1/namespaces/default/nodes", 404, id="nodes in a namespace"),
         pytest.param("GET", "/api/v1/namespaces/default/poems", 404, id="unknown kind"),

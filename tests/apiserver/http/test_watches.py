@@ -37,18 +37,20 @@ async def _watched(client: AsgiClient, query: str, story: Any) -> AsgiResponse:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        pytest.param("", [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")], id="any version: what is there first"),
+        pytest.param(
+            "", [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")], id="no version starts with existing objects"
+        ),
         pytest.param("resourceVersion=0", [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")], id="version 0"),
         pytest.param("labelSelector=x=1", [("ADDED", "b"), ("ADDED", "c")], id="labels"),
-        pytest.param("fieldSelector=metadata.name=c", [("ADDED", "c")], id="one by its name"),
+        pytest.param("fieldSelector=metadata.name=c", [("ADDED", "c")], id="one name"),
         pytest.param(
             f"{_INITIAL}&allowWatchBookmarks=true",
             [("ADDED", "a"), ("ADDED", "b"), ("BOOKMARK", ""), ("ADDED", "c")],
             id="initial events end with a bookmark",
         ),
-        pytest.param(_INITIAL, [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")], id="no bookmark for who wants none"),
+        pytest.param(_INITIAL, [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")], id="initial events without bookmarks"),
         pytest.param(
-            "sendInitialEvents=false&resourceVersionMatch=NotOlderThan", [("ADDED", "c")], id="nothing initial"
+            "sendInitialEvents=false&resourceVersionMatch=NotOlderThan", [("ADDED", "c")], id="no initial events"
         ),
     ],
 )
@@ -155,11 +157,13 @@ def test_bookmarks_are_sent_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     ("query", "code", "text"),
     [
         pytest.param("resourceVersion=1", 410, "too old resource version", id="compacted"),
-        pytest.param("resourceVersion=x", 400, "resourceVersion", id="no version"),
-        pytest.param("sendInitialEvents=true", 422, "requires setting resourceVersionMatch", id="initial events alone"),
-        pytest.param("resourceVersionMatch=Exact", 422, "forbidden for watch", id="exactly"),
+        pytest.param("resourceVersion=x", 400, "resourceVersion", id="invalid version"),
+        pytest.param(
+            "sendInitialEvents=true", 422, "requires setting resourceVersionMatch", id="initial events without a match"
+        ),
+        pytest.param("resourceVersionMatch=Exact", 422, "forbidden for watch", id="exact match"),
         pytest.param("labelSelector=a%3D%3D%3Db", 400, "found '='", id="selector"),
-        pytest.param("timeoutSeconds=x", 400, "strconv.ParseInt", id="time in words"),
+        pytest.param("timeoutSeconds=x", 400, "strconv.ParseInt", id="invalid timeout"),
     ],
 )
 def test_is_refused(query: str, code: int, text: str) -> None:

@@ -25,14 +25,14 @@ _A = Key("default", "a")
         pytest.param(0, id="zero"),
         pytest.param(True, id="true is not 1"),
         pytest.param(1.0, id="a float is not an int"),
-        pytest.param(0.1, id="a fraction"),
+        pytest.param(0.1, id="fraction"),
         pytest.param(5e-324, id="the smallest fraction"),
         pytest.param(-(2**63), id="the smallest int of 64 bits"),
         pytest.param(2**64, id="an int of more than 64 bits"),
         pytest.param(10**40, id="a large int"),
         pytest.param(None, id="null"),
-        pytest.param("", id="no text"),
-        pytest.param("Grüße 🌊 \u2028 \x00 \\ \"'", id="any text"),
+        pytest.param("", id="lone surrogate"),
+        pytest.param("Grüße 🌊 \u2028 \x00 \\ \"'", id="unicode text"),
         pytest.param({"z": 1, "a": {"y": [], "b": {}}}, id="the order of fields"),
         pytest.param([[], [None, False], {}], id="lists"),
         pytest.param("x" * 3_000_000, id="large"),
@@ -49,7 +49,7 @@ def test_objects_are_restored_exactly(tmp_path: Path, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [pytest.param("\ud800", id="half a character"), pytest.param(object(), id="no value of JSON")]
+    "value", [pytest.param("\ud800", id="half a surrogate pair"), pytest.param(object(), id="not a JSON type")]
 )
 def test_an_object_that_cannot_be_encoded_is_refused(tmp_path: Path, value: Any) -> None:
     journal, storage = reopened(tmp_path)
@@ -158,8 +158,8 @@ def test_reservations_are_extended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sync", "expected"),
     [
-        pytest.param(JournalSync.NORMAL, ["full", "normal"], id="only the reservation"),
-        pytest.param(JournalSync.FULL, ["full", "full"], id="everything"),
+        pytest.param(JournalSync.NORMAL, ["full", "normal"], id="reservation only"),
+        pytest.param(JournalSync.FULL, ["full", "full"], id="all changes"),
     ],
 )
 def test_versions_are_reserved_on_disk_before_use(tmp_path: Path, sync: JournalSync, expected: list[str]) -> None:

@@ -149,15 +149,23 @@ def _of_another_object(data: Path) -> None:
     ("damage", "expected"),
     [
         pytest.param(_emptied, "is not a journal of springtide", id="empty file"),
-        pytest.param(_of_another_user, "is not a journal of springtide", id="somebody else's database"),
+        pytest.param(_of_another_user, "is not a journal of springtide", id="another application's database"),
         pytest.param(_newer, "has format 2, and this version of springtide reads and writes 1", id="newer format"),
         pytest.param(_no_database, "is damaged: file is not a database", id="no database"),
         pytest.param(_cut_short, "is damaged: database disk image is malformed", id="cut short"),
-        pytest.param(_lost, 'has lost its journal: "journal.db-wal" is there', id="only the log is left"),
+        pytest.param(_lost, 'has lost its journal: "journal.db-wal" is there', id="log without database"),
         pytest.param(_without_a_table, "is damaged: no such table: gaps", id="a table is missing"),
-        pytest.param(_misspelt, "is damaged: it holds what is no text", id="a table is misspelt"),
-        pytest.param(_without_a_change, "is damaged: version 3: it is not what was written", id="a change is missing"),
-        pytest.param(_of_another_object, "is damaged: version 2: it is not what was written", id="another's object"),
+        pytest.param(_misspelt, "is damaged: it contains invalid text", id="a table is misspelt"),
+        pytest.param(
+            _without_a_change,
+            "is damaged: version 3: the checksum or the replaced version does not match",
+            id="a change is missing",
+        ),
+        pytest.param(
+            _of_another_object,
+            "is damaged: version 2: the checksum or the replaced version does not match",
+            id="content of another object",
+        ),
     ],
 )
 def test_an_unusable_journal_is_refused_and_unchanged(
@@ -200,10 +208,12 @@ def test_leftovers_of_an_interrupted_creation_are_replaced(tmp_path: Path) -> No
     ("make", "expected"),
     [
         pytest.param(
-            lambda path: (path / "letters").mkdir(parents=True), 'holds "letters" and no journal', id="foreign"
+            lambda path: (path / "letters").mkdir(parents=True),
+            'contains "letters" and no journal',
+            id="other contents",
         ),
-        pytest.param(lambda path: path.write_text(""), "File exists", id="a file"),
-        pytest.param(lambda path: path.symlink_to("nowhere"), "File exists", id="a link to nowhere"),
+        pytest.param(lambda path: path.write_text(""), "File exists", id="file"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), "File exists", id="dangling link"),
         pytest.param(lambda path: (path / "journal.db").mkdir(parents=True), "unable to open", id="folder for file"),
     ],
 )

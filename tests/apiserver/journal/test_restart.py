@@ -75,7 +75,7 @@ def test_a_restart_keeps_everything(tmp_path: Path) -> None:
         assert server.get(WIDGETS_BETA, key("w"))["apiVersion"] == "example.com/v1beta1"
 
 
-@pytest.mark.parametrize("crash", [pytest.param(False, id="in order"), pytest.param(True, id="crash")])
+@pytest.mark.parametrize("crash", [pytest.param(False, id="clean shutdown"), pytest.param(True, id="crash")])
 def test_a_watch_continues_across_a_restart(tmp_path: Path, crash: bool) -> None:
     with running_server(tmp_path, crash=crash) as server:
         first = server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
@@ -259,7 +259,7 @@ def test_a_definition_that_is_no_longer_accepted_can_be_corrected(
         broken["spec"] = {**broken["spec"], "preserveUnknownFields": True}
         server.storage.write(collection, _WIDGETS_CRD, broken)
     with caplog.at_level(logging.WARNING), running_server(tmp_path) as server:
-        assert "widgets.example.com is not served any more" in caplog.text
+        assert "widgets.example.com is invalid and not served" in caplog.text
         with pytest.raises(NotFound):
             server.list(Selection(WIDGETS))
         mended = Patch.json({"op": "remove", "path": "/spec/preserveUnknownFields"})

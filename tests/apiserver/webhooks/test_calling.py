@@ -48,9 +48,11 @@ async def failed(cluster: WebhookCluster, client: Object, **fields: Any) -> str:
         pytest.param({"http": 404}, "the server could not find the requested resource", id="404"),
         pytest.param({"http": 302}, "the server responded with the status code 302", id="a redirect"),
         pytest.param({"http": 500}, 'an error on the server ("{', id="500"),
-        pytest.param(b"", "0-length response with status code: 200 and content type: application/json", id="nothing"),
-        pytest.param(b"nonsense", "couldn't get version/kind; json parse error", id="nonsense"),
-        pytest.param(b" " * (17 << 20), "the answer has more than 16777216 bytes", id="far too much"),
+        pytest.param(
+            b"", "0-length response with status code: 200 and content type: application/json", id="empty response"
+        ),
+        pytest.param(b"nonsense", "couldn't get version/kind; json parse error", id="not JSON"),
+        pytest.param(b" " * (17 << 20), "the answer has more than 16777216 bytes", id="response too large"),
     ],
 )
 def test_invalid_responses(answer: Object | bytes, expected: str) -> None:
@@ -95,15 +97,13 @@ def test_an_untrusted_certificate() -> None:
 @pytest.mark.parametrize(
     ("client", "expected"),
     [
-        pytest.param(
-            {"caBundle": None}, "x509: certificate signed by unknown authority", id="the system's authorities"
-        ),
+        pytest.param({"caBundle": None}, "x509: certificate signed by unknown authority", id="without a bundle"),
         pytest.param(
             {"caBundle": base64.b64encode(b"nonsense").decode()},
             "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block",
-            id="no certificates",
+            id="bundle without certificates",
         ),
-        pytest.param({"caBundle": "%%"}, "unable to parse bytes as PEM block", id="no base64"),
+        pytest.param({"caBundle": "%%"}, "unable to parse bytes as PEM block", id="bundle is not base64"),
     ],
 )
 def test_ca_bundles(client: Object, expected: str) -> None:
@@ -133,10 +133,10 @@ def test_a_certificate_for_another_name() -> None:
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        pytest.param("https://127.0.0.1:1/x", "dial tcp 127.0.0.1:1: connect: connection refused", id="nobody there"),
         pytest.param(
-            "https://localhost:1", "dial tcp localhost:1: connect: connection refused", id="nobody by that name"
+            "https://127.0.0.1:1/x", "dial tcp 127.0.0.1:1: connect: connection refused", id="connection refused"
         ),
+        pytest.param("https://localhost:1", "dial tcp localhost:1: connect: connection refused", id="unknown host"),
     ],
 )
 def test_connection_failures(url: str, expected: str) -> None:
@@ -198,7 +198,7 @@ def test_a_service_must_have_the_certificate_of_its_name() -> None:
             "pods",
             'service "pods" is of type ClusterIP, and the embedded cluster has no pod network: '
             "use a service of type ExternalName, or clientConfig.url",
-            id="a service of pods",
+            id="service without an external name",
         ),
     ],
 )
@@ -217,7 +217,7 @@ def test_services_that_cannot_be_resolved(service: str, expected: str) -> None:
     run_story(story)
 
 
-@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["changing", "agreeing"])
+@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["mutating", "validating"])
 def test_failures_are_ignored_with_policy_ignore(resource: Any) -> None:
     async def story(cluster: WebhookCluster) -> None:
         nowhere = {"url": "https://127.0.0.1:1/"}
@@ -237,10 +237,10 @@ def test_failures_are_ignored_with_policy_ignore(resource: Any) -> None:
 @pytest.mark.parametrize(
     "operation",
     [
-        pytest.param({"op": "remove", "path": "/metadata/nothing"}, id="nothing there"),
-        pytest.param({"op": "dance", "path": "/metadata"}, id="no such operation"),
-        pytest.param({"op": "replace", "path": "", "value": 7}, id="no object left"),
-        pytest.param({"op": "replace", "path": "/metadata", "value": 7}, id="no metadata left"),
+        pytest.param({"op": "remove", "path": "/metadata/nothing"}, id="patch of a missing path"),
+        pytest.param({"op": "dance", "path": "/metadata"}, id="unknown patch operation"),
+        pytest.param({"op": "replace", "path": "", "value": 7}, id="patch removes the object"),
+        pytest.param({"op": "replace", "path": "/metadata", "value": 7}, id="patch removes metadata"),
     ],
 )
 def test_an_inapplicable_patch_fails_with_any_policy(policy: str, operation: Object) -> None:

@@ -38,9 +38,9 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        pytest.param(b"nonsense", "failed to call webhook: couldn't get version/kind; json parse error", id="no JSON"),
-        pytest.param(b"[]", "failed to call webhook: couldn't get version/kind; json parse error", id="no object"),
-        pytest.param(b"[" * 100_000, "failed to call webhook: couldn't get version/kind", id="very deep"),
+        pytest.param(b"nonsense", "failed to call webhook: couldn't get version/kind; json parse error", id="not JSON"),
+        pytest.param(b"[]", "failed to call webhook: couldn't get version/kind; json parse error", id="not an object"),
+        pytest.param(b"[" * 100_000, "failed to call webhook: couldn't get version/kind", id="deeply nested"),
         pytest.param(body(), "received invalid webhook response: webhook response was absent", id="no response"),
         pytest.param(
             body({"uid": "v", "allowed": True}),
@@ -61,12 +61,12 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
         pytest.param(
             body({"uid": "u", "allowed": True, "patch": PATCH}),
             "received invalid webhook response: webhook returned response.patch but not response.patchType",
-            id="a patch of no type",
+            id="patch without a type",
         ),
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "JSONPatch"}),
             "received invalid webhook response: webhook returned response.patchType but not response.patch",
-            id="a type of no patch",
+            id="type without a patch",
         ),
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "Merge", "patch": PATCH}),
@@ -76,15 +76,17 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "JSONPatch", "patch": "e30="}),
             "received undecodable patch in webhook response",
-            id="a patch that is no list",
+            id="patch is not a list",
         ),
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "JSONPatch", "patch": "%%"}),
             "received undecodable patch in webhook response",
-            id="a patch that is no base64",
+            id="patch is not base64",
         ),
         pytest.param(
-            body({"uid": "u", "allowed": "yes"}), "failed to call webhook: couldn't get version/kind", id="no boolean"
+            body({"uid": "u", "allowed": "yes"}),
+            "failed to call webhook: couldn't get version/kind",
+            id="allowed is not a boolean",
         ),
     ],
 )
@@ -149,12 +151,14 @@ def test_any_response_is_a_verdict_or_a_failed_call(answer: bytes) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "code", "reason", "message"),
     [
-        pytest.param({}, BadRequest, 400, "", "denied the request without explanation", id="nothing said"),
+        pytest.param({}, BadRequest, 400, "", "denied the request without explanation", id="no explanation"),
         pytest.param({"message": "no"}, BadRequest, 400, "", "denied the request: no", id="a message"),
         pytest.param(
             {"reason": "Forbidden"}, BadRequest, 400, "Forbidden", "denied the request: Forbidden", id="a reason"
         ),
-        pytest.param({"code": 200, "message": "no"}, BadRequest, 400, "", "denied the request: no", id="no refusal"),
+        pytest.param(
+            {"code": 200, "message": "no"}, BadRequest, 400, "", "denied the request: no", id="code below 400"
+        ),
         pytest.param(
             {"code": 403, "reason": "Forbidden", "message": "no"},
             Forbidden,
@@ -172,15 +176,13 @@ def test_any_response_is_a_verdict_or_a_failed_call(answer: bytes) -> None:
             409,
             "AlreadyExists",
             "denied the request: AlreadyExists",
-            id="the other 409",
+            id="already exists",
         ),
         pytest.param(
-            {"code": 418, "reason": "Teapot"}, ApiError, 418, "Teapot", "denied the request: Teapot", id="any code"
+            {"code": 418, "reason": "Teapot"}, ApiError, 418, "Teapot", "denied the request: Teapot", id="unknown code"
         ),
-        pytest.param({"code": 503}, ServerError, 503, "", "denied the request without explanation", id="a failure"),
-        pytest.param(
-            {"code": 99999}, ServerError, 599, "", "denied the request without explanation", id="no code at all"
-        ),
+        pytest.param({"code": 503}, ServerError, 503, "", "denied the request without explanation", id="server error"),
+        pytest.param({"code": 99999}, ServerError, 599, "", "denied the request without explanation", id="no code"),
     ],
 )
 def test_refusals_are_passed_on(status: Object, kind: type[ApiError], code: int, reason: str, message: str) -> None:

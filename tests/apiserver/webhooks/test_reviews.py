@@ -121,7 +121,7 @@ def test_the_request_is_described() -> None:
     run_story(story)
 
 
-@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["changing", "agreeing"])
+@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["mutating", "validating"])
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "apply", "delete", "deletecollection"])
 def test_a_refusal_has_no_effect(resource: Any, verb: str) -> None:
     async def story(cluster: WebhookCluster) -> None:
@@ -250,10 +250,10 @@ def test_plugins_complete_what_webhooks_add() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        pytest.param("Never", "Never", ["/a", "/b"], id="nobody wants it"),
+        pytest.param("Never", "Never", ["/a", "/b"], id="no reinvocation"),
         pytest.param("IfNeeded", "Never", ["/a", "/b", "/a"], id="changed after it"),
         pytest.param("Never", "IfNeeded", ["/a", "/b"], id="not changed after it"),
-        pytest.param("IfNeeded", "IfNeeded", ["/a", "/b", "/a"], id="only whom it concerns"),
+        pytest.param("IfNeeded", "IfNeeded", ["/a", "/b", "/a"], id="only with the policy"),
     ],
 )
 def test_reinvocation_policy(first: str, second: str, expected: list[str]) -> None:
@@ -309,12 +309,12 @@ def test_the_first_of_several_refusals_is_returned() -> None:
         pytest.param("object.metadata.name == 'a'", "Fail", 1, id="holds"),
         pytest.param("object.metadata.name == 'b'", "Fail", 0, id="does not hold"),
         pytest.param("object.spec.x == 1", "Ignore", 0, id="fails, and failures are ignored"),
-        pytest.param("oldObject == null && !has(object.spec)", "Fail", 1, id="what was"),
+        pytest.param("oldObject == null && !has(object.spec)", "Fail", 1, id="old object"),
         pytest.param(
             "request.operation == 'CREATE' && request.userInfo.username == 'alice' && request.subResource == ''",
             "Fail",
             1,
-            id="the request",
+            id="request attributes",
         ),
     ],
 )

@@ -43,7 +43,7 @@ REVIEW_KINDS = (
 )
 
 
-_ALLOWED_REASON = "the embedded cluster has no RBAC: whoever has a token may do everything"
+_ALLOWED_REASON = "the embedded cluster has no RBAC: every token has full access"
 
 
 def review_kind_of(place: ResourcePath) -> ReviewKind | None:
@@ -60,7 +60,7 @@ def answer_review(
     """Return a review with its status."""
     version = f"{review_kind.group}/{review_kind.version}"
     if not isinstance(body, dict) or body.get("kind", review_kind.kind) != review_kind.kind:
-        raise BadRequest(f"the body of the request is no {review_kind.kind}")
+        raise BadRequest(f"the body of the request is not a {review_kind.kind}")
     if body.get("apiVersion", version) != version:
         raise BadRequest(
             f"the API version in the data ({body['apiVersion']}) does not match the expected API version ({version})"

@@ -250,7 +250,7 @@ def _storable(value: Any) -> Any:
     try:
         return float(value)
     except OverflowError as error:
-        raise BadRequest("a number of the body is larger than any that an object can hold") from error
+        raise BadRequest("a number in the body is too large for an object") from error
 
 
 def _parts(value: Any) -> Iterable[Any]:

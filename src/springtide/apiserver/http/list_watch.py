@@ -95,7 +95,7 @@ MAX_WAITING = 100_000
 """How many events a watch may be behind."""
 _CHECK_EVERY = 1000
 _CHUNK_BYTES = 256 * 1024
-_TOO_SLOW = "too old resource version: the client reads more slowly than things happen"
+_TOO_SLOW = "too old resource version: the client reads events too slowly"
 
 
 class WatchStreams:
@@ -167,7 +167,7 @@ class WatchStreams:
         loop = asyncio.get_running_loop()
         seconds = options.timeout or MIN_SECONDS * (1 + self._random.random())
         ending = loop.call_later(seconds, subscription.end)
-        disconnect = asyncio.create_task(_end_on_disconnect(request, subscription), name="watching a client")
+        disconnect = asyncio.create_task(_end_on_disconnect(request, subscription), name="watch for a disconnect")
         try:
             for chunk in _joined(initial):
                 yield chunk

@@ -56,7 +56,7 @@ def decoded(body: bytes) -> Any:
         fields = {"apiVersion": version, "kind": kind}
         return fields | _message(memoryview(envelope.get(2, b"")), _type_name(version, kind), 0)
     except (ValueError, IndexError, struct.error, TypeError, OverflowError, msgspec.DecodeError) as error:
-        raise BadRequest(f"the body of the request is no protobuf that can be read: {error}") from error
+        raise BadRequest(f"the body of the request is not valid protobuf: {error}") from error
 
 
 @cache
@@ -79,7 +79,7 @@ def _type_name(version: str, kind: str) -> str:
 
 
 def _unknown(version: str, kind: str) -> UnsupportedMedia:
-    return UnsupportedMedia(f"the embedded cluster reads no protobuf of {kind} in {version}: send JSON")
+    return UnsupportedMedia(f"the embedded cluster does not decode protobuf of {kind} in {version}: send JSON")
 
 
 def _wire(data: Any) -> Iterator[tuple[int, Any]]:
@@ -114,7 +114,7 @@ def _varint(data: Any, place: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, place
         shift += 7
         if shift > 63:
-            raise ValueError("a number of more than 64 bits")
+            raise ValueError("a number exceeds 64 bits")
 
 
 def _message(data: Any, type_: str, depth: int) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _signed(raw: Any) -> int:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is not a number that an object can hold")
+        raise ValueError(f"{value} is not a finite number")
     return value
 
 

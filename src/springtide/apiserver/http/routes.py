@@ -101,7 +101,7 @@ _SUBRESOURCES = {
     ("serviceaccounts", "token"): "the embedded cluster issues no tokens to service accounts; use its kubeconfig",
 }
 _GROUPS = {
-    "rbac.authorization.k8s.io": "roles and bindings: whoever has a token may do everything",
+    "rbac.authorization.k8s.io": "roles and bindings: every token has full access",
     "certificates.k8s.io": "certificate signing requests",
     "networking.k8s.io": "ingresses and network policies",
     "discovery.k8s.io": "endpoint slices: there is no pod network",
@@ -114,7 +114,7 @@ _GROUPS = {
 _CORE = {
     "endpoints": "endpoints: there is no pod network",
     "componentstatuses": "component statuses",
-    "bindings": "bindings by themselves: post to the binding of a pod",
+    "bindings": "bindings apart from pods: create the binding subresource of a pod",
 }
 
 

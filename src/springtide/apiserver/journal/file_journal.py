@@ -304,7 +304,7 @@ def _restore_row(row: JournalRow, storage: Storage, journal: FileJournal) -> Non
         identity, key = row.identity, row.key
         old = storage.collection(identity).live.get(key)
         if not row.is_intact() or (row.revision > journal.compacted and row.before != _version(old)):
-            raise ValueError("it is not what was written")
+            raise ValueError("the checksum or the replaced version does not match")
         storage.restore(identity, key, row.revision, row.decoded(old))
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         raise damaged_journal(journal.path, f"version {row.revision}: {problem}") from problem

@@ -93,9 +93,7 @@ def _check_contents(path: Path) -> None:
         return
     foreign = sorted(names.difference(_IGNORED))
     if foreign:
-        msg = (
-            f'"{path}" holds "{foreign[0]}" and no journal: expected a folder that is new, empty or made by springtide'
-        )
+        msg = f'"{path}" contains "{foreign[0]}" and no journal: expected a new or empty folder, or that of a journal'
         raise JournalError(msg)
     with suppress(PermissionError):  # The root of a volume may belong to another user.
         path.chmod(0o700)
@@ -178,7 +176,7 @@ def converting_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as problem:  # SQLite quotes what it cannot read, and sqlite3 expects text.
-        raise damaged_journal(path, "it holds what is no text") from problem
+        raise damaged_journal(path, "it contains invalid text") from problem
     except sqlite3.Error as problem:
         if (getattr(problem, "sqlite_errorcode", 0) & _PRIMARY) not in _ACCESS_ERRORS:
             raise damaged_journal(path, str(problem)) from problem
@@ -221,7 +219,7 @@ def _create(path: Path) -> None:
         new.rename(path)
         _sync_folder(path.parent)
     except (OSError, sqlite3.DatabaseError) as problem:
-        msg = f'cannot make a journal in "{path.parent}": {problem}'
+        msg = f'cannot create a journal in "{path.parent}": {problem}'
         raise JournalError(msg) from problem
 
 

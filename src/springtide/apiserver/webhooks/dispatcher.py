@@ -190,7 +190,7 @@ class WebhookDispatcher:
         try:
             patched = _patched(sent, verdict.operations)
         except ApiError as error:
-            message = f"answered with a patch that does not fit the object: {error}"
+            message = f"returned a patch that cannot be applied: {error}"
             raise internal_error(f'admission webhook "{invoked.webhook.name}" {message}') from None
         return self._in_version(self._completed(patched, invoked.resource), review.attributes.resource, review)
 
@@ -278,7 +278,7 @@ def _patched(item: Object, operations: list[Any]) -> Object:
     """Apply a patch, which may not change apiVersion and kind; metadata are normalized."""
     patched = json_patch(item, operations)
     if not isinstance(patched, dict) or any(patched.get(name) != item[name] for name in ("apiVersion", "kind")):
-        raise BadRequest(f"it is no {item['kind']} any more")
+        raise BadRequest("apiVersion and kind must not change")
     return {**patched, "metadata": normalized(patched.get("metadata"))}
 
 

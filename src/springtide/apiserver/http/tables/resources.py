@@ -170,7 +170,7 @@ def _revision(item: Object, ages: AgeFormatter) -> list[Any]:
     return [name(item), f"{kind}/{owner['name']}" if owner else NONE, item.get("revision", 0), age(item, ages)]
 
 
-def _template(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - how old a template is interests nobody
+def _template(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - the table has no age
     return [name(item), *containers(item.get("template")), labels(at(item, "template.metadata.labels", {}))]
 
 

@@ -18,7 +18,7 @@ from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
 
 
-def _plain(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - it tells when, not how long ago
+def _plain(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - the table has no age
     return [item["metadata"]["name"], item["metadata"].get("creationTimestamp")]
 
 
