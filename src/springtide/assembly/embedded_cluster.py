@@ -113,7 +113,7 @@ async def run_embedded_cluster(hosting: EmbeddedSettings) -> AsyncIterator[Embed
         )
         known = load_credentials(journal)
         reviews = await stack.enter_async_context(AdmissionWebhooks(cluster.server))
-        served = await stack.enter_async_context(_serve_api(cluster, hosting, known, reviews.perform))
+        served = await stack.enter_async_context(_serve_api(cluster, hosting, known, reviews.execute))
         hooks = await stack.enter_async_context(
             webhooks(
                 cluster.transport(),
@@ -136,7 +136,7 @@ async def run_embedded_cluster(hosting: EmbeddedSettings) -> AsyncIterator[Embed
                 controlling = living.create_task(manager.run())
                 try:
                     await hooks.until_ready()
-                    transport = DirectTransport(cluster.server, perform=reviews.perform)
+                    transport = DirectTransport(cluster.server, executor=reviews.execute)
                     yield EmbeddedHost(cluster, served, known, transport, metrics_url=measured)
                     # Only where all went well: who is torn away, or breaks, does not wait for others to finish.
                     await manager.stop()
@@ -158,12 +158,12 @@ def _unwrap_single_failure() -> Iterator[None]:
 
 @asynccontextmanager
 async def _serve_api(
-    cluster: EmbeddedCluster, hosting: EmbeddedSettings, known: EmbeddedCredentials, perform: WriteExecutor
+    cluster: EmbeddedCluster, hosting: EmbeddedSettings, known: EmbeddedCredentials, executor: WriteExecutor
 ) -> AsyncIterator[RunningServer]:
     """Serve the API; where no port is asked for and the usual one is taken, on another."""
     names = list(dict.fromkeys((hosting.host, "localhost", LOOPBACK)))
     pair = make_serving(known.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
-    app = ApiApp(cluster.server, authenticate=TokenAuthenticator({known.token: ADMIN}), perform=perform)
+    app = ApiApp(cluster.server, authenticate=TokenAuthenticator({known.token: ADMIN}), executor=executor)
     async with AsyncExitStack() as stack:
         opened = partial(serving, app, host=hosting.host, identity=TlsIdentity(pair), dated=False)
         try:
