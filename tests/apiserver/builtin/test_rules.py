@@ -286,23 +286,6 @@ _CLASS = ("PriorityClass", "scheduling.k8s.io/v1")
             id="lease-numbers",
         ),
         pytest.param(
-            plain_thing(
-                "CustomResourceDefinition",
-                "apiextensions.k8s.io/v1",
-                spec={
-                    "group": "a.k8s.io",
-                    "scope": "Cluster",
-                    "names": {"kind": "A", "plural": "as"},
-                    "versions": [{"name": "v1"}],
-                },
-            ),
-            [
-                "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
-                'annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111'
-            ],
-            id="group-of-the-community",
-        ),
-        pytest.param(
             plain_thing("Node", spec={"taints": [{"key": "a"}]}),
             ["metadata.taints[0].effect: Required value"],
             id="taint-without-effect",

@@ -44,17 +44,12 @@ def test_defaults(resource: Resource) -> None:
     assert stored["metadata"]["generation"] == 1
 
 
-_SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of"
 _FORM = "; desired format: https://host[/path]"
 
 
 @pytest.mark.parametrize(
     ("change", "field", "message"),
     [
-        pytest.param(
-            {"name": "short"}, "name", '"short": should be a domain with at least three segments', id="a name"
-        ),
-        pytest.param({"name": "UP.example.com"}, "name", f'"UP.example.com": {_SUBDOMAIN}', id="a name in capitals"),
         pytest.param(
             {"failurePolicy": "Maybe"}, "failurePolicy", '"Maybe": supported values: "Fail", "Ignore"', id="policy"
         ),
@@ -92,18 +87,6 @@ _FORM = "; desired format: https://host[/path]"
             id="versions",
         ),
         pytest.param(
-            {"admissionReviewVersions": ["v1", "v1"]},
-            "admissionReviewVersions[1]",
-            '"v1": duplicate version',
-            id="twice",
-        ),
-        pytest.param(
-            {"admissionReviewVersions": ["v1", "1"]},
-            "admissionReviewVersions[1]",
-            '"1": a DNS-1035 label',
-            id="no version",
-        ),
-        pytest.param(
             {"clientConfig": {"url": "http://example.com"}},
             "clientConfig.url",
             f"\"http\": 'https' is the only allowed URL scheme{_FORM}",
@@ -116,82 +99,16 @@ _FORM = "; desired format: https://host[/path]"
             id="no host",
         ),
         pytest.param(
-            {"clientConfig": {"url": "https://me:pw@example.com"}},
-            "clientConfig.url",
-            '"me:pw": user information is not permitted in the URL',
-            id="a user",
-        ),
-        pytest.param(
-            {"clientConfig": {"url": "https://example.com/?a=b"}},
-            "clientConfig.url",
-            '"a=b": query parameters are not permitted in the URL',
-            id="a query",
-        ),
-        pytest.param(
-            {"clientConfig": {"url": "https://example.com/#f"}},
-            "clientConfig.url",
-            '"f": fragments are not permitted in the URL',
-            id="a fragment",
-        ),
-        pytest.param(
-            {"clientConfig": {"service": {"name": "s", "namespace": "n", "port": 70000}}},
-            "clientConfig.service.port",
-            "70000: port is not valid: must be between 1 and 65535, inclusive",
-            id="a port",
-        ),
-        pytest.param(
-            {"clientConfig": {"service": {"name": "s", "namespace": "n", "path": "/a//b"}}},
-            "clientConfig.service.path",
-            '"/a//b": segment[1] may not be empty',
-            id="a path",
-        ),
-        pytest.param(
-            {"clientConfig": {"service": {"name": "s", "namespace": "n", "path": "ab"}}},
-            "clientConfig.service.path",
-            "\"ab\": must start with a '/'",
-            id="a path from nowhere",
-        ),
-        pytest.param(
             {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}},
             "namespaceSelector.matchExpressions[0].operator",
             '"Near": not a valid selector operator',
             id="a selector",
         ),
         pytest.param(
-            {"objectSelector": {"matchLabels": {"a": "no way"}}},
-            "objectSelector.matchLabels",
-            '"no way": a valid label must be an empty string or consist of',
-            id="a label",
-        ),
-        pytest.param(
-            {"rules": [EVERYTHING | {"operations": ["CREATE", "*"]}]},
-            "rules[0].operations",
-            '["CREATE","*"]: if \'*\' is present, must not specify other operations',
-            id="operations",
-        ),
-        pytest.param(
             {"rules": [EVERYTHING | {"operations": ["READ"]}]},
             "rules[0].operations[0]",
             '"READ": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"',
             id="an operation",
-        ),
-        pytest.param(
-            {"rules": [EVERYTHING | {"apiGroups": ["*", "apps"]}]},
-            "rules[0].apiGroups",
-            '["*","apps"]: if \'*\' is present, must not specify other API groups',
-            id="groups",
-        ),
-        pytest.param(
-            {"rules": [EVERYTHING | {"resources": ["*/*", "pods"]}]},
-            "rules[0].resources",
-            '["*/*","pods"]: if \'*/*\' is present, must not specify other resources',
-            id="resources",
-        ),
-        pytest.param(
-            {"rules": [EVERYTHING | {"resources": ["pods/*", "pods/status"]}]},
-            "rules[0].resources[1]",
-            "\"pods/status\": if 'pods/*' is present, must not specify pods/status",
-            id="a subresource",
         ),
         pytest.param(
             {"rules": [EVERYTHING | {"scope": "Galaxy"}]},
@@ -210,12 +127,6 @@ _FORM = "; desired format: https://host[/path]"
             "matchConditions[0].expression",
             '"object.(": compilation failed: ERROR: <input>:1:8: Syntax error',
             id="a condition that is no text",
-        ),
-        pytest.param(
-            {"matchConditions": [{"name": f"c{number}", "expression": "true"} for number in range(65)]},
-            "matchConditions",
-            "65: must have at most 64 items",
-            id="too many conditions",
         ),
     ],
 )
@@ -282,6 +193,6 @@ def test_names_of_conditions_are_unique() -> None:
 
 
 def test_all_problems_are_told_at_once() -> None:
-    fields = [field for field, _ in causes(without("sideEffects") | {"name": "x", "timeoutSeconds": 99})]
+    fields = [field for field, _ in causes(without("sideEffects") | {"failurePolicy": "Maybe", "timeoutSeconds": 99})]
 
-    assert sorted(fields) == ["name", "sideEffects", "timeoutSeconds"]
+    assert sorted(fields) == ["failurePolicy", "sideEffects", "timeoutSeconds"]

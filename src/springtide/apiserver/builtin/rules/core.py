@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
-from springtide.apiserver.builtin.rules.pods import port, port_number
 from springtide.apiserver.builtin.rules.resources import quota_resource, validate_quantities, validate_quantity
 from springtide.apiserver.builtin.rules.workloads import validate_at_most_100_percent, validate_int_or_percent
 from springtide.apiserver.builtin.validation import (
@@ -33,9 +32,7 @@ from springtide.apiserver.builtin.validation import (
     without_fields,
 )
 from springtide.apiserver.names import (
-    label_problem,
     label_value_problem,
-    qualified_name_problem,
     qualified_name_problems,
     subdomain_problem,
 )
@@ -183,45 +180,15 @@ def _system_class(name: str, value: int, default: bool) -> Iterator[StatusCause]
     yield forbidden("metadata.name", message)
 
 
-_ELSEWHERE = "ExternalName"
-
-
-def service(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge a service: it has ports, unless it only stands for a name, and they can be told apart."""
+def external_name(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Check the host that a Service of type ExternalName stands for: webhooks are called through it."""
     spec = item.get("spec") or {}
-    ports = [each or {} for each in spec.get("ports") or ()]
-    if not ports and spec.get("clusterIP") != "None" and spec.get("type") != _ELSEWHERE:
-        yield required("spec.ports")
-    if spec.get("type") == _ELSEWHERE:
-        yield from _external_name((spec.get("externalName") or "").removesuffix("."))
-    names: set[str] = set()
-    for index, each in enumerate(ports):
-        yield from _service_port(each, f"spec.ports[{index}]", names, alone=len(ports) == 1)
-    for name, value in (spec.get("selector") or {}).items():
-        for text, problem in ((name, qualified_name_problem(name)), (value, label_value_problem(value or ""))):
-            if problem:
-                yield invalid("spec.selector", text, problem)
-
-
-def _external_name(name: str) -> Iterator[StatusCause]:
-    if not name:
-        yield required("spec.externalName")
-    elif problem := subdomain_problem(name):
-        yield invalid("spec.externalName", name, problem)
-
-
-def _service_port(given: Object, path: str, names: set[str], *, alone: bool) -> Iterator[StatusCause]:
-    name = given.get("name")
-    if name:
-        if problem := label_problem(name):
-            yield invalid(f"{path}.name", name, problem)
-        if name in names:
-            yield duplicate(f"{path}.name", name)
-        names.add(name)
-    elif not alone:
-        yield required(f"{path}.name")
-    yield from port_number(given.get("port") or 0, f"{path}.port")
-    yield from port(given.get("targetPort") or 0, f"{path}.targetPort")
+    if spec.get("type") == "ExternalName":
+        name = (spec.get("externalName") or "").removesuffix(".")
+        if not name:
+            yield required("spec.externalName")
+        elif problem := subdomain_problem(name):
+            yield invalid("spec.externalName", name, problem)
 
 
 _KEY = re.compile("[-._a-zA-Z0-9]+")

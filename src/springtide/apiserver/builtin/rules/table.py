@@ -10,6 +10,7 @@ from springtide.apiserver.builtin.rules.autoscalers import (
 )
 from springtide.apiserver.builtin.rules.core import (
     disruption_budget,
+    external_name,
     immutable_claim,
     immutable_if_marked,
     immutable_node_fields,
@@ -19,12 +20,11 @@ from springtide.apiserver.builtin.rules.core import (
     node_taints,
     priority_class,
     resource_quota,
-    service,
     valid_keys,
     within_size_limit,
 )
-from springtide.apiserver.builtin.rules.extensions import definition_approval, immutable_definition_fields, webhooks
-from springtide.apiserver.builtin.rules.jobs import cron_job, immutable_completions, immutable_job_template, job_status
+from springtide.apiserver.builtin.rules.extensions import immutable_definition_fields, webhooks
+from springtide.apiserver.builtin.rules.jobs import immutable_completions, immutable_job_template, job_status
 from springtide.apiserver.builtin.rules.pods import immutable_pod_spec, valid_pod_spec
 from springtide.apiserver.builtin.rules.workloads import (
     counts_within_replicas,
@@ -51,11 +51,10 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "ControllerRevision": (immutable("data"), not_negative("revision")),
     "CronJob": (
-        cron_job,
         not_negative("spec.startingDeadlineSeconds", "spec.successfulJobsHistoryLimit", "spec.failedJobsHistoryLimit"),
         valid_pod_spec("spec.jobTemplate.spec.template.spec"),
     ),
-    "CustomResourceDefinition": (definition_approval, immutable_definition_fields),
+    "CustomResourceDefinition": (immutable_definition_fields,),
     "DaemonSet": (
         _TEMPLATE,
         selector_matches_template("daemonset"),
@@ -111,7 +110,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         immutable_if_marked("data"),
         immutable("type"),
     ),
-    "Service": (service,),
+    "Service": (external_name,),
     "StatefulSet": (
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),

@@ -7,14 +7,12 @@ writes out, such as `self.window.start`, so they are read from there.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from springtide.apiserver.custom.cel.values import unescape
-from springtide.apiserver.custom.formats import is_pattern
 from springtide.apiserver.custom.structural_schema import SchemaNode
 
 _TOKEN: Final = re.compile(
@@ -32,7 +30,6 @@ _CONVERSIONS: Final = {
 }
 """How a string of a format becomes what rules see of it."""
 
-_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata",))
 _METADATA: Final = ("name", "generateName")
 _TEXT: Final = SchemaNode(type="string")
 
@@ -83,43 +80,6 @@ def undefined_field(rule: str, place: SchemaNode, *, root: bool) -> str:
                 column = chain.start + (-1 if looked_for else len(".".join((chain.root, *chain.names[:depth]))))
                 return _pointing(rule, column, f"undefined field '{name}'")
     return ""
-
-
-def plain_type(rule: str, place: SchemaNode, *, root: bool) -> str:
-    """Give the type of what a rule evaluates to, where the rule is nothing but a path; empty: it cannot be told."""
-    text = rule.strip()
-    for chain in chains(text):
-        if (chain.start, chain.end) != (0, len(text)) or (root and chain.names[:1] in _IDENTITY):
-            return ""
-        here: SchemaNode | None = place
-        for name in chain.names:
-            here = _field(here, name)
-        return "" if here is None or here.int_or_string else here.type
-    return ""
-
-
-def broken_pattern(rule: str) -> str:
-    """Find the first pattern that a rule writes out and that is none, and say so; empty if there is none."""
-    tokens = [match for match in _TOKEN.finditer(rule) if match.lastgroup not in ("space", "comment")]
-    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        opened = before.group() == "matches" and token.group() == "("
-        if opened and after.lastgroup in ("raw", "string") and not is_pattern(_literal(after.group())):
-            return _pointing(rule, after.start(), "invalid matches argument")
-    return ""
-
-
-def _literal(written: str) -> str:
-    """Read a text as a rule writes it; its escapes are those of Python, as far as patterns need them."""
-    try:
-        return str(ast.literal_eval(written))
-    except (SyntaxError, ValueError):
-        return ""
-
-
-def undeclared(rule: str, name: str) -> str:
-    """Find where a rule reads a variable that only our engine has, and say so; empty if it does not."""
-    found = next(chains(rule, (name,)), None)
-    return "" if found is None else _pointing(rule, found.start, f"undeclared reference to '{name}' (in container '')")
 
 
 def _pointing(rule: str, column: int, words: str) -> str:
