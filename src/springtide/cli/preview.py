@@ -11,10 +11,9 @@ from springtide.almanac import load_zone
 from springtide.apis.forecast import Forecast, ForecastQuery, to_plain
 from springtide.apis.kinds import Kind, KindVersion
 from springtide.apis.objects import forecast_of, with_calendars
-from springtide.assembly.manifests import CheckedManifest, CheckedManifests
+from springtide.assembly.manifests import CheckedManifest, CheckedManifests, ClusterChoice
 from springtide.cli.console import as_data, show_problem, supports_colour, supports_unicode
 from springtide.cli.options import (
-    ClusterChoice,
     DurationType,
     ZoneType,
     cluster_options,

@@ -12,11 +12,10 @@ from springtide.apis.scheduled.producer import ReservedCapacitySpec
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
+from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
 from springtide.cluster.resources import Key
 from springtide.controllers.metrics_producer.decide import ExportedSeries, ProducerDecision
 from springtide.controllers.metrics_producer.occupancy import (
-    ALL_NODES,
-    ALL_PODS,
     GroupLabel,
     GroupOccupancy,
     GroupTotals,

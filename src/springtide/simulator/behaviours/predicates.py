@@ -15,7 +15,8 @@ from functools import lru_cache
 
 import msgspec
 
-from springtide.apis.core.pods import PodSpec, pod_requests
+from springtide.apis.core.pods import PodSpec
+from springtide.apis.core.resources import pod_requests
 from springtide.cluster.resources import Object
 from springtide.quantity import AmountError
 from springtide.simulator.behaviours.pod_status import is_true

@@ -19,14 +19,14 @@ from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Cached
 from springtide.cluster.kinds import DEFINITIONS as ALL_DEFINITIONS
 from springtide.cluster.kinds import KindRegistry
+from springtide.cluster.resources import NODES as NODES
+from springtide.cluster.resources import PODS as PODS
 from springtide.cluster.resources import Key, Object, Resource, Selection
 
 CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 JOBS = Resource("batch", "v1", "jobs", "Job")
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-PODS = Resource("", "v1", "pods", "Pod")
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 REPLICATION_CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
