@@ -1,10 +1,7 @@
-"""Which old value belongs to which new one.
+"""Correlation of new and old values, and uniqueness of the entries of sets and keyed lists.
 
-An update is judged more kindly than a creation: what was wrong before and has not been touched may stay (ratcheting),
-and rules may compare a value with what it was. Both need to know what a value was before. Fields and entries of maps
-belong together by name, entries of lists only where the schema names the keys that tell them apart.
-
-Lists that are sets or maps must not hold the same thing twice.
+An update may keep violations in values that it does not change (ratcheting), and rules can compare a value with its old
+one. Fields and map entries are correlated by name, list entries by the keys of the list, if it has any.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ Key: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class CorrelatedValue:
-    """A value, what it was before, and the place where both stand."""
+    """A value with its old value and its schema node."""
 
     __slots__ = ("_by_keys", "_unchanged", "new", "old", "place")
 
@@ -33,7 +30,7 @@ class CorrelatedValue:
         self._by_keys: dict[Key, Any] | None = None
 
     def field(self, name: str) -> CorrelatedValue | None:
-        """Follow a field; None where it was not there before."""
+        """Return a field; None if the old value does not have it."""
         if not (isinstance(self.new, dict) and isinstance(self.old, dict)):
             return None
         place = self.place.child(name)
@@ -42,7 +39,7 @@ class CorrelatedValue:
         return CorrelatedValue(self.new[name], self.old[name], place)
 
     def item(self, index: int) -> CorrelatedValue | None:
-        """Follow an entry of a list; None where nothing tells which one it was before."""
+        """Return a list entry; None if it cannot be correlated."""
         place = self.place.items
         if place is None or self.place.list_type != "map" or not isinstance(self.old, list):
             return None
@@ -53,7 +50,7 @@ class CorrelatedValue:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the value is what it was before; the order of lists with keys does not count."""
+        """Whether the value has not changed. The order of keyed lists does not matter."""
         if self._unchanged is None:
             self._unchanged = self._compare()
         return self._unchanged
@@ -68,7 +65,7 @@ class CorrelatedValue:
 
 
 def old_entries(old: list[Any], keys: tuple[str, ...]) -> dict[Key, Any]:
-    """Index the old entries of a list by its keys; the first of several with the same keys counts."""
+    """Index the old entries of a list by key. The first of several entries with one key counts."""
     index: dict[Key, Any] = {}
     for entry in old:
         key = entry_key(entry, keys)
@@ -78,18 +75,18 @@ def old_entries(old: list[Any], keys: tuple[str, ...]) -> dict[Key, Any]:
 
 
 def entry_key(entry: Any, keys: tuple[str, ...]) -> Key | None:
-    """Give what tells an entry of a list apart: all of its keys, where each is there and holds a scalar."""
+    """Return the key of a list entry; None if a part of it is missing or is not a scalar."""
     if not isinstance(entry, dict):
         return None
     parts = tuple(entry.get(name) for name in keys)
     if not all(isinstance(part, str | int | float) for part in parts):
         return None
-    # The type belongs to the key, because 1 and true are equal in Python.
+    # The type is part of the key, because 1 and true are equal in Python.
     return tuple((part.__class__.__name__, part) for part in parts)
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Compare two JSON values; unlike `==`, this holds `1`, `1.0` and `true` apart."""
+    """Compare two JSON values. Unlike `==`, this tells `1`, `1.0` and `true` apart."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -100,7 +97,7 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def validate_list_types(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
-    """Find the entries of sets and of lists with keys that are there twice."""
+    """Yield causes for duplicate entries of sets and keyed lists."""
     if not place.unique:
         return
     if isinstance(value, dict):

@@ -1,11 +1,8 @@
-"""Resources inside of resources: objects that a schema marks with `x-kubernetes-embedded-resource`.
+"""Pruning and defaulting of custom resources, and validation of embedded resources.
 
-They have a kind and metadata like any other, and the server holds them to the same basic form wherever they stand.
-
-What the server makes of an object before it looks at it: unknown fields and stray nulls go, defaults come.
-
-The order is that of the server: first `prune`, then `fill`. Both change the object that they are given, since it has
-just been decoded or copied for this write and is nobody else's yet.
+The server prunes first and applies defaults then. Both change the object in place, because it has been decoded or
+copied for this write. Embedded resources (`x-kubernetes-embedded-resource`) have a type and metadata, which are pruned
+and validated like those of any resource.
 """
 
 from __future__ import annotations
@@ -35,11 +32,11 @@ METADATA_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "selfLink": str,
     "uid": str,
 }
-"""The fields of the metadata of every resource."""
+"""The fields of `metadata`."""
 
 
 def drop_unknown_metadata(value: dict[str, Any]) -> None:
-    """Drop from the metadata of an embedded resource what no metadata has."""
+    """Prune the metadata of an embedded resource."""
     metadata = value.get("metadata")
     if metadata.__class__ is dict:
         for name in tuple(metadata):
@@ -48,7 +45,7 @@ def drop_unknown_metadata(value: dict[str, Any]) -> None:
 
 
 def validate_embedded(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
-    """Find what is wrong with the kinds and the metadata of the embedded resources in a value."""
+    """Yield what is wrong with the type and metadata of embedded resources."""
     if not place.embeds:
         return
     if isinstance(value, dict):
@@ -89,9 +86,9 @@ def _validate_embedded_resource(value: dict[str, Any], path: str) -> Iterator[St
 
 
 def prune(value: dict[str, Any], place: SchemaNode) -> None:
-    """Drop the fields that the schema does not have, and nulls where it allows none and no default stands in.
+    """Remove undeclared fields, and nulls of fields that are not nullable and have no default.
 
-    The type and the metadata of the resource itself are left alone: they are looked after with those of all kinds.
+    The type and metadata of the resource itself are left alone: they are handled for all kinds alike.
     """
     _prune_object(value, place, keep=place.open, spared=META_FIELDS)
 
@@ -133,7 +130,7 @@ def _prune_object(value: dict[str, Any], place: SchemaNode, *, keep: bool, spare
 
 
 def apply_defaults(value: Any, place: SchemaNode) -> None:
-    """Put defaults where nothing is, or a null that is not allowed; also inside of what a default brings."""
+    """Apply defaults where a field is unset, or null without being nullable, and inside of applied defaults."""
     if not place.fills:
         return
     if value.__class__ is dict:
@@ -162,7 +159,7 @@ def _defaulted(part: Any, place: SchemaNode) -> Any:
 
 
 def copy_value(value: Any) -> Any:
-    """Copy a JSON value; only what can be changed is copied."""
+    """Copy the mutable parts of a JSON value."""
     if value.__class__ is dict:
         return {name: copy_value(part) for name, part in value.items()}
     if value.__class__ is list:

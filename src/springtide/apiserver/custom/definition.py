@@ -1,11 +1,7 @@
-"""The numbers that the scale subresource reads must be counts, whatever the schema says about them.
+"""From a CustomResourceDefinition to the kinds that it serves.
 
-A compiled schema: what the server does with a custom resource, in the order in which it does it.
-
-From a CustomResourceDefinition to the kinds that it serves.
-
-Definitions are compiled once per content, not once per server: a thousand simulated worlds in one process share what a
-schema compiles to. That is safe, because nothing in it depends on a world.
+A definition is compiled once per content, not once per server, so that many simulated clusters in one process share the
+compiled schemas. Nothing in them depends on a server.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ _MOST = 2**31 - 1
 
 
 def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
-    """Find what is wrong with the replicas and the selector of an object that can be scaled."""
+    """Yield what is wrong with the replicas and the selector of an object with a scale subresource."""
     for path in (paths.spec, paths.status):
         count, problem = _read(value, path, int, "int64")
         if problem:
@@ -47,7 +43,7 @@ def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
 
 
 def _read(value: Any, path: str, expected: type, name: str) -> tuple[Any, str]:
-    """Follow a path; give what is there, or what is wrong with it."""
+    """Follow a path; return the value, or what is wrong with it."""
     steps = path.removeprefix(".").split(".")
     for index, step in enumerate(steps):
         if not isinstance(value, dict):
@@ -68,7 +64,7 @@ _BLOCKING: Final = (
     "FieldValueTooMany",
     "FieldValueTypeInvalid",
 )
-"""Failures after which rules are not tried, because they could not be made sense of."""
+"""Reasons of causes after which rules are not evaluated, because their operands may have wrong types."""
 
 _RULES_NOT_CHECKED: Final = StatusCause(
     field_errors.NO_PATH,
@@ -78,14 +74,14 @@ _RULES_NOT_CHECKED: Final = StatusCause(
 
 
 class CompiledSchema:
-    """The schema of one version of a custom resource. Its parts are compiled when they are first needed."""
+    """The schema of one version of a custom resource. Its parts are compiled on first use."""
 
     def __init__(self, place: SchemaNode) -> None:
         self.place = place
 
     @cached_property
     def structure(self) -> StructureNode:
-        """The tree that patches and managed fields work on."""
+        """The structure that patches and managed fields use."""
         return merge_structure(self.place)
 
     @cached_property
@@ -97,20 +93,20 @@ class CompiledSchema:
         return compile_rules(self.place, root=True)
 
     def prune(self, value: Object) -> Object:
-        """Drop fields that the schema does not have, and nulls where none may be; changes the object it is given."""
+        """Remove undeclared fields, and nulls that are not allowed, in place."""
         prune(value, self.place)
         return value
 
     def default(self, value: Object) -> Object:
-        """Fill in defaults; changes the object it is given."""
+        """Apply defaults in place."""
         apply_defaults(value, self.place)
         return value
 
     def judge(self, new: Object, old: Object | None) -> tuple[StatusCause, ...]:
-        """Find what is wrong with an object, given what it was before; an empty result lets it pass."""
+        """Validate an object, given the stored one; returns the causes for which it is rejected."""
         causes: list[StatusCause] = [] if self._accepts(new) else validate(self.place, new, old)
         causes += validate_embedded(new, self.place)
-        # A list that held something twice before may go on doing so.
+        # A list with duplicates in the stored object may keep them.
         if repeated := [*validate_list_types(new, self.place)]:
             causes += [] if old is not None and any(validate_list_types(old, self.place)) else repeated
         if self._rules is not None:
@@ -122,7 +118,7 @@ class CompiledSchema:
 
 
 def compile_schema(openapi: Mapping[str, Any]) -> CompiledSchema:
-    """Compile a schema as it stands in a CRD; it is taken to be a good one."""
+    """Compile the schema of a definition, which must be valid."""
     return CompiledSchema(read_schema(openapi))
 
 
@@ -130,12 +126,12 @@ _GROUP = "apiextensions.k8s.io"
 
 
 def served_kinds(crd: Object) -> tuple[ServedKind, ...]:
-    """Give the kinds that a definition serves, one per served version; `Invalid` for a definition that is refused."""
+    """Return one kind for each served version; raises `Invalid` if the definition is rejected."""
     return _serve(msgspec.json.encode({"name": crd["metadata"]["name"], "spec": crd.get("spec")}))
 
 
 def with_accepted_status(crd: Object) -> Object:
-    """Give the definition as the server stores it, with its names filled in and its status."""
+    """Return a definition as the server stores it: with default names, and with its status."""
     spec = _with_default_names(crd["spec"])
     before = crd.get("status") or {}
     stored = next(version["name"] for version in spec["versions"] if version.get("storage"))

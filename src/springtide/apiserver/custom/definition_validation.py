@@ -97,7 +97,7 @@ _DEFINITION: Final = _object(
 def validate_definition(name: str, spec: Any) -> tuple[StatusCause, ...]:
     """Return the causes for which a definition is rejected.
 
-    Types come first, because all other checks, and the code that serves the kinds, rely on them.
+    Types are checked first, because all other checks, and the code that serves the kinds, rely on them.
     """
     spec = {} if spec is None else spec
     return tuple(validate(_DEFINITION, {"spec": spec})) or (*_validate_name(name, spec), *_validate_spec(spec))
@@ -127,7 +127,7 @@ def _validate_spec(spec: Mapping[str, Any]) -> Iterator[StatusCause]:
     if not scope:
         yield field_errors.required("spec.scope")
     elif scope not in _SCOPES:
-        yield field_errors.unsupported("spec.scope", scope, _SCOPES)
+        yield field_errors.unsupported("spec.scope", scope, *_SCOPES)
     yield from _validate_versions(spec.get("versions") or ())
     yield from _validate_names(_names(spec))
     if spec.get("preserveUnknownFields") is True:
@@ -164,7 +164,8 @@ def _validate_versions(versions: Sequence[Mapping[str, Any]]) -> Iterator[Status
 
 
 def _parts(versions: Sequence[Mapping[str, Any]], key: str, shared: str) -> Iterator[tuple[str, Any]]:
-    """Yield a part of each version with its path; a part that all versions share comes once, with a path of its own."""
+    """Yield a field of each version with its path. If all versions have the same value, it comes once, with a path of
+    its own."""
     parts = [version.get(key) for version in versions]
     if parts and all(part and part == parts[0] for part in parts):
         yield shared, parts[0]

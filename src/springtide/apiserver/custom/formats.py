@@ -1,14 +1,8 @@
-r"""The shape of the names of kinds and versions, which are parts of addresses and may not start with a digit.
+r"""Patterns in Go's syntax, the formats of strings, and the form of the names of kinds.
 
-Regular expressions as the server reads them: Go's dialect, which has neither look-around nor back-references.
-
-jsonschema-rs brings an engine of the same family, which takes linear time and has ASCII classes. What its front-end
-does not take (`\z`, `(?P<name>…)`) goes to Python's, after the constructs that Go lacks have been refused.
-
-The formats of strings that the server checks; all others are notes for readers.
-
-`isbn`, `isbn10`, `isbn13`, `creditcard` and `bsonobjectid`, which it inherits from a library and which describe nothing
-that a cluster holds, are taken as notes too.
+Go's regular expressions have neither look-around nor back-references. jsonschema-rs has a linear-time engine of the
+same family; patterns that it does not accept (`\z`, `(?P<name>…)`) go to Python's engine after a check for constructs
+that Go lacks. Formats that are not listed here are not checked.
 """
 
 from __future__ import annotations
@@ -34,7 +28,7 @@ _LONGEST = 63
 
 @lru_cache(maxsize=4096)
 def kind_name_problem(text: str) -> str:
-    """Tell what is wrong with the name of a kind, in lower case, or of a version."""
+    """Return what is wrong with the name of a version, or with the lower-case name of a kind; empty if nothing is."""
     if len(text) > _LONGEST:
         return f"must be no more than {_LONGEST} characters"
     if _MATCHES_LABEL(text):
@@ -52,12 +46,12 @@ _NOT_IN_GO: Final = re.compile(r"\(\?(?:=|!|<=|<!|>|P=|\()|\\[1-9]")
 
 
 class GoPatternError(ValueError):
-    """A text that is not a regular expression of Go's dialect."""
+    """A pattern is not a regular expression in Go's syntax."""
 
 
 @lru_cache(maxsize=4096)
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Give a function that tells whether a text has a match anywhere."""
+    """Return a function that tells whether a pattern matches anywhere in a string."""
     if is_linear(pattern):
         judge: Callable[[str], bool] = jsonschema_rs.Draft7Validator(
             {"pattern": pattern}, pattern_options=LINEAR
@@ -69,7 +63,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=4096)
 def is_linear(pattern: str) -> bool:
-    """Tell whether the linear-time engine takes the pattern as it is."""
+    """Whether the linear-time engine accepts the pattern."""
     try:
         jsonschema_rs.Draft7Validator({"pattern": pattern}, pattern_options=LINEAR)
     except jsonschema_rs.ValidationError:
@@ -79,7 +73,7 @@ def is_linear(pattern: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def compile_go(pattern: str) -> re.Pattern[str]:
-    """Compile an expression of Go's dialect with Python's engine."""
+    """Compile a pattern in Go's syntax with Python's engine."""
     foreign = _NOT_IN_GO.search(re.sub(r"\\\\", "", pattern))
     if foreign is not None:
         raise GoPatternError(f"error parsing regexp: invalid or unsupported Perl syntax: `{foreign.group()}`")
@@ -107,7 +101,7 @@ def is_uuid(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """A day such as 2026-12-24."""
+    """Whether a string is a date such as 2026-12-24."""
     try:
         return len(text) == 10 and bool(datetime.date.fromisoformat(text))
     except ValueError:
@@ -115,14 +109,14 @@ def is_date(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """An instant such as 2026-12-24T18:00:00Z."""
+    """Whether a string is a time such as 2026-12-24T18:00:00Z."""
     date, _, time = text.lower().partition("t")
     found = _TIME.fullmatch(time)
     return is_date(date) and found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
 
 
 def is_duration(text: str) -> bool:
-    """A duration such as 1h30m, or 2 days."""
+    """Whether a string is a duration such as 1h30m or 2 days."""
     try:
         parse_duration(text)
     except DurationError:
@@ -132,7 +126,7 @@ def is_duration(text: str) -> bool:
 
 
 def is_base64(text: str) -> bool:
-    """Bytes in base64."""
+    """Whether a string is base64."""
     try:
         return bool(text) and bool(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError):
@@ -140,7 +134,7 @@ def is_base64(text: str) -> bool:
 
 
 def is_uri(text: str) -> bool:
-    """An absolute URI, or an absolute path."""
+    """Whether a string is an absolute URI or path."""
     if text.startswith("/"):
         return True
     try:
@@ -151,7 +145,7 @@ def is_uri(text: str) -> bool:
 
 
 def is_hostname(text: str) -> bool:
-    """A name of a host, simple or qualified."""
+    """Whether a string is a host name."""
     *labels, last = text.split(".")
     if len(text) > 255 or not all(_HOSTNAME_LABEL.fullmatch(label) and len(label) <= 63 for label in (*labels, last)):
         return False
@@ -159,12 +153,12 @@ def is_hostname(text: str) -> bool:
 
 
 def _without_leading_zeros(text: str) -> str:
-    # Addresses that Go's older parsers took stay legal in stored objects.
+    # Go used to accept leading zeros, and they stay valid in stored objects.
     return re.sub(r"(?<![0-9a-fA-F:])0+(?=[0-9])", "", text) if "." in text else text
 
 
 def is_ipv4(text: str) -> bool:
-    """An address with dots."""
+    """Whether a string is an IPv4 address."""
     try:
         return "." in text and bool(ipaddress.ip_address(_without_leading_zeros(text)))
     except ValueError:
@@ -172,7 +166,7 @@ def is_ipv4(text: str) -> bool:
 
 
 def is_ipv6(text: str) -> bool:
-    """An address with colons."""
+    """Whether a string is an IPv6 address."""
     try:
         return ":" in text and "%" not in text and bool(ipaddress.ip_address(text))
     except ValueError:
@@ -180,7 +174,7 @@ def is_ipv6(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """A network such as 10.0.0.0/8."""
+    """Whether a string is a network such as 10.0.0.0/8."""
     address, slash, length = text.partition("/")
     try:
         return (
@@ -204,9 +198,9 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "uri": is_uri,
     "uuid": is_uuid,
 }
-"""Checks by the name of the format without dashes, as the server compares them."""
+"""The checks, by the name of the format without dashes."""
 
 
 def format_check(written: str) -> Callable[[str], bool] | None:
-    """Find the check of a format; None where there is nothing to check."""
+    """Return the check of a format; None if the format is not checked."""
     return FORMATS.get(written.replace("-", ""))

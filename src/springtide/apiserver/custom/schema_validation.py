@@ -51,7 +51,7 @@ def _validate_types(node: SchemaNode, path: str, place: str) -> Iterator[StatusC
     elif not (node.type or node.int_or_string or node.open):
         yield field_errors.required(f"{path}.type", _MISSING_TYPE[place])
     if node.type and node.type not in _TYPES:
-        yield field_errors.unsupported(f"{path}.type", node.type, _TYPES)
+        yield field_errors.unsupported(f"{path}.type", node.type, *_TYPES)
     if node.type == "array" and node.items is None:
         yield field_errors.required(f"{path}.items", "must be specified")
     for step, child in _children(node):

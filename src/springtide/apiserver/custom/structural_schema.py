@@ -1,10 +1,7 @@
-"""The schema of a custom resource, read once into a tree that everything else walks.
+"""The schema of a custom resource as a tree, which pruning, defaulting, validation and rules walk.
 
-A CRD writes its schema as OpenAPI with extensions of Kubernetes. A `Place` is one node of it, with the keywords that
-shape an object (types, fields, defaults, list types) as attributes and those that only judge values left in `checks`.
-The tree under `all_of`, `any_of`, `one_of` and `none_of` holds judgements only: it never shapes anything.
-
-The tree of places as the tree that patches and managed fields of all kinds share.
+A `SchemaNode` has the keywords that shape an object (types, fields, defaults, list types) as attributes; those that
+only validate values stay in `checks`. The nodes in `all_of`, `any_of`, `one_of` and `none_of` only validate.
 """
 
 from __future__ import annotations
@@ -16,15 +13,15 @@ from typing import Any
 from springtide.apiserver.kinds import ListType, StructureNode, ValueType
 
 ABSENT: Any = object()
-"""Stands for a default that is not there, since null could be one."""
+"""The default of a node without one, because null is a valid default."""
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
-"""What every resource has, whether its schema says so or not."""
+"""The fields of every resource, whether its schema declares them or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRule:
-    """A validation rule in CEL, as it stands in `x-kubernetes-validations`."""
+    """A rule in CEL: an entry of `x-kubernetes-validations`."""
 
     rule: str
     message: str = ""
@@ -53,20 +50,20 @@ class ValidationRule:
 
 @dataclass(slots=True, eq=False)
 class SchemaNode:
-    """What is legal at one place of an object."""
+    """The schema of a value."""
 
     type: str = ""
     nullable: bool = False
     int_or_string: bool = False
     open: bool = False
-    """Fields that are not declared are kept."""
+    """Whether undeclared fields are kept."""
     embedded: bool = False
-    """The object is a resource of its own, with a kind and metadata."""
+    """Whether the value is a resource, with a type and metadata."""
     properties: dict[str, SchemaNode] = field(default_factory=dict)
     values: SchemaNode | None = None
     """The schema of the values of a map."""
     untyped_values: bool | None = None
-    """Whether `additionalProperties` is just `true` or `false`; None where it is not."""
+    """`additionalProperties`, if it is `true` or `false`."""
     items: SchemaNode | None = None
     default: Any = ABSENT
     list_type: str = ""
@@ -74,7 +71,7 @@ class SchemaNode:
     map_type: str = ""
     rules: tuple[ValidationRule, ...] = ()
     checks: Mapping[str, Any] = field(default_factory=dict)
-    """All keywords as they are written; those that judge values are read from here."""
+    """All keywords as written, for those that validate values."""
     all_of: tuple[SchemaNode, ...] = ()
     any_of: tuple[SchemaNode, ...] = ()
     one_of: tuple[SchemaNode, ...] = ()
@@ -82,7 +79,7 @@ class SchemaNode:
     fills: bool = False
     """Whether there is a default here or below."""
     unique: bool = False
-    """Whether there is a set, or a list with keys, here or below."""
+    """Whether there is a set or a keyed list here or below."""
     embeds: bool = False
     """Whether there is an embedded resource here or below."""
 
@@ -95,15 +92,15 @@ class SchemaNode:
 
     @property
     def format(self) -> str:
-        """The format of a string or a number, as it is written."""
+        """The format of a string or number."""
         return self.checks.get("format") or ""
 
     def child(self, name: str) -> SchemaNode | None:
-        """Give the schema of a field or of a value of a map, if there is one."""
+        """Return the schema of a field or map value, if there is one."""
         return self.properties.get(name) or self.values
 
     def children(self) -> Iterator[SchemaNode]:
-        """Give the places directly below that shape the object."""
+        """Yield the nodes below that shape the object."""
         yield from self.properties.values()
         if self.values is not None:
             yield self.values
@@ -112,7 +109,7 @@ class SchemaNode:
 
 
 def read_schema(written: Mapping[str, Any]) -> SchemaNode:
-    """Read a schema, whether it is a good one or not."""
+    """Read a schema, valid or not."""
     additional = written.get("additionalProperties")
     items = written.get("items")
     place = SchemaNode(
@@ -162,12 +159,12 @@ _TEXTS = (
     "uid",
 )
 _NUMBERS = ("deletionGracePeriodSeconds", "generation")
-"""The fields of metadata that are plain texts or numbers."""
+"""The fields of metadata that are strings or numbers."""
 _LIST_KINDS = {"set": ListType.SET, "map": ListType.MAP}
 
 
 def merge_structure(place: SchemaNode) -> StructureNode:
-    """Give the structure of a custom resource, with the fields that every resource has."""
+    """Return the structure that patches and managed fields use, including type and metadata."""
     root = _node(place)
     root.fields = _with_identity(root.fields)
     return root

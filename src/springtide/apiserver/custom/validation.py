@@ -1,14 +1,9 @@
-"""A fast yes: almost every object that is written is a good one, and jsonschema-rs tells so in microseconds.
+"""Validation of a value by its schema, with the messages of kube-apiserver.
 
-It cannot tell how the server would word a no, which branch of an `anyOf` it would blame, or what it lets pass because
-it was there before. So this accepts no more than the server does, and whatever it does not accept is judged by the
-slow and exact walk of `springtide.simulator.api.custom.validation`.
-
-The exact judgement of a value by its schema: every failure, worded as the server words it.
-
-The walk follows that of the server step by step, because what users see depends on its order: a string that is too long
-is not also matched with its pattern, an `anyOf` that fails reports its best branch besides itself, and what has not
-changed since the last write is forgiven at the level where it has not changed.
+Almost every object is valid, and jsonschema-rs tells so in microseconds. It cannot give the messages of kube-apiserver,
+nor does it know ratcheting, so a value that it rejects is validated again, by a walk that follows the one of
+kube-apiserver step by step: a string that is too long is not matched with its pattern, a failed `anyOf` also reports
+its best branch, and violations in unchanged values are dropped. The fast path must never accept what the walk rejects.
 """
 
 from __future__ import annotations
@@ -29,11 +24,11 @@ from springtide.cluster.errors import StatusCause
 INTEGER_BITS: Final = {"int32": 31, "int64": 63, "": 63}
 _SIZES: Final = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "multipleOf")
 _REJECT_ALL: Final[dict[str, Any]] = {"not": {}}
-"""The schema that nothing passes: what stands there must always be looked at slowly."""
+"""The schema that rejects everything, which sends values to the walk."""
 
 
 def fast_validator(place: SchemaNode) -> Callable[[Any], bool]:
-    """Give a function that says yes only to what the schema allows."""
+    """Return a function that accepts only valid values; what it rejects may be valid, too."""
     formats: dict[str, Callable[[str], bool]] = {}
     schema = _plain(place, formats)
     accepts: Callable[[Any], bool] = jsonschema_rs.Draft7Validator(
@@ -70,7 +65,7 @@ def _plain(place: SchemaNode, formats: dict[str, Callable[[str], bool]]) -> dict
         plain["anyOf"] = [_plain(part, formats) for part in place.any_of]
     inverted = [*place.one_of, *([place.none_of] if place.none_of is not None else [])]
     if not all(_is_exact(part) for part in inverted):
-        # A check that says no too often would say yes too often here.
+        # Here, rejecting too much would mean accepting too much.
         return _REJECT_ALL
     if place.one_of:
         plain["oneOf"] = [_plain(part, formats) for part in place.one_of]
@@ -80,7 +75,7 @@ def _plain(place: SchemaNode, formats: dict[str, Callable[[str], bool]]) -> dict
 
 
 def _is_exact(place: SchemaNode) -> bool:
-    """Tell whether a schema is read here just as the server reads it, which calculates with numbers in its own way."""
+    """Whether jsonschema-rs and kube-apiserver agree on a schema; they do not on numbers."""
     numbers = any(isinstance(choice, int | float) for choice in place.checks.get("enum") or ())
     if numbers or any(place.checks.get(keyword) is not None for keyword in ("minimum", "maximum", "multipleOf")):
         return False
@@ -89,7 +84,7 @@ def _is_exact(place: SchemaNode) -> bool:
 
 
 def _bounds(place: SchemaNode) -> dict[str, Any]:
-    """Write the bounds in the newer way, and those that the format of an integer brings."""
+    """Return the bounds as newer drafts write them, and those that the format of an integer implies."""
     checks = place.checks
     bounds: dict[str, Any] = {}
     for keyword, exclusive, stricter in (
@@ -98,7 +93,7 @@ def _bounds(place: SchemaNode) -> dict[str, Any]:
     ):
         bound = checks.get(keyword)
         if bound is not None and checks.get(exclusive) is True:
-            # The server cuts the bound of a whole number down to a whole number.
+            # The server truncates bounds of integers.
             bounds[exclusive] = stricter(bound, int(bound))
         elif bound is not None:
             bounds[keyword] = bound
@@ -110,7 +105,7 @@ def _bounds(place: SchemaNode) -> dict[str, Any]:
 
 
 def _text_checks(place: SchemaNode) -> list[tuple[Callable[[str], bool], str]]:
-    """List the checks of strings that jsonschema-rs has to call back for."""
+    """Return the checks of strings that jsonschema-rs has to call back for."""
     found: list[tuple[Callable[[str], bool], str]] = []
     check = format_check(place.format) if place.type in ("", "string") else None
     if check is not None:
@@ -132,23 +127,23 @@ _WEIGHTS: Final = {"string": 5, "integer": 6, "number": 6, "boolean": 4, "array"
 
 @dataclass(slots=True)
 class ValidationResult:
-    """What a walk found: the failures, and how many checks it came through, by which branches are compared."""
+    """The causes that a walk found, and the number of checks that passed, by which branches are compared."""
 
     causes: list[StatusCause] = field(default_factory=list)
     passed: int = 0
 
     def add(self, *causes: StatusCause) -> None:
-        """Note failures, each only once."""
+        """Add causes, each only once."""
         self.causes.extend(cause for cause in dict.fromkeys(causes) if cause not in self.causes)
 
     def merge(self, other: ValidationResult) -> None:
-        """Take over what another walk found."""
+        """Add the result of another walk."""
         self.add(*other.causes)
         self.passed += other.passed
 
 
 def validate(place: SchemaNode, value: Any, old: Any = None) -> list[StatusCause]:
-    """Judge a value; failures that were there before and lie in what has not changed do not count."""
+    """Validate a value; violations in values that have not changed are dropped."""
     pair = None if old is None else CorrelatedValue(value, old, place)
     return _validate_ratcheting(place, value, "", pair).causes
 
@@ -182,7 +177,7 @@ def _check(place: SchemaNode, value: Any, path: str, pair: CorrelatedValue | Non
 
 
 def json_type(value: Any) -> str:
-    """Name the type of a value as schemas do."""
+    """Return the JSON type of a value."""
     match value:
         case bool():
             return "boolean"
@@ -238,13 +233,13 @@ def _check_enum(place: SchemaNode, value: Any, path: str, found: ValidationResul
     choices = place.checks.get("enum")
     if choices and not any(choice is not None and _equals(value, choice) for choice in choices):
         shown = (choice if isinstance(choice, str) else field_errors.format_value(choice) for choice in choices)
-        found.add(field_errors.unsupported(path, value, shown))
+        found.add(field_errors.unsupported(path, value, *shown))
 
 
 def _equals(value: Any, choice: Any) -> bool:
     if isinstance(value, bool) != isinstance(choice, bool):
         return False
-    # The server converts the value to the type of the choice, which cuts fractions off.
+    # The server converts the value to the type of the choice, which truncates fractions.
     return bool(value == choice) or (isinstance(value, float) and isinstance(choice, int) and int(value) == choice)
 
 
@@ -271,7 +266,7 @@ def _check_number(place: SchemaNode, value: int | float, path: str, found: Valid
         found.add(field_errors.invalid("", "", f"Checked value must be of type integer {form} in {path}"))
     if place.type == "number" and known == "float" and abs(value) > 3.4028234663852886e38:
         found.add(field_errors.invalid("", "", f"Checked value must be of type number with format float in {path}"))
-    # Bounds of whole numbers are cut down to whole numbers.
+    # Bounds of integers are truncated.
     whole = isinstance(value, int) and value in _INT64
     given: Callable[[float], int | float] = int if whole else float
     if (factor := checks.get("multipleOf")) is not None and not _is_multiple(value, given(factor)):
@@ -334,7 +329,7 @@ def _check_object(
             if place.untyped_values is False:
                 found.add(field_errors.invalid(path, "", f"{path}.{name} in body is a forbidden property"))
             continue
-        # The version of an object is converted before it gets here, so that its type is never an old failure.
+        # Objects are converted before validation, so their type is always new.
         judged_anew = not path and name in ("apiVersion", "kind")
         before = None if pair is None or judged_anew else pair.field(name)
         found.merge(_validate_ratcheting(child, part, f"{path}.{name}" if path else name, before))
@@ -344,9 +339,9 @@ def _check_object(
 
 
 def _check_branches(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
-    """Judge by `anyOf`, `oneOf`, `allOf` and `not`; their own failures have no path, only words.
+    """Validate `anyOf`, `oneOf`, `allOf` and `not`. Their own causes have no path.
 
-    Inside of them nothing is forgiven by itself, only together with the value as a whole.
+    Ratcheting does not apply inside of the branches, only to the value as a whole.
     """
     if place.any_of:
         branches = _branches(place.any_of, value, path)

@@ -1,13 +1,5 @@
-"""Nodes: their taints, what they can hold, and what is settled once for all.
-
-Leases: how long they hold, and when they were taken, to the microsecond.
-
-Priority classes: those of the system are the system's, and what a class means stays.
-
-Services: what can be reached, and at which ports.
-
-Kinds with few rules: budgets, quotas, maps of texts and claims.
-"""
+"""Validation of small kinds: Node, Lease, PriorityClass, Service, PodDisruptionBudget, ResourceQuota, ConfigMap, Secret
+and PersistentVolumeClaim."""
 
 from __future__ import annotations
 
@@ -21,15 +13,17 @@ from springtide.apiserver.builtin.rules.workloads import validate_at_most_100_pe
 from springtide.apiserver.builtin.validation import (
     AT_LEAST_ZERO,
     IMMUTABLE,
-    GoStruct,
     ObjectRule,
-    duplicate,
     field_of,
+    without_fields,
+)
+from springtide.apiserver.field_errors import (
+    GoStruct,
+    duplicate,
     forbidden,
     invalid,
     required,
     unsupported,
-    without_fields,
 )
 from springtide.apiserver.names import (
     label_value_problem,
@@ -43,7 +37,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def node_taints(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge taints; messages place them in the metadata, where they once were."""
+    """Validate taints. Messages use their old path in the metadata."""
     seen: list[tuple[str, str]] = []
     for index, taint in enumerate(field_of(node, "spec.taints") or ()):
         path, key, effect = f"metadata.taints[{index}]", taint.get("key") or "", taint.get("effect") or ""
@@ -62,7 +56,7 @@ def node_taints(node: Object, old: Object | None) -> Iterator[StatusCause]:  # n
 
 
 def node_networks(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge the networks of a node's pods: at most one of each family."""
+    """Validate `podCIDRs`: at most one per IP family."""
     networks: list[str] = field_of(node, "spec.podCIDRs") or []
     versions = []
     for index, text in enumerate(networks):
@@ -78,7 +72,7 @@ def node_networks(node: Object, old: Object | None) -> Iterator[StatusCause]:  #
 
 
 def node_resources(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge what a node can hold."""
+    """Validate capacity and allocatable resources."""
     for part in ("capacity", "allocatable"):
         listed = field_of(node, f"status.{part}") or {}
         for name in sorted(listed):
@@ -86,7 +80,7 @@ def node_resources(node: Object, old: Object | None) -> Iterator[StatusCause]:  
 
 
 def immutable_node_fields(node: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a node: what it is called elsewhere, and its addresses, are settled once."""
+    """Reject changes of the provider ID and the pod networks once they are set."""
     if old is None:
         return
     for name, told in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
@@ -111,14 +105,14 @@ _PARTS = (
     (".000000", r"\.\d{6}"),
     ("Z07:00", r"Z|[-+]\d\d:\d\d"),
 )
-"""The parts of an instant as messages name them, and what they look like."""
+"""The parts of a time by their names in Go's layout, with their patterns."""
 
 _RANGES = (("month", 1, 12, 5), ("day", 1, 31, 8), ("hour", 0, 23, 11), ("minute", 0, 59, 14), ("second", 0, 59, 17))
-"""What an instant consists of, how small and how great it may be, and where it stands."""
+"""The parts of a time that have a range: name, lowest and highest value, position."""
 
 
 def lease(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge a lease; one whose times cannot be read is no lease at all."""
+    """Validate a Lease. A time that cannot be parsed makes the whole body invalid, so it is a bad request."""
     spec = item.get("spec") or {}
     for name in ("acquireTime", "renewTime"):
         if problem := _instant_problem(spec.get(name)):
@@ -153,7 +147,7 @@ _HIGHEST = 1_000_000_000
 
 
 def priority_class(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a class, given what it was before."""
+    """Validate a PriorityClass: its value cannot change, and names that start with `system-` are reserved."""
     value = item.get("value") or 0
     if old is not None:
         if value != (old.get("value") or 0):
@@ -181,7 +175,7 @@ def _system_class(name: str, value: int, default: bool) -> Iterator[StatusCause]
 
 
 def external_name(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Check the host that a Service of type ExternalName stands for: webhooks are called through it."""
+    """Validate the host of a Service of type ExternalName: webhooks are called through it."""
     spec = item.get("spec") or {}
     if spec.get("type") == "ExternalName":
         name = (spec.get("externalName") or "").removesuffix(".")
@@ -197,7 +191,7 @@ _MOST_BYTES = 1024 * 1024
 
 
 def disruption_budget(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge the bound of a budget: one, and not more than everything."""
+    """Validate a PodDisruptionBudget: one bound, at most 100 %."""
     spec = item.get("spec") or {}
     bounds = ("minAvailable", "maxUnavailable")
     if all(spec.get(name) is not None for name in bounds):
@@ -209,12 +203,12 @@ def disruption_budget(item: Object, old: Object | None) -> Iterator[StatusCause]
 
 
 def resource_quota(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge what a quota bounds, and how much it allows."""
+    """Validate the hard limits of a ResourceQuota."""
     yield from validate_quantities(field_of(item, "spec.hard"), "spec.hard", quota_resource)
 
 
 def valid_keys(*maps: str) -> ObjectRule:
-    """Make a rule: the keys of these maps can be the names of files."""
+    """Return a rule: the keys of these maps must be valid file names."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         for name in maps:
@@ -239,7 +233,8 @@ def _key_problems(key: str) -> Iterator[str]:
 
 
 def within_size_limit(field: str, *, plain: str = "", encoded: str = "") -> ObjectRule:
-    """Make a rule: a map of texts and one of base64 do not hold too much; `field` is what a refusal names."""
+    """Return a rule: a map of strings and a map of base64 must not exceed the size limit together; `field` is the path
+    of the cause."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         size = sum(len((text or "").encode()) for text in (item.get(plain) or {}).values())
@@ -255,7 +250,7 @@ def _decoded_length(text: str) -> int:
 
 
 def immutable_if_marked(*paths: str) -> ObjectRule:
-    """Make a rule: an object that says `immutable` keeps these fields."""
+    """Return a rule: these fields cannot change if the object is marked `immutable`."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
         if old is None or not old.get("immutable"):
@@ -268,7 +263,7 @@ def immutable_if_marked(*paths: str) -> ObjectRule:
 
 
 def immutable_claim(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a claim: it is bound to a volume, it may grow, and that is all."""
+    """Reject changes of a claim other than growth and, once, binding to a volume."""
     if old is None:
         return
     free = ("resources", "volumeAttributesClassName") + (() if field_of(old, "spec.volumeName") else ("volumeName",))

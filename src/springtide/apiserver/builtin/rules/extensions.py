@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 from springtide.apiserver import match_conditions
 from springtide.apiserver.builtin.validation import (
     IMMUTABLE,
-    duplicate,
     field_of,
+)
+from springtide.apiserver.field_errors import (
+    duplicate,
     forbidden,
     format_value,
     invalid,

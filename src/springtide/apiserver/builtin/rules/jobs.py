@@ -1,10 +1,8 @@
-"""Jobs: what of them may change once they exist.
+"""Validation of Jobs: what may change in the spec, and the conditions and counters of the status.
 
-The status of Jobs: a Job ends in steps, and what has been told of its end stays told.
-
-First a Job says what it is going to be (SuccessCriteriaMet, FailureTarget); once no pod is left to be counted, it is
-that (Complete, Failed). Others may rely on it: what is over never runs again, and its numbers are final. Each rule
-looks only at what a write changes, so that a status that was wrong before can still be mended elsewhere.
+A Job ends in two steps: SuccessCriteriaMet or FailureTarget first, and Complete or Failed once all pods are counted.
+Finished Jobs never run again. Each rule only checks what a write changes, so that a status that was invalid before can
+still be updated elsewhere.
 """
 
 from __future__ import annotations
@@ -15,19 +13,21 @@ from typing import Any
 from springtide.apiserver.builtin.validation import (
     AT_LEAST_ZERO,
     IMMUTABLE,
-    duplicate,
     field_of,
-    invalid,
-    invalid_without_value,
-    required,
     without_fields,
+)
+from springtide.apiserver.field_errors import (
+    OMITTED,
+    duplicate,
+    invalid,
+    required,
 )
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
 
 def immutable_job_template(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a job: its template stays, but for where pods may run while it has not begun."""
+    """Reject changes of the pod template, except of scheduling fields of a suspended Job that has not started."""
     if old is None:
         return
     template, before = field_of(item, "spec.template"), field_of(old, "spec.template")
@@ -45,7 +45,7 @@ def _without_placement(template: Object) -> tuple[Object, Object]:
 
 
 def immutable_completions(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a job's completions: only an indexed job grows or shrinks, together with its parallelism."""
+    """Reject changes of `completions`, except for Indexed Jobs that change `parallelism` to the same number."""
     if old is None:
         return
     wanted = field_of(item, "spec.completions")
@@ -73,7 +73,7 @@ _PREREQUISITES = (
 
 
 def job_status(job: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Find what a new status may not say, given what the old one said."""
+    """Validate the status, given the stored one."""
     new, before = job.get("status") or {}, (old or {}).get("status") or {}
     now, then = _true(new), _true(before)
     changed = tuple(name for name in {**new, **before} if new.get(name) != before.get(name))
@@ -89,12 +89,12 @@ def job_status(job: Object, old: Object | None) -> Iterator[StatusCause]:
     yield from _counts(job, new, changed)
     for kind, message in (("Failed", "Failed=true"), ("FailureTarget", "FailureTarget=true")):
         if "SuccessCriteriaMet" in now and kind in now:
-            yield invalid_without_value(_CONDITIONS, f"cannot set SuccessCriteriaMet=True and {message} conditions")
+            yield invalid(_CONDITIONS, OMITTED, f"cannot set SuccessCriteriaMet=True and {message} conditions")
     yield from _lasting(job, new, before, now, then)
 
 
 def _true(status: Object) -> tuple[str, ...]:
-    """List the conditions that hold."""
+    """Return the types of the conditions that are true."""
     return tuple(each.get("type", "") for each in _conditions(status) if each.get("status") == "True")
 
 
@@ -125,14 +125,14 @@ def _together(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[StatusCau
     for one, other, message in _EXCLUSIVE:
         changed = any((kind in now) != (kind in then) for kind in (one, other))
         if changed and one in now and other in now:
-            yield invalid_without_value(_CONDITIONS, message)
+            yield invalid(_CONDITIONS, OMITTED, message)
 
 
 def _order(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[StatusCause]:
     for end, first, message in _PREREQUISITES:
         changed = any((kind in now) != (kind in then) for kind in (end, first))
         if changed and end in now and first not in now:
-            yield invalid_without_value(_CONDITIONS, message)
+            yield invalid(_CONDITIONS, OMITTED, message)
 
 
 def _completion_time(status: Object, changed: tuple[str, ...], complete: bool, turned: bool) -> Iterator[StatusCause]:
@@ -147,7 +147,7 @@ def _completion_time(status: Object, changed: tuple[str, ...], complete: bool, t
 
 
 def _finished(job: Object, status: Object, asked: Any) -> Iterator[StatusCause]:
-    """Judge a Job that is over: nothing of it runs, nothing is left to be counted."""
+    """Validate the counters of a finished Job: no pod runs or is left to be counted."""
     active, terminating = status.get("active") or 0, status.get("terminating") or 0
     if asked("active") and active > 0:
         yield invalid("status.active", active, "active>0 is invalid for finished job")
@@ -178,10 +178,10 @@ def _counts(job: Object, status: Object, changed: tuple[str, ...]) -> Iterator[S
 def _lasting(
     job: Object, new: Object, before: Object, now: tuple[str, ...], then: tuple[str, ...]
 ) -> Iterator[StatusCause]:
-    """Judge what must not be taken back."""
+    """Reject the removal of terminal conditions and the decrease of counters."""
     for kind in ("Failed", "Complete", "FailureTarget"):
         if kind in then and kind not in now:
-            yield invalid_without_value(_CONDITIONS, f"cannot disable the terminal {kind}=True condition")
+            yield invalid(_CONDITIONS, OMITTED, f"cannot disable the terminal {kind}=True condition")
     spec = job["spec"]
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     for name in ("failed",) if elastic else ("failed", "succeeded"):
@@ -197,7 +197,7 @@ def _lasting(
     if had_start is not None and start != had_start and not resumed and not spec.get("suspend"):
         yield invalid("status.startTime", start, "field is immutable for unsuspended job once set")
     if "SuccessCriteriaMet" in then and "SuccessCriteriaMet" not in now:
-        yield invalid_without_value(_CONDITIONS, "cannot disable the SuccessCriteriaMet=True condition")
+        yield invalid(_CONDITIONS, OMITTED, "cannot disable the SuccessCriteriaMet=True condition")
     if "Complete" in then and "SuccessCriteriaMet" not in then and "SuccessCriteriaMet" in now:
         message = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        yield invalid_without_value(_CONDITIONS, message)
+        yield invalid(_CONDITIONS, OMITTED, message)

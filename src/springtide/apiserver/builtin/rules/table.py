@@ -1,4 +1,4 @@
-"""Which rules each kind obeys."""
+"""The validation rules of each kind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,12 @@ from springtide.apiserver.builtin.rules.workloads import (
     stateful_set_immutable_fields,
     stateful_set_strategy,
 )
-from springtide.apiserver.builtin.validation import KindRules, ObjectRule, immutable, not_negative
+from springtide.apiserver.builtin.validation import (
+    KindRules,
+    ObjectRule,
+    immutable,
+    not_negative,
+)
 
 _TEMPLATE = valid_pod_spec("spec.template.spec")
 
@@ -92,7 +97,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "ReplicaSet": (
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
-        # The server's own words: they name the kind that replica sets are made by.
+        # kube-apiserver names the Deployment here, too.
         selector_matches_template("deployment"),
         pods_always_restart("ReplicaSet"),
         immutable("spec.selector"),
@@ -181,4 +186,4 @@ _STATUS: dict[str, tuple[ObjectRule, ...]] = {
 }
 
 RULES = {kind: KindRules(_MAIN.get(kind, ()), _STATUS.get(kind, ())) for kind in sorted({*_MAIN, *_STATUS})}
-"""The rules by kind."""
+"""The rules, by kind."""

@@ -1,7 +1,7 @@
-"""CEL, as far as rules need it: compile a text once, run it often, and never mistake a failure for a yes.
+"""The CEL engine: expressions are compiled once and evaluated often, and an error never counts as true.
 
-The engine hands a failed evaluation back as a value of type ERROR whose content is a text, and a text is truthy. So
-nothing here looks at a result before its type, and whatever is not a boolean is a failure with words.
+The engine returns a failed evaluation as a value of type ERROR whose content is a non-empty string, which is true in
+Python. So the type of a result is checked before its value, and every result that is no boolean is an error.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _WORDS: Final = (
     (re.compile(r"divide by zero"), "division by zero"),
     (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
 )
-"""Failures of evaluations as the server words them, where it differs from our engine."""
+"""Errors of evaluations in the words of kube-apiserver, where they differ from those of the engine."""
 
 
 class CelError(Exception):
-    """A rule that gives no answer."""
+    """An expression could not be evaluated."""
 
 
 class CelCompileError(CelError):
-    """A text that is not a rule."""
+    """An expression does not compile."""
 
 
 class CelLimitError(CelError):
-    """A rule that takes too long."""
+    """An expression exceeded the limit of evaluation steps."""
 
 
 @cache
@@ -71,7 +71,7 @@ def _declarations() -> list[Any]:
 
 
 class CelVariables:
-    """What an expression sees."""
+    """The variables of an expression."""
 
     __slots__ = ("activation",)
 
@@ -80,7 +80,7 @@ class CelVariables:
 
 
 class RuleVariables(CelVariables):
-    """The variables that rules see: `self`, and what it was before."""
+    """The variables of a validation rule: `self` and `oldSelf`."""
 
     __slots__ = ()
 
@@ -102,15 +102,15 @@ class CelProgram:
 
     @property
     def result(self) -> str:
-        """The type of the result, as far as it is known before it runs."""
+        """The type of the result, as far as the compiler knows it."""
         return str(self._expression.return_type().name())
 
     def may_return(self, name: str) -> bool:
-        """Tell whether the result can be of a type."""
+        """Whether the result can have a type."""
         return self.result in (name, "DYN")
 
     def judge(self, scope: CelVariables) -> bool:
-        """Run a rule."""
+        """Evaluate a boolean expression."""
         outcome = self._run(scope)
         value = outcome.value()
         if value is True or value is False:
@@ -118,7 +118,7 @@ class CelProgram:
         raise CelError(f"rule must evaluate to a bool, not to {shown_type(outcome)},")
 
     def text(self, scope: CelVariables) -> str | None:
-        """Run an expression for a text; None where there is no use in what comes out."""
+        """Evaluate a string expression; None if it fails or returns something else."""
         try:
             outcome = self._run(scope).value()
         except CelError:
@@ -137,12 +137,12 @@ class CelProgram:
 
 @cache
 def program(text: str, *, optional_old_self: bool = False) -> CelProgram:
-    """Compile an expression, once for all schemas that have it; `CompileError` where it is none."""
+    """Compile an expression, once for all schemas; raises `CelCompileError`."""
     return CelProgram(_OPTIONAL.format(text) if optional_old_self else text)
 
 
 def shown_type(outcome: Any) -> str:
-    """Name the type of a result."""
+    """Return the name of the type of a result."""
     return str(outcome.type().name()).lower()
 
 

@@ -1,8 +1,8 @@
-"""What can be read off the text of a rule: which variables it mentions, and which fields it follows from them.
+"""Static analysis of rules: which variables and fields they use.
 
-The engine knows the variables of a rule as maps without types. The server knows the type of every field, and from it
-that a field does not exist, or that a string with a format is a timestamp. Both are visible in the paths that a rule
-writes out, such as `self.window.start`, so they are read from there.
+The engine has no types for the fields of `self`. kube-apiserver does: it rejects rules that name unknown fields, and
+strings of some formats are timestamps or durations in rules. Both only need the field paths in the text of a rule, such
+as `self.window.start`, so they are read from there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONVERSIONS: Final = {
     "date-time": "timestamp({})",
     "byte": "base64.decode({})",
 }
-"""How a string of a format becomes what rules see of it."""
+"""The expressions that turn a string of a format into its CEL type."""
 
 _METADATA: Final = ("name", "generateName")
 _TEXT: Final = SchemaNode(type="string")
@@ -36,23 +36,23 @@ _TEXT: Final = SchemaNode(type="string")
 
 @dataclass(frozen=True, slots=True)
 class FieldChain:
-    """A path that a rule writes out: a variable, and the fields that it follows from there."""
+    """A field path in a rule: a variable and the fields that are selected from it."""
 
     start: int
     end: int
     root: str
     names: tuple[str, ...]
     tested: bool
-    """Whether the path stands in `has(…)`, which looks for it instead of reading it."""
+    """Whether the path is the argument of `has(…)`."""
 
 
 def mentions(rule: str, name: str) -> bool:
-    """Tell whether a rule reads a variable."""
+    """Whether a rule uses a variable."""
     return any(chain.root == name for chain in chains(rule, (name,)))
 
 
 def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[FieldChain]:
-    """Find the paths that start at one of the variables."""
+    """Yield the field paths that start at one of the variables."""
     tokens = [match for match in _TOKEN.finditer(rule) if match.lastgroup not in ("space", "comment")]
     texts = [match.group() for match in tokens] + [""] * 3
     for index, token in enumerate(tokens):
@@ -67,7 +67,7 @@ def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[
 
 
 def undefined_field(rule: str, place: SchemaNode, *, root: bool) -> str:
-    """Find the first field that a rule follows and the schema does not have, and say so; empty if there is none."""
+    """Return the message for the first field of a rule that the schema does not have; empty if there is none."""
     for chain in chains(rule):
         here: SchemaNode | None = place
         for depth, name in enumerate(chain.names):
@@ -87,7 +87,7 @@ def _pointing(rule: str, column: int, words: str) -> str:
 
 
 def typed(rule: str, place: SchemaNode, *, root: bool) -> str:
-    """Write a rule so that strings of certain formats are read as what they mean."""
+    """Rewrite a rule so that strings of certain formats have their CEL types."""
     written = rule
     for chain in reversed([*chains(rule)]):
         here: SchemaNode | None = place
@@ -124,7 +124,7 @@ def _field(place: SchemaNode | None, name: str) -> SchemaNode | None:
 
 
 def is_visible(place: SchemaNode) -> bool:
-    """Tell whether rules can see values of this place: those without a type they cannot."""
+    """Whether rules can use the values of a schema node: values without a type are not visible."""
     if place.int_or_string:
         return True
     if place.type == "array":

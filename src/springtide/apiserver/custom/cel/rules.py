@@ -1,8 +1,8 @@
-"""All rules of a schema, each at its place.
+"""The rules of a schema as a tree of their own, and their evaluation.
 
-A rule gives the same answer for the same value, or for the same two values if it compares with the old one, and
-controllers write the same specs again and again. So every place remembers what has passed there and below. Words for a
-failure are found in a second, slow walk.
+A rule gives the same result for the same value (or pair of new and old value), and controllers write the same specs
+again and again. So each node remembers the values that passed, there and below. Messages are built in a second, slower
+walk.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class CompiledRule:
-    """A rule at its place, compiled when it is first needed."""
+    """A rule and its schema node, compiled on first use."""
 
     def __init__(self, rule: ValidationRule, place: SchemaNode, *, root: bool) -> None:
         self.rule = rule
@@ -47,19 +47,19 @@ class CompiledRule:
 
     @cached_property
     def program(self) -> CelProgram:
-        """The rule, ready to run."""
+        """The compiled rule."""
         return program(typed(self.rule.rule, self._place, root=self._root), optional_old_self=self.optional)
 
     @cached_property
     def message(self) -> CelProgram:
-        """The expression for the message of a failure."""
+        """The compiled message expression."""
         text = typed(self.rule.message_expression, self._place, root=self._root)
         return program(text, optional_old_self=self.optional)
 
     def failure(
         self, value: Any, scope: RuleVariables, place: SchemaNode, path: str
     ) -> tuple[StatusCause | None, bool]:
-        """Run the rule for a cause; and tell whether it is forgiven where nothing has changed."""
+        """Evaluate the rule. Return the cause, if it fails, and whether an unchanged value may keep violating it."""
         rule = self.rule
         try:
             if self.program.judge(scope):
@@ -99,36 +99,36 @@ def _failed(words: str, rule: ValidationRule) -> str:
 
 
 def field_under(path: str, field_path: str) -> str:
-    """Give the path that a failure is reported at."""
+    """Return the path of a cause: that of the value, or of the field below it that the rule names."""
     below = field_path.strip().removeprefix(".").replace("['", "[").replace("']", "]")
     return f"{path}.{below}" if path and below else path or below
 
 
 @dataclass(slots=True, eq=False)
 class RuleNode:
-    """A place of a schema that has rules, there or below."""
+    """A schema node that has rules, there or below."""
 
     place: SchemaNode
     rules: tuple[CompiledRule, ...]
     show: Conversion | None
     reordering: bool
-    """Whether a value can hold lists whose order means nothing."""
+    """Whether values can contain lists whose order does not matter."""
     fields: dict[str, RuleNode]
     values: RuleNode | None
     items: RuleNode | None
     state: bool
-    """Whether there is a rule, here or below, that does without the old value."""
+    """Whether there is a rule, here or below, that does not use the old value."""
     transitions: bool
-    """Whether there is one that needs it."""
+    """Whether there is a transition rule, here or below: one that uses the old value."""
     optional: bool
-    """Whether there is one that asks for it and runs without it too."""
+    """Whether there is a transition rule with `optionalOldSelf`, here or below."""
     root: bool
-    """Whether this is a resource as a whole."""
+    """Whether this is the root of a resource."""
     _passed: set[Any] = field(default_factory=set)
-    """The values, and the pairs of a value and its old one, that broke no rule here or below."""
+    """The values, and pairs of new and old value, that passed all rules here and below."""
 
     def passes(self, value: Any) -> bool:
-        """Tell whether a value passes all rules that do without the old one."""
+        """Whether a value passes all rules that do not use the old value."""
         if value is None or not self.state:
             return True
         key = self._key(value)
@@ -157,7 +157,7 @@ class RuleNode:
         *,
         only_transitions: bool,
     ) -> list[StatusCause]:
-        """Find all rules that a value breaks; `nearest` is the closest value above whose old one is known."""
+        """Return the causes of all failed rules; `nearest` is the closest value above whose old value is known."""
         if value is None or (only_transitions and not (self.optional if pair is None else self.transitions)):
             return []
         old = pair.old if pair is not None else None
@@ -201,7 +201,7 @@ class RuleNode:
         return found
 
     def _key(self, value: Any) -> str | bytes | None:
-        """What a value is remembered by; not at all for a resource, which is never the same twice."""
+        """The key under which a value is remembered. Whole resources are not: no two are equal."""
         if self.root:
             return None
         return value if value.__class__ is str else _encode(value)
@@ -250,7 +250,7 @@ def _extended(path: str, step: str | int, *, declared: bool) -> str:
 
 
 def compile_rules(place: SchemaNode, *, root: bool = False) -> RuleNode | None:
-    """Collect the rules of a schema; None where there are none."""
+    """Compile the rules of a schema; None if there are none."""
     resource = root or place.embedded
     rules = tuple(CompiledRule(rule, place, root=resource) for rule in place.rules if rule.rule.strip())
     fields = {name: below for name, part in place.properties.items() if (below := compile_rules(part)) is not None}
@@ -275,7 +275,7 @@ def compile_rules(place: SchemaNode, *, root: bool = False) -> RuleNode | None:
 
 
 def evaluate_rules(book: RuleNode, value: Any, old: Any) -> tuple[StatusCause, ...]:
-    """Find the rules of a schema that a value breaks, given what it was before."""
+    """Return the causes of all failed rules, given the stored value."""
     passes = book.passes(value)
     pair = None if old is None else CorrelatedValue(value, old, book.place)
     return tuple(book.failures(value, "", pair, None, only_transitions=passes))

@@ -1,9 +1,7 @@
-"""Names of fields in rules: CEL reserves some words and has no names with dashes, dots or slashes.
+"""Objects as rules see them.
 
-Objects as rules see them.
-
-Numbers have the type that the schema gives them, names are such that CEL can write them, and an object shows the fields
-that its schema has and that hold something. Lists whose order means nothing are equal in any order.
+Numbers have the type that the schema declares, field names are escaped where CEL cannot write them, and objects show
+only declared fields that are set. Lists whose order does not matter are equal in any order.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _ESCAPE: Final = re.compile(r"__([^_]+)__")
 
 
 def escape(name: str) -> str:
-    """Write the name of a field as rules write it; a name that they cannot write stays as it is."""
+    """Escape the name of a field for CEL. Names that cannot be escaped are returned as they are."""
     if name in _RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -36,7 +34,7 @@ def escape(name: str) -> str:
 
 
 def unescape(name: str) -> str:
-    """Read a name that a rule writes."""
+    """Undo `escape`."""
     return _ESCAPE.sub(lambda found: _WORDS.get(found[1], found[1] if found[1] in _RESERVED else found[0]), name)
 
 
@@ -44,9 +42,9 @@ Conversion: TypeAlias = Callable[[Any], Any]
 
 
 def conversion(place: SchemaNode, *, resource: bool = False) -> Conversion | None:
-    """Give the function that shows a value to rules; None where they see it as it is.
+    """Return the function that converts values for rules; None if they are used as they are.
 
-    A resource shows its type, and no more of its metadata than its name.
+    A resource shows its type and, of its metadata, only the name.
     """
     if resource:
         return _resource(place)
@@ -98,7 +96,7 @@ def _object(place: SchemaNode) -> Conversion | None:
 
 
 def aligned(old: Any, new: Any, place: SchemaNode) -> Any:
-    """Give an old value in the order of the new one, where the schema says that order means nothing."""
+    """Return an old value in the order of the new one, where the schema says that order does not matter."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {
             name: aligned(part, new[name], child) if name in new and (child := place.child(name)) is not None else part
