@@ -60,7 +60,7 @@ class ObjectVersions:
 
     def converted(self, kind: ServedKind, item: Object) -> Object:
         """Give an object that is not stored, or not yet, in the version of a kind; it is the caller's own."""
-        return kind.complete(deep_copy(self._converted(item, kind.resource.api_version)))
+        return kind.apply_defaults(deep_copy(self._converted(item, kind.resource.api_version)))
 
     def serving(self, kind: ServedKind) -> Callable[[Object], Object] | None:
         """Give what makes objects of this version, where not all of them are stored in it."""
@@ -80,7 +80,7 @@ class ObjectVersions:
         group = kind.resource.group
         converted = self._converted(item, f"{group}/{kind.stored_version}" if group else kind.stored_version)
         storage = None if kind.strategic else self._storage(kind)
-        return converted if storage is None else storage.complete(deep_copy(converted))
+        return converted if storage is None else storage.apply_defaults(deep_copy(converted))
 
     def fits(self, item: Object, version: str) -> bool:
         """Tell whether another version of a custom kind, where it is served, declares all that an object has."""
@@ -105,7 +105,7 @@ class ObjectVersions:
 
     def _completed(self, kind: ServedKind, item: Object) -> Object:
         source = self._catalogue.of_kind(item["apiVersion"], item["kind"])
-        present: Object = item if source is None else share_unchanged(source.complete(deep_copy(item)), item)
+        present: Object = item if source is None else share_unchanged(source.apply_defaults(deep_copy(item)), item)
         if item["apiVersion"] == kind.resource.api_version:
             return present
         converted = self._converted(present, kind.resource.api_version)

@@ -118,11 +118,11 @@ class ServedKind:
     """Whether `metadata.generation` counts the changes of this kind."""
     strategic: bool = True
     """Whether strategic merge patches are understood: by built-in kinds only."""
-    complete: Callable[[Object], Object] = _as_it_is
+    apply_defaults: Callable[[Object], Object] = _as_it_is
     """Fills in defaults and drops what the kind does not have; may change and return what it is given."""
     prune: Callable[[Object], Object] = _as_it_is
     """Drops what the kind does not have, and fills in nothing; may change and return what it is given."""
-    judge: Callable[[Object, Object | None], tuple[StatusCause, ...]] = _no_causes
+    validate: Callable[[Object, Object | None], tuple[StatusCause, ...]] = _no_causes
     """Finds what is wrong with an object, given what it was before; an empty result lets it pass."""
     stored_version: str = ""
     """The version that the kind is stored in; empty: this one."""

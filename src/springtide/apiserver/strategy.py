@@ -138,7 +138,7 @@ def check(kind: ServedKind, item: Object, old: Object | None) -> None:
     """Refuse an object that breaks the rules; all its problems are told at once."""
     resource = kind.resource
     fields = metadata_rules.metadata_problems(item["metadata"], old and old["metadata"], kind)
-    causes = (*fields, *kind.judge(item, old))
+    causes = (*fields, *kind.validate(item, old))
     if causes:
         raise invalid(resource, item["metadata"]["name"], causes)
 
@@ -169,7 +169,7 @@ def prepare_create(
         created=birth.created,
         generation=1 if kind.generation else None,
     )
-    item = kind.complete(without_status(kind, item))
+    item = kind.apply_defaults(without_status(kind, item))
     check(kind, item, None)
     return item
 
@@ -208,7 +208,7 @@ def prepare_update(kind: ServedKind, body: Any, old: Object, part: WritePart, ch
     item = keep_server_fields(kind, item, old)
     kept = metadata.fields_kept_by_status(kind) if part is WritePart.STATUS else ()
     item["metadata"] = metadata.updated_metadata(tidy, before, kept)
-    item = kind.complete(item)
+    item = kind.apply_defaults(item)
     if part is WritePart.MAIN and _counts(kind, item, old):
         item["metadata"]["generation"] = before.get("generation", 0) + 1
     check(kind, item, old)

@@ -17,12 +17,12 @@ def served(item: Object) -> ServedKind:
 
 def completed(item: Object) -> Object:
     """Complete an object as the server does."""
-    return served(item).complete(item)
+    return served(item).apply_defaults(item)
 
 
 def judged(item: Object, old: Object | None = None) -> tuple[StatusCause, ...]:
     """Judge an object as the server does, after completing it."""
-    return served(item).judge(completed(item), None if old is None else completed(old))
+    return served(item).validate(completed(item), None if old is None else completed(old))
 
 
 def lines(causes: tuple[StatusCause, ...]) -> list[str]:

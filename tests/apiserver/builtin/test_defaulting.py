@@ -414,15 +414,15 @@ def test_defaults_are_not_shared_between_objects() -> None:
 def test_values_of_wrong_types_are_left_alone(kind: Any, wrong: Any) -> None:
     """Completing comes before checking, so it meets anything, anywhere, and never fails."""
     for name in ("metadata", "spec", "status", "webhooks", "data", "stringData"):
-        kind.complete({"metadata": {"name": "x", "uid": "u"}, name: wrong})
+        kind.apply_defaults({"metadata": {"name": "x", "uid": "u"}, name: wrong})
     for name in kind.structure.child("spec").fields:
-        kind.complete(
+        kind.apply_defaults(
             {
                 "metadata": {"name": "x", "uid": "u"},
                 "spec": {name: wrong, "template": {"spec": pod_spec()}} | {name: wrong},
             }
         )
-        kind.complete(
+        kind.apply_defaults(
             {"metadata": {"name": "x"}, "spec": {"template": {"spec": {"containers": [wrong], "tolerations": wrong}}}}
         )
 

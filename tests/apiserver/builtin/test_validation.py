@@ -459,13 +459,13 @@ def test_what_an_update_leaves_alone_is_not_judged_again() -> None:
 
     assert StatusCause(
         "spec.template.spec.containers[0].name", "Invalid value: 7: must be of type string", "FieldValueTypeInvalid"
-    ) in kind.judge(new, None)
-    assert [cause for cause in kind.judge(new, old) if cause.reason == "FieldValueTypeInvalid"] == []
+    ) in kind.validate(new, None)
+    assert [cause for cause in kind.validate(new, old) if cause.reason == "FieldValueTypeInvalid"] == []
 
 
 def test_judging_changes_nothing() -> None:
     item = completed(workload())
     before = copy.deepcopy(item)
-    BY_KIND["Deployment", "apps/v1"].judge(item, None)
+    BY_KIND["Deployment", "apps/v1"].validate(item, None)
 
     assert item == before

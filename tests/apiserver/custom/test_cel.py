@@ -10,7 +10,7 @@ from tests.apiserver.custom.recorded import thing
 from springtide.apiserver.custom import compile_schema
 from springtide.apiserver.custom.cel import rules as book
 from springtide.apiserver.custom.cel.engine import CelCompileError, program
-from springtide.apiserver.custom.cel.expressions import chains, mentions
+from springtide.apiserver.custom.cel.expressions import field_paths, uses_variable
 from springtide.apiserver.custom.cel.values import escape, unescape
 
 
@@ -20,7 +20,7 @@ def judge(spec: Any, rule: str, old: Any = None, **more: Any) -> list[str]:
     rules = [{"rule": rule, "message": "broken", **more}]
     schema = {"type": "object", "properties": fields, "x-kubernetes-validations": rules}
     compiled = compile_schema({"type": "object", "properties": {"spec": schema}})
-    causes = compiled.judge(thing(spec), thing(old) if old is not None else None)
+    causes = compiled.validate(thing(spec), thing(old) if old is not None else None)
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
@@ -59,28 +59,28 @@ def test_the_order_of_failures_is_that_of_the_schema() -> None:
         for name in ("b", "a")
     }
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}})
-    causes = schema.judge(thing({"a": 0, "b": 0}), None)
+    causes = schema.validate(thing({"a": 0, "b": 0}), None)
     assert [(cause.field, cause.message) for cause in causes] == [
         (f"spec.{name}", f"Invalid value: 0: failed rule: self > {bound}") for name in ("b", "a") for bound in (1, 2)
     ]
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_REMEMBERED", 3)
+    monkeypatch.setattr(book, "_MAX_REMEMBERED", 3)
     field = {"type": "integer", "x-kubernetes-validations": [{"rule": "self % 5 != 0 && (self < 100 || oldSelf < 0)"}]}
     state = {"type": "integer", "x-kubernetes-validations": [{"rule": "self % 5 != 0"}]}
     properties = {"a": state, "t": field}
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}})
     for number in (1, 2, 3, 4, 5, 6, 1, 5, 10, 2):
         expected = 0 if number % 5 else 2
-        assert len(schema.judge(thing({"a": number, "t": number}), thing({"a": -1, "t": 0}))) == expected
+        assert len(schema.validate(thing({"a": number, "t": number}), thing({"a": -1, "t": 0}))) == expected
 
 
 def test_one_and_true_are_remembered_apart() -> None:
     field = {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "type(self) == int"}]}
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": field}}}})
-    assert schema.judge(thing({"a": 1}), None) == ()
-    assert schema.judge(thing({"a": "1"}), None) != ()
+    assert schema.validate(thing({"a": 1}), None) == ()
+    assert schema.validate(thing({"a": "1"}), None) != ()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_names_are_written_and_read_back(name: str, written: str) -> None:
     ],
 )
 def test_the_old_value_is_seen_in_the_text_of_a_rule(rule: str, expected: bool) -> None:
-    assert mentions(rule, "oldSelf") is expected
+    assert uses_variable(rule, "oldSelf") is expected
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_old_value_is_seen_in_the_text_of_a_rule(rule: str, expected: bool) 
     ],
 )
 def test_paths_are_read_from_the_text_of_a_rule(rule: str, expected: list[Any]) -> None:
-    assert [(chain.root, chain.names, chain.tested) for chain in chains(rule)] == expected
+    assert [(path.root, path.names, path.tested) for path in field_paths(rule)] == expected
 
 
 def test_a_rule_is_compiled_once_for_all_schemas() -> None:

@@ -98,7 +98,7 @@ def test_pruning_and_defaulting_agree_with_the_oracle(fields: dict[str, Any], va
         del expected["spec"]
     else:
         expected = thing(filled(kept(value, spec), spec))
-    assert schema.default(schema.prune(given_value)) == expected
+    assert schema.apply_defaults(schema.prune(given_value)) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -106,13 +106,13 @@ def test_pruning_and_defaulting_agree_with_the_oracle(fields: dict[str, Any], va
 def test_what_is_complete_stays_as_it_is(fields: dict[str, Any], value: Any) -> None:
     """A stored object passes through the server unchanged, or every update would change it."""
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}})
-    once = schema.default(schema.prune(thing(copy.deepcopy(value))))
-    assert schema.default(copy.deepcopy(once)) == once
+    once = schema.apply_defaults(schema.prune(thing(copy.deepcopy(value))))
+    assert schema.apply_defaults(copy.deepcopy(once)) == once
 
 
 def test_defaults_are_not_shared_between_objects() -> None:
     fields = {"a": {"type": "object", "default": {"k": ["v"]}, "x-kubernetes-preserve-unknown-fields": True}}
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}})
-    first = schema.default(thing({}))
+    first = schema.apply_defaults(thing({}))
     first["spec"]["a"]["k"].append("w")
-    assert schema.default(thing({}))["spec"]["a"] == {"k": ["v"]}
+    assert schema.apply_defaults(thing({}))["spec"]["a"] == {"k": ["v"]}

@@ -111,7 +111,7 @@ def test_the_same_content_is_compiled_once() -> None:
 )
 def test_replicas_are_counts(spec: dict[str, Any], expected: list[str]) -> None:
     (kind,) = custom.served_kinds(definition(SPEC, version={"subresources": {"scale": SCALE}}))
-    causes = kind.judge(thing(spec), None)
+    causes = kind.validate(thing(spec), None)
     assert [(cause.field, cause.message) for cause in causes] == [(".spec.replicas", text) for text in expected]
 
 
@@ -147,8 +147,8 @@ def test_metadata_of_an_embedded_resource_has_the_types_of_metadata() -> None:
     (kind,) = custom.served_kinds(definition({"type": "object", "properties": {"template": template}}))
     good = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "web"}}}
     bad = good | {"metadata": {"labels": "app=web"}}
-    assert kind.judge(thing({}, template=good), None) == ()
-    assert [cause.field for cause in kind.judge(thing({}, template=bad), None)] == ["template.metadata"]
+    assert kind.validate(thing({}, template=good), None) == ()
+    assert [cause.field for cause in kind.validate(thing({}, template=bad), None)] == ["template.metadata"]
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

@@ -62,7 +62,7 @@ def test_nonsense_in_a_definition_is_answered(path: tuple[Any, ...], nonsense: A
     part[path[-1]] = nonsense
     with suppress(Invalid):
         for kind in custom.served_kinds(crd):
-            kind.judge(kind.complete(thing({"a": "a", "l": [{"k": "x"}], "m": {"n": 1}})), None)
+            kind.validate(kind.apply_defaults(thing({"a": "a", "l": [{"k": "x"}], "m": {"n": 1}})), None)
         custom.with_accepted_status(crd)
 
 
@@ -71,6 +71,6 @@ def test_nonsense_in_a_definition_is_answered(path: tuple[Any, ...], nonsense: A
 def test_nonsense_in_an_object_is_answered(nonsense: Any) -> None:
     (kind,) = custom.served_kinds(definition(SCHEMA, version=VERSION))
     for value in (thing(copy.deepcopy(nonsense)), thing({"a": nonsense, "l": nonsense, "m": nonsense})):
-        whole = kind.complete(copy.deepcopy(value))
-        assert kind.judge(whole, None) == kind.judge(copy.deepcopy(whole), None)
-        kind.judge(whole, thing(copy.deepcopy(nonsense)))
+        whole = kind.apply_defaults(copy.deepcopy(value))
+        assert kind.validate(whole, None) == kind.validate(copy.deepcopy(whole), None)
+        kind.validate(whole, thing(copy.deepcopy(nonsense)))

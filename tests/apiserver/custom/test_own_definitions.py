@@ -26,7 +26,7 @@ def kinds(flavour: Flavour = Flavour.EXTENDED) -> dict[tuple[str, str], ServedKi
 def write(value: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     """Write an object, and say what is wrong with it."""
     kind = kinds()[value["apiVersion"], value["kind"]]
-    causes = kind.judge(kind.complete(copy.deepcopy(value)), old)
+    causes = kind.validate(kind.apply_defaults(copy.deepcopy(value)), old)
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
@@ -58,8 +58,8 @@ def test_every_example_is_stored(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize("value", [*examples()])
 def test_every_example_is_complete_after_it_was_completed(value: dict[str, Any]) -> None:
     kind = kinds()[value["apiVersion"], value["kind"]]
-    once = kind.complete(copy.deepcopy(value))
-    assert kind.complete(copy.deepcopy(once)) == once
+    once = kind.apply_defaults(copy.deepcopy(value))
+    assert kind.apply_defaults(copy.deepcopy(once)) == once
 
 
 def pool(**changes: Any) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def test_a_wrong_object_is_refused_with_telling_causes(value: dict[str, Any], ex
 
 
 def test_a_frozen_field_cannot_be_changed() -> None:
-    old = kinds()["karpenter.sh/v1", "NodePool"].complete(pool())
+    old = kinds()["karpenter.sh/v1", "NodePool"].apply_defaults(pool())
     new = copy.deepcopy(old)
     new["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "example.com"
     path = "spec.template.spec.nodeClassRef"
@@ -137,7 +137,7 @@ def test_a_frozen_field_cannot_be_changed() -> None:
 
 
 def test_what_was_stored_before_a_rule_may_be_relabelled() -> None:
-    old = kinds()["karpenter.sh/v1", "NodePool"].complete(pool(weight=1, replicas=2))
+    old = kinds()["karpenter.sh/v1", "NodePool"].apply_defaults(pool(weight=1, replicas=2))
     relabelled = old | {"metadata": {"name": "a", "labels": {"team": "b"}}}
     assert write(relabelled, old) == []
     assert write(relabelled) == ["spec: Invalid value: remove `weight`: a pool with `replicas` has none"]

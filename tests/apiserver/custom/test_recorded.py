@@ -19,18 +19,18 @@ def _sorted(causes: Iterable[StatusCause]) -> list[StatusCause]:
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in objects()])
 def test_an_object_is_completed_and_judged_as_recorded(case: ObjectCase) -> None:
     schema = custom.compile_schema(case.schema)
-    stored = schema.default(schema.prune(copy.deepcopy(case.new)))
+    stored = schema.apply_defaults(schema.prune(copy.deepcopy(case.new)))
     assert stored == case.stored
-    assert _sorted(schema.judge(stored, case.old)) == _sorted(case.causes)
+    assert _sorted(schema.validate(stored, case.old)) == _sorted(case.causes)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in objects()])
 def test_the_same_object_is_judged_the_same_again(case: ObjectCase) -> None:
     """What is remembered of earlier objects changes no answer."""
     schema = custom.compile_schema(case.schema)
-    stored = schema.default(schema.prune(copy.deepcopy(case.new)))
-    first = schema.judge(stored, case.old)
-    assert [schema.judge(copy.deepcopy(stored), case.old) for _ in range(2)] == [first, first]
+    stored = schema.apply_defaults(schema.prune(copy.deepcopy(case.new)))
+    first = schema.validate(stored, case.old)
+    assert [schema.validate(copy.deepcopy(stored), case.old) for _ in range(2)] == [first, first]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in definitions()])

@@ -87,20 +87,20 @@ def values() -> st.SearchStrategy[Any]:
 @settings(max_examples=800, deadline=None)
 @given(schemas(), values())
 def test_a_fast_yes_is_right(schema: dict[str, Any], value: Any) -> None:
-    place = read_schema(schema)
-    if fast_validator(place)(value):
-        assert validate(place, value) == []
+    node = read_schema(schema)
+    if fast_validator(node)(value):
+        assert validate(node, value) == []
 
 
 def test_common_objects_get_a_fast_yes() -> None:
     """A check that always said no would be right, and of no use."""
-    place = read_schema(
+    node = read_schema(
         {
             "type": "object",
             "properties": {"a": {"type": "integer", "format": "int32", "minimum": 1}, "b": {"type": "string"}},
             "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
         }
     )
-    assert fast_validator(place)({"a": 1})
-    assert fast_validator(place)({"b": "x"})
-    assert not fast_validator(place)({"a": 1, "b": "x"})
+    assert fast_validator(node)({"a": 1})
+    assert fast_validator(node)({"b": "x"})
+    assert not fast_validator(node)({"a": 1, "b": "x"})

@@ -52,17 +52,17 @@ class _TypeDefaulter:
         self._amounts: list[str] = []
         self._amount_maps: list[str] = []
 
-    def add(self, field: str, place: FieldType, filler: _TypeDefaulter | None) -> None:
-        """Register a field of the type; `filler` applies the defaults of the field's own type."""
-        entry = field_type(place.of).type
-        if place.type == "quantity":
+    def add(self, field: str, declared: FieldType, defaulter: _TypeDefaulter | None) -> None:
+        """Register a field of the type; `defaulter` applies the defaults of the field's own type."""
+        entry = field_type(declared.of).type
+        if declared.type == "quantity":
             self._amounts.append(field)
-        elif place.type == "map" and entry == "quantity":
+        elif declared.type == "map" and entry == "quantity":
             self._amount_maps.append(field)
-        elif filler is not None and place.type == "list":
-            self._entries.append((field, filler))
-        elif filler is not None and place.type != "map":
-            (self._structs if place.present else self._parts).append((field, filler))
+        elif defaulter is not None and declared.type == "list":
+            self._entries.append((field, defaulter))
+        elif defaulter is not None and declared.type != "map":
+            (self._structs if declared.present else self._parts).append((field, defaulter))
 
     @property
     def idle(self) -> bool:
@@ -81,29 +81,29 @@ class _TypeDefaulter:
                         value[name] = copy_default(default)
         if self._derive is not None:
             self._derive(value)
-        for name, filler in self._structs:
+        for name, defaulter in self._structs:
             part = value.get(name)
             if part is None:
                 part = {}
-                filler.fill(part)
+                defaulter.fill(part)
                 if part:
                     value[name] = part
             elif isinstance(part, dict):
-                filler.fill(part)
-        for name, filler in self._parts:
+                defaulter.fill(part)
+        for name, defaulter in self._parts:
             part = value.get(name)
             if isinstance(part, dict):
-                filler.fill(part)
-        for name, filler in self._entries:
+                defaulter.fill(part)
+        for name, defaulter in self._entries:
             entries = value.get(name)
             if isinstance(entries, list):
                 for index, entry in enumerate(entries):
                     if isinstance(entry, dict):
-                        filler.fill(entry)
+                        defaulter.fill(entry)
                     elif entry is None:
                         # Go structs cannot be null: null is the empty struct.
                         entries[index] = {}
-                        filler.fill(entries[index])
+                        defaulter.fill(entries[index])
         for name in self._amounts:
             _canonicalize(value, name, canonical_quantity)
         for name in self._amount_maps:
@@ -115,26 +115,26 @@ class _TypeDefaulter:
 
 def defaulters(types: Mapping[str, TypeData]) -> Callable[[str], Defaulter]:
     """Return a function that gives the defaulter of a type."""
-    fillers: dict[str, _TypeDefaulter | None] = {}
+    known_defaulters: dict[str, _TypeDefaulter | None] = {}
 
-    def filler_of(name: str) -> _TypeDefaulter | None:
-        if name in fillers:
-            return fillers[name]
+    def type_defaulter(name: str) -> _TypeDefaulter | None:
+        if name in known_defaulters:
+            return known_defaulters[name]
         # A type that refers back to itself has no defaults further down.
-        fillers[name] = None
+        known_defaulters[name] = None
         data = types[name]
-        places = {field: field_type(given) for field, given in data.fields.items()}
-        declared = {field: place.default for field, place in places.items() if place.default is not None}
-        steps = (*default_table().get(name, ()), *((DefaultStep(declared),) if declared else ()))
-        filler = _TypeDefaulter(steps, DERIVED_DEFAULTS.get(name))
-        for field, place in places.items():
-            target = field_type(place.of).type if place.type == "list" else place.type
-            filler.add(field, place, filler_of(target[1:]) if target.startswith("@") else None)
-        fillers[name] = None if filler.idle else filler
-        return fillers[name]
+        declared_types = {field: field_type(given) for field, given in data.fields.items()}
+        defaults = {field: each.default for field, each in declared_types.items() if each.default is not None}
+        steps = (*default_table().get(name, ()), *((DefaultStep(defaults),) if defaults else ()))
+        defaulter = _TypeDefaulter(steps, DERIVED_DEFAULTS.get(name))
+        for field, declared in declared_types.items():
+            target = field_type(declared.of).type if declared.type == "list" else declared.type
+            defaulter.add(field, declared, type_defaulter(target[1:]) if target.startswith("@") else None)
+        known_defaulters[name] = None if defaulter.idle else defaulter
+        return known_defaulters[name]
 
     def completer_of(name: str) -> Defaulter:
-        filler = filler_of(name)
+        defaulter = type_defaulter(name)
         structs = tuple(
             field
             for field in ("spec", "status")
@@ -145,8 +145,8 @@ def defaulters(types: Mapping[str, TypeData]) -> Callable[[str], Defaulter]:
             for field in structs:
                 if value.get(field) is None:
                     value[field] = {}
-            if filler is not None:
-                filler.fill(value)
+            if defaulter is not None:
+                defaulter.fill(value)
             return value
 
         return complete

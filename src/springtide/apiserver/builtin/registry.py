@@ -55,8 +55,8 @@ def kinds() -> tuple[ServedKind, ...]:
     """Return all built-in kinds, ordered by group, plural and version."""
     data = load_builtin_data()
     forest = TypeTrees(data.types)
-    complete = defaulters(data.types)
-    return tuple(_served(kind, forest.type(kind.type), complete(kind.type)) for kind in data.kinds)
+    apply_defaults = defaulters(data.types)
+    return tuple(_served(kind, forest.type(kind.type), apply_defaults(kind.type)) for kind in data.kinds)
 
 
 def kubernetes_version() -> str:
@@ -64,7 +64,7 @@ def kubernetes_version() -> str:
     return load_builtin_data().kubernetes
 
 
-def _served(kind: KindData, structure: TypeNode, complete: Defaulter) -> ServedKind:
+def _served(kind: KindData, structure: TypeNode, apply_defaults: Defaulter) -> ServedKind:
     return ServedKind(
         resource=Resource(kind.group, kind.version, kind.plural, kind.kind, kind.namespaced),
         structure=structure,
@@ -76,8 +76,8 @@ def _served(kind: KindData, structure: TypeNode, complete: Defaulter) -> ServedK
         subresources=kind.subresources,
         scale=_SCALE.get(kind.kind),
         generation=kind.kind not in _WITHOUT_GENERATION,
-        complete=complete,
-        judge=_validator(structure, RULES.get(kind.kind, KindRules())),
+        apply_defaults=apply_defaults,
+        validate=_validator(structure, RULES.get(kind.kind, KindRules())),
         stored_version=_STORED_VERSION.get(kind.kind, ""),
     )
 
@@ -85,17 +85,17 @@ def _served(kind: KindData, structure: TypeNode, complete: Defaulter) -> ServedK
 def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Object | None], tuple[StatusCause, ...]]:
     """Return the validation of a kind: declared types first, then the rules, which may rely on the types."""
 
-    def judge(value: Object, old: Object | None) -> tuple[StatusCause, ...]:
+    def validate(value: Object, old: Object | None) -> tuple[StatusCause, ...]:
         found = validate_fields(value, old, structure)
         if any(cause.reason not in _NOT_ABOUT_TYPES for cause in found):
             return found
         if rules.main and (old is None or "spec" not in value or value["spec"] != old.get("spec")):
-            told = tuple(cause for rule in rules.main for cause in rule(value, old))
+            causes = tuple(cause for rule in rules.main for cause in rule(value, old))
             # If a rule reports a missing field, its cause replaces the general one.
-            missing = {cause.field for cause in told if cause.reason == "FieldValueRequired"} if found else ()
-            found = tuple(cause for cause in found if cause.field not in missing) + told
+            missing = {cause.field for cause in causes if cause.reason == "FieldValueRequired"} if found else ()
+            found = tuple(cause for cause in found if cause.field not in missing) + causes
         if rules.status and old is not None and value.get("status") != old.get("status"):
             found += tuple(cause for rule in rules.status for cause in rule(value, old))
         return found
 
-    return judge
+    return validate

@@ -180,47 +180,47 @@ class TypeTrees:
         if known is not None:
             return known
         data = self._types[name]
-        places = {field: field_type(given) for field, given in data.fields.items()}
-        structs = tuple(field for field, place in places.items() if place.present)
+        types = {field: field_type(given) for field, given in data.fields.items()}
+        structs = tuple(field for field, declared in types.items() if declared.present)
         spared = (*structs, *_NOT_REQUIRED.get(name, ()))
         required = tuple(field for field in data.required if field not in spared) + _ALSO_REQUIRED.get(name, ())
         node = TypeNode(ValueType.OBJECT, required=required, atomic=data.atomic, open=True)
         self._nodes[name] = node
-        instants = (field for field in places if field in _TIMES)
+        instants = (field for field in types if field in _TIMES)
         node.always = frozenset((*structs, *data.required, *instants, *_ALSO_ALWAYS_WRITTEN.get(name, ())))
         # Fields are filled in only now, because a type that refers back to this one must find its node.
-        for field, place in places.items():
-            node.fields[field] = self._place(place)
+        for field, declared in types.items():
+            node.fields[field] = self._node(declared)
         for field, supported in _enums().get(name, {}).items():
             node.fields[field] = EnumNode(ValueType.STRING, supported=supported)
         node.present = tuple(field for field in structs if field != STATUS and _requires_fields(node.fields[field]))
         return node
 
-    def _place(self, place: FieldType) -> StructureNode:
-        if place.type == "list":
-            return self._list(place)
-        if place.type == "map":
-            values = self._place(field_type(place.of))
+    def _node(self, declared: FieldType) -> StructureNode:
+        if declared.type == "list":
+            return self._list(declared)
+        if declared.type == "map":
+            values = self._node(field_type(declared.of))
             return StructureNode(
-                ValueType.OBJECT, values=values, atomic=bool(place.atomic), open=True, nullable=place.nullable
+                ValueType.OBJECT, values=values, atomic=bool(declared.atomic), open=True, nullable=declared.nullable
             )
-        if place.type.startswith("@"):
-            node: StructureNode = self.type(place.type[1:])
-            if place.retain or place.replace:
-                node = replace(node, patch_retain_keys=place.retain, patch_replace=place.replace)
-            if place.atomic is not None:
-                node = replace(node, atomic=place.atomic)
+        if declared.type.startswith("@"):
+            node: StructureNode = self.type(declared.type[1:])
+            if declared.retain or declared.replace:
+                node = replace(node, patch_retain_keys=declared.retain, patch_replace=declared.replace)
+            if declared.atomic is not None:
+                node = replace(node, atomic=declared.atomic)
         else:
-            node = _SCALARS[place.type]
-        return replace(node, nullable=True) if place.nullable else node
+            node = _SCALARS[declared.type]
+        return replace(node, nullable=True) if declared.nullable else node
 
-    def _list(self, place: FieldType) -> StructureNode:
-        entry = field_type(place.of)
-        items = self._place(entry)
+    def _list(self, declared: FieldType) -> StructureNode:
+        entry = field_type(declared.of)
+        items = self._node(entry)
         key_defaults: dict[str, object] = {}
         if entry.type.startswith("@"):
             data = self._types[entry.type[1:]]
-            for key in place.keys:
+            for key in declared.keys:
                 field = field_type(data.fields[key])
                 # A required field is never unset in Go: its zero value takes part in the key.
                 default = _ZERO.get(field.type) if key in data.required else None
@@ -229,13 +229,13 @@ class TypeTrees:
                     key_defaults[key] = default
         return StructureNode(
             ValueType.LIST,
-            items=replace(items, patch_retain_keys=True) if place.retain else items,
-            list_kind=ListType(place.list),
-            keys=place.keys,
+            items=replace(items, patch_retain_keys=True) if declared.retain else items,
+            list_kind=ListType(declared.list),
+            keys=declared.keys,
             key_defaults=key_defaults,
-            patch_merge=place.merge,
-            patch_key=place.key,
-            nullable=place.nullable,
+            patch_merge=declared.merge,
+            patch_key=declared.key,
+            nullable=declared.nullable,
         )
 
 

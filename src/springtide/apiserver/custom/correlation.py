@@ -20,12 +20,12 @@ Key: TypeAlias = tuple[tuple[str, Any], ...]
 class CorrelatedValue:
     """A value with its old value and its schema node."""
 
-    __slots__ = ("_by_keys", "_unchanged", "new", "old", "place")
+    __slots__ = ("_by_keys", "_unchanged", "new", "node", "old")
 
-    def __init__(self, new: Any, old: Any, place: SchemaNode) -> None:
+    def __init__(self, new: Any, old: Any, node: SchemaNode) -> None:
         self.new = new
         self.old = old
-        self.place = place
+        self.node = node
         self._unchanged: bool | None = None
         self._by_keys: dict[Key, Any] | None = None
 
@@ -33,20 +33,20 @@ class CorrelatedValue:
         """Return a field; None if the old value does not have it."""
         if not (isinstance(self.new, dict) and isinstance(self.old, dict)):
             return None
-        place = self.place.child(name)
-        if place is None or name not in self.new or name not in self.old:
+        node = self.node.child(name)
+        if node is None or name not in self.new or name not in self.old:
             return None
-        return CorrelatedValue(self.new[name], self.old[name], place)
+        return CorrelatedValue(self.new[name], self.old[name], node)
 
     def item(self, index: int) -> CorrelatedValue | None:
         """Return a list entry; None if it cannot be correlated."""
-        place = self.place.items
-        if place is None or self.place.list_type != "map" or not isinstance(self.old, list):
+        node = self.node.items
+        if node is None or self.node.list_type != "map" or not isinstance(self.old, list):
             return None
         if self._by_keys is None:
-            self._by_keys = old_entries(self.old, self.place.list_keys)
-        key = entry_key(self.new[index], self.place.list_keys)
-        return CorrelatedValue(self.new[index], self._by_keys[key], place) if key in self._by_keys else None
+            self._by_keys = old_entries(self.old, self.node.list_keys)
+        key = entry_key(self.new[index], self.node.list_keys)
+        return CorrelatedValue(self.new[index], self._by_keys[key], node) if key in self._by_keys else None
 
     @property
     def unchanged(self) -> bool:
@@ -59,7 +59,7 @@ class CorrelatedValue:
         new, old = self.new, self.old
         if isinstance(new, dict) and isinstance(old, dict) and len(new) == len(old):
             return all((pair := self.field(name)) is not None and pair.unchanged for name in new)
-        if self.place.list_type == "map" and isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+        if self.node.list_type == "map" and isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
             return all((pair := self.item(index)) is not None and pair.unchanged for index in range(len(new)))
         return same_json(new, old)
 
@@ -96,34 +96,34 @@ def same_json(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def validate_list_types(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
+def validate_list_types(value: Any, node: SchemaNode, path: str = "") -> Iterator[StatusCause]:
     """Yield causes for duplicate entries of sets and keyed lists."""
-    if not place.unique:
+    if not node.unique:
         return
     if isinstance(value, dict):
         for name, part in value.items():
-            declared = place.properties.get(name)
-            child = declared or place.values
+            declared = node.properties.get(name)
+            child = declared or node.values
             if child is not None and child.unique:
                 step = f"{path}.{name}" if declared and path else name if declared else f"{path}[{name}]"
                 yield from validate_list_types(part, child, step)
     elif isinstance(value, list):
-        if place.list_type == "set":
+        if node.list_type == "set":
             yield from _duplicates(value, path)
-        elif place.list_type == "map":
-            yield from _validate_list_map(value, place, path)
-        if place.items is not None:
+        elif node.list_type == "map":
+            yield from _validate_list_map(value, node, path)
+        if node.items is not None:
             for index, part in enumerate(value):
-                yield from validate_list_types(part, place.items, f"{path}[{index}]")
+                yield from validate_list_types(part, node.items, f"{path}[{index}]")
 
 
-def _validate_list_map(value: list[Any], place: SchemaNode, path: str) -> Iterator[StatusCause]:
+def _validate_list_map(value: list[Any], node: SchemaNode, path: str) -> Iterator[StatusCause]:
     for index, entry in enumerate(value):
         if entry is not None and not isinstance(entry, dict):
             detail = "must be an object for an array of list-type map"
             yield field_errors.invalid(f"{path}[{index}]", entry, detail)
             return
-    keys = [{name: (entry or {})[name] for name in place.list_keys if name in (entry or {})} for entry in value]
+    keys = [{name: (entry or {})[name] for name in node.list_keys if name in (entry or {})} for entry in value]
     yield from _duplicates(keys, path)
 
 

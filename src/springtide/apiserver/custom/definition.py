@@ -23,7 +23,7 @@ from springtide.apiserver.kinds import ScalePaths, ServedKind, StructureNode
 from springtide.cluster.errors import Invalid, StatusCause, StatusDetails
 from springtide.cluster.resources import Object, Resource
 
-_MOST = 2**31 - 1
+_MAX_REPLICAS = 2**31 - 1
 
 
 def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
@@ -34,8 +34,8 @@ def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
             yield field_errors.invalid(path, 0, problem)
         elif count is not None and count < 0:
             yield field_errors.invalid(path, count, "should be a non-negative integer")
-        elif count is not None and count > _MOST:
-            yield field_errors.invalid(path, count, f"should be less than or equal to {_MOST}")
+        elif count is not None and count > _MAX_REPLICAS:
+            yield field_errors.invalid(path, count, f"should be less than or equal to {_MAX_REPLICAS}")
     if paths.selector:
         _, problem = _read(value, paths.selector, str, "string")
         if problem:
@@ -76,39 +76,39 @@ _RULES_NOT_CHECKED: Final = StatusCause(
 class CompiledSchema:
     """The schema of one version of a custom resource. Its parts are compiled on first use."""
 
-    def __init__(self, place: SchemaNode) -> None:
-        self.place = place
+    def __init__(self, node: SchemaNode) -> None:
+        self.node = node
 
     @cached_property
     def structure(self) -> StructureNode:
         """The structure that patches and managed fields use."""
-        return merge_structure(self.place)
+        return merge_structure(self.node)
 
     @cached_property
     def _accepts(self) -> Any:
-        return fast_validator(self.place)
+        return fast_validator(self.node)
 
     @cached_property
     def _rules(self) -> RuleNode | None:
-        return compile_rules(self.place, root=True)
+        return compile_rules(self.node, root=True)
 
     def prune(self, value: Object) -> Object:
         """Remove undeclared fields, and nulls that are not allowed, in place."""
-        prune(value, self.place)
+        prune(value, self.node)
         return value
 
-    def default(self, value: Object) -> Object:
+    def apply_defaults(self, value: Object) -> Object:
         """Apply defaults in place."""
-        apply_defaults(value, self.place)
+        apply_defaults(value, self.node)
         return value
 
-    def judge(self, new: Object, old: Object | None) -> tuple[StatusCause, ...]:
+    def validate(self, new: Object, old: Object | None) -> tuple[StatusCause, ...]:
         """Validate an object, given the stored one; returns the causes for which it is rejected."""
-        causes: list[StatusCause] = [] if self._accepts(new) else validate(self.place, new, old)
-        causes += validate_embedded(new, self.place)
+        causes: list[StatusCause] = [] if self._accepts(new) else validate(self.node, new, old)
+        causes += validate_embedded(new, self.node)
         # A list with duplicates in the stored object may keep them.
-        if repeated := [*validate_list_types(new, self.place)]:
-            causes += [] if old is not None and any(validate_list_types(old, self.place)) else repeated
+        if repeated := [*validate_list_types(new, self.node)]:
+            causes += [] if old is not None and any(validate_list_types(old, self.node)) else repeated
         if self._rules is not None:
             if any(cause.reason in _BLOCKING for cause in causes):
                 causes.append(_RULES_NOT_CHECKED)
@@ -201,9 +201,9 @@ def _served(spec: Object, version: Object) -> ServedKind:
         subresources=tuple(name for name in ("status", "scale") if subresources.get(name) is not None),
         scale=scale,
         strategic=False,
-        complete=_defaulter(schema),
+        apply_defaults=_defaulter(schema),
         prune=schema.prune,
-        judge=schema.judge if scale is None else _validator_with_scale(schema, scale),
+        validate=schema.validate if scale is None else _validator_with_scale(schema, scale),
         stored_version=next(each["name"] for each in spec["versions"] if each.get("storage")),
     )
 
@@ -219,16 +219,16 @@ def _scale_paths(written: Any) -> ScalePaths | None:
 
 
 def _defaulter(schema: CompiledSchema) -> Callable[[Object], Object]:
-    def complete(value: Object) -> Object:
-        return schema.default(schema.prune(value))
+    def prune_and_default(value: Object) -> Object:
+        return schema.apply_defaults(schema.prune(value))
 
-    return complete
+    return prune_and_default
 
 
 def _validator_with_scale(
     schema: CompiledSchema, scale: ScalePaths
 ) -> Callable[[Object, Object | None], tuple[StatusCause, ...]]:
-    def judge(new: Object, old: Object | None) -> tuple[StatusCause, ...]:
-        return (*schema.judge(new, old), *validate_scale(new, scale))
+    def validate_both(new: Object, old: Object | None) -> tuple[StatusCause, ...]:
+        return (*schema.validate(new, old), *validate_scale(new, scale))
 
-    return judge
+    return validate_both

@@ -23,14 +23,14 @@ from springtide.quantity import DurationError, parse_duration
 
 _LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _MATCHES_LABEL = re.compile(_LABEL).fullmatch
-_LONGEST = 63
+_MAX_LENGTH = 63
 
 
 @lru_cache(maxsize=4096)
 def kind_name_problem(text: str) -> str:
     """Return what is wrong with the name of a version, or with the lower-case name of a kind; empty if nothing is."""
-    if len(text) > _LONGEST:
-        return f"must be no more than {_LONGEST} characters"
+    if len(text) > _MAX_LENGTH:
+        return f"must be no more than {_MAX_LENGTH} characters"
     if _MATCHES_LABEL(text):
         return ""
     return (
@@ -53,10 +53,10 @@ class GoPatternError(ValueError):
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that tells whether a pattern matches anywhere in a string."""
     if is_linear(pattern):
-        judge: Callable[[str], bool] = jsonschema_rs.Draft7Validator(
+        is_match: Callable[[str], bool] = jsonschema_rs.Draft7Validator(
             {"pattern": pattern}, pattern_options=LINEAR
         ).is_valid
-        return judge
+        return is_match
     compiled = compile_go(pattern)
     return lambda text: compiled.search(text) is not None
 

@@ -43,7 +43,7 @@ class ValidationRule:
         )
 
     @property
-    def words(self) -> str:
+    def shown(self) -> str:
         """The rule as messages name it."""
         return (self.message or self.rule).strip()
 
@@ -76,11 +76,11 @@ class SchemaNode:
     any_of: tuple[SchemaNode, ...] = ()
     one_of: tuple[SchemaNode, ...] = ()
     none_of: SchemaNode | None = None
-    fills: bool = False
+    has_defaults: bool = False
     """Whether there is a default here or below."""
     unique: bool = False
     """Whether there is a set or a keyed list here or below."""
-    embeds: bool = False
+    has_embedded: bool = False
     """Whether there is an embedded resource here or below."""
 
     @property
@@ -112,7 +112,7 @@ def read_schema(written: Mapping[str, Any]) -> SchemaNode:
     """Read a schema, valid or not."""
     additional = written.get("additionalProperties")
     items = written.get("items")
-    place = SchemaNode(
+    node = SchemaNode(
         type=written.get("type") or "",
         nullable=written.get("nullable") is True,
         int_or_string=written.get("x-kubernetes-int-or-string") is True,
@@ -133,11 +133,11 @@ def read_schema(written: Mapping[str, Any]) -> SchemaNode:
         one_of=tuple(read_schema(part) for part in written.get("oneOf") or ()),
         none_of=read_schema(written["not"]) if written.get("not") is not None else None,
     )
-    below = [*place.children()]
-    place.fills = place.default is not ABSENT or any(child.fills for child in below)
-    place.unique = place.list_type in ("set", "map") or any(child.unique for child in below)
-    place.embeds = place.embedded or any(child.embeds for child in below)
-    return place
+    below = [*node.children()]
+    node.has_defaults = node.default is not ABSENT or any(child.has_defaults for child in below)
+    node.unique = node.list_type in ("set", "map") or any(child.unique for child in below)
+    node.has_embedded = node.embedded or any(child.has_embedded for child in below)
+    return node
 
 
 _TYPES = {
@@ -148,7 +148,7 @@ _TYPES = {
     "number": ValueType.NUMBER,
     "boolean": ValueType.BOOLEAN,
 }
-_TEXTS = (
+_STRINGS = (
     "creationTimestamp",
     "deletionTimestamp",
     "generateName",
@@ -163,9 +163,9 @@ _NUMBERS = ("deletionGracePeriodSeconds", "generation")
 _LIST_KINDS = {"set": ListType.SET, "map": ListType.MAP}
 
 
-def merge_structure(place: SchemaNode) -> StructureNode:
+def merge_structure(node: SchemaNode) -> StructureNode:
     """Return the structure that patches and managed fields use, including type and metadata."""
-    root = _node(place)
+    root = _node(node)
     root.fields = _with_identity(root.fields)
     return root
 
@@ -176,28 +176,28 @@ def _with_identity(fields: dict[str, StructureNode]) -> dict[str, StructureNode]
         "kind": StructureNode(type=ValueType.STRING),
         "metadata": _metadata(),
     }
-    return identity | {name: node for name, node in fields.items() if name not in identity}
+    return identity | {name: child for name, child in fields.items() if name not in identity}
 
 
-def _node(place: SchemaNode) -> StructureNode:
-    entries = place.items.properties if place.items is not None else {}
-    fields = {name: _node(part) for name, part in place.properties.items()}
+def _node(node: SchemaNode) -> StructureNode:
+    entries = node.items.properties if node.items is not None else {}
+    fields = {name: _node(part) for name, part in node.properties.items()}
     return StructureNode(
-        type=ValueType.INT_OR_STRING if place.int_or_string else _TYPES.get(place.type, ValueType.ANY),
-        fields=_with_identity(fields) if place.embedded else fields,
-        values=_node(place.values) if place.values is not None else None,
-        items=_node(place.items) if place.items is not None else None,
-        required=tuple(place.checks.get("required") or ()),
-        list_kind=_LIST_KINDS.get(place.list_type, ListType.ATOMIC),
-        keys=place.list_keys,
+        type=ValueType.INT_OR_STRING if node.int_or_string else _TYPES.get(node.type, ValueType.ANY),
+        fields=_with_identity(fields) if node.embedded else fields,
+        values=_node(node.values) if node.values is not None else None,
+        items=_node(node.items) if node.items is not None else None,
+        required=tuple(node.checks.get("required") or ()),
+        list_kind=_LIST_KINDS.get(node.list_type, ListType.ATOMIC),
+        keys=node.list_keys,
         key_defaults={
             name: entries[name].default
-            for name in place.list_keys
+            for name in node.list_keys
             if name in entries and entries[name].default is not ABSENT
         },
-        atomic=place.map_type == "atomic",
-        nullable=place.nullable,
-        open=place.open,
+        atomic=node.map_type == "atomic",
+        nullable=node.nullable,
+        open=node.open,
     )
 
 
@@ -219,6 +219,6 @@ def _metadata() -> StructureNode:
             "ownerReferences": StructureNode(type=ValueType.LIST, items=owner, list_kind=ListType.MAP, keys=("uid",)),
             "managedFields": StructureNode(),
         }
-        | dict.fromkeys(_TEXTS, text)
+        | dict.fromkeys(_STRINGS, text)
         | dict.fromkeys(_NUMBERS, StructureNode(type=ValueType.INTEGER)),
     )

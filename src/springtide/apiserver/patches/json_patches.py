@@ -42,8 +42,8 @@ def json_patch(target: Any, operations: Any) -> Any:
     if operations is None:
         return target
     if not isinstance(operations, list):
-        told = f"json: cannot unmarshal {_kind(operations)} into Go value of type []handlers.jsonPatchOp"
-        raise BadRequest(f"error decoding patch: {told}")
+        problem = f"json: cannot unmarshal {_kind(operations)} into Go value of type []handlers.jsonPatchOp"
+        raise BadRequest(f"error decoding patch: {problem}")
     if len(operations) > MOST_OPERATIONS:
         raise BadRequest(
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",

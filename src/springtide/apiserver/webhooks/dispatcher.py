@@ -268,7 +268,7 @@ class WebhookDispatcher:
     def _completed(self, item: Object, resource: Resource) -> Object:
         """Give an object with the defaults of its kind; what is no object of it, such as a scale, as it is."""
         kind = self._server.catalogue.find(resource)
-        return kind.complete(deep_copy(item)) if item["kind"] == resource.kind else item
+        return kind.apply_defaults(deep_copy(item)) if item["kind"] == resource.kind else item
 
     def _in_version(self, item: Object, resource: Resource, review: AdmissionRequest) -> Object:
         """Give an object in another version of its resource; what is no object of it as it is."""

@@ -25,7 +25,7 @@ _SOURCES = {
     "ContainerResource": "containerResource",
 }
 """The field of the source of a metric, by type, in the order in which sources are validated."""
-_RAW_OR_USE = "a target raw value and a target utilization"
+_RAW_OR_UTILIZATION = "a target raw value and a target utilization"
 _TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     "object": (("value", "averageValue"), "must set either a target value or averageValue"),
     "external": (("value", "averageValue"), "must set either a target value for metric or a per-pod target"),
@@ -37,8 +37,8 @@ _TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 """The target fields of each source, and the message if none is set."""
-_LONGEST_WINDOW = 3600
-_LONGEST_PERIOD = 1800
+_MAX_WINDOW_SECONDS = 3600
+_MAX_PERIOD_SECONDS = 1800
 _POSITIVE = "must be greater than zero"
 
 
@@ -87,8 +87,8 @@ def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCaus
         window = rules.get("stabilizationWindowSeconds")
         if window is not None and window < 0:
             yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
-        if window is not None and window > _LONGEST_WINDOW:
-            message = f"must be less than or equal to {_LONGEST_WINDOW}"
+        if window is not None and window > _MAX_WINDOW_SECONDS:
+            message = f"must be less than or equal to {_MAX_WINDOW_SECONDS}"
             yield invalid(f"{path}.stabilizationWindowSeconds", window, message)
         if not rules.get("policies"):
             yield required(f"{path}.policies", "must specify at least one Policy")
@@ -105,8 +105,8 @@ def _policy(policy: Object, path: str) -> Iterator[StatusCause]:
         yield invalid(f"{path}.value", value, _POSITIVE)
     if period <= 0:
         yield invalid(f"{path}.periodSeconds", period, _POSITIVE)
-    if period > _LONGEST_PERIOD:
-        yield invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}")
+    if period > _MAX_PERIOD_SECONDS:
+        yield invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_MAX_PERIOD_SECONDS}")
 
 
 def _metric(metric: Object, path: str) -> Iterator[StatusCause]:
@@ -133,7 +133,7 @@ def _source(source: Object, name: str, path: str) -> Iterator[StatusCause]:
         message = "may not set both a target value for metric and a per-pod target"
         yield forbidden(f"{path}.target.value", message)
     elif len(given) > 1 and name != "object":
-        yield forbidden(f"{path}.target.averageValue", f"may not set both {_RAW_OR_USE}")
+        yield forbidden(f"{path}.target.averageValue", f"may not set both {_RAW_OR_UTILIZATION}")
 
 
 def _target(target: Object, path: str) -> Iterator[StatusCause]:

@@ -50,8 +50,8 @@ def node_taints(node: Object, old: Object | None) -> Iterator[StatusCause]:  # n
         elif effect not in _EFFECTS:
             yield unsupported(f"{path}.effect", effect, *_EFFECTS)
         if (key, effect) in seen:
-            told = GoStruct(taint, key="", value="", effect="", timeAdded=None)
-            yield duplicate(path, told, "taints must be unique by key and effect pair")
+            shown = GoStruct(taint, key="", value="", effect="", timeAdded=None)
+            yield duplicate(path, shown, "taints must be unique by key and effect pair")
         seen.append((key, effect))
 
 
@@ -83,10 +83,10 @@ def immutable_node_fields(node: Object, old: Object | None) -> Iterator[StatusCa
     """Reject changes of the provider ID and the pod networks once they are set."""
     if old is None:
         return
-    for name, told in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+    for name, shown in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
         before = field_of(old, f"spec.{name}")
         if before and field_of(node, f"spec.{name}") != before:
-            yield forbidden(f"spec.{name}", f'node updates may not change {told} except from "" to valid')
+            yield forbidden(f"spec.{name}", f'node updates may not change {shown} except from "" to valid')
 
 
 _LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
@@ -115,7 +115,7 @@ def lease(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: A
     """Validate a Lease. A time that cannot be parsed makes the whole body invalid, so it is a bad request."""
     spec = item.get("spec") or {}
     for name in ("acquireTime", "renewTime"):
-        if problem := _instant_problem(spec.get(name)):
+        if problem := _time_problem(spec.get(name)):
             raise BadRequest(f'Lease in version "v1" cannot be handled as a Lease: {problem}')
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
@@ -124,7 +124,7 @@ def lease(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: A
         yield invalid("spec.leaseTransitions", transitions, AT_LEAST_ZERO)
 
 
-def _instant_problem(text: Any) -> str:
+def _time_problem(text: Any) -> str:
     if text is None:
         return ""
     rest = text
@@ -142,7 +142,7 @@ def _instant_problem(text: Any) -> str:
 
 
 _SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_HIGHEST = 1_000_000_000
+_MAX_USER_PRIORITY = 1_000_000_000
 """The highest priority that users may define."""
 
 
@@ -157,8 +157,8 @@ def priority_class(item: Object, old: Object | None) -> Iterator[StatusCause]:
             yield invalid("preemptionPolicy", policy, IMMUTABLE)
     elif item["metadata"].get("name", "").startswith("system-"):
         yield from _system_class(item["metadata"]["name"], value, item.get("globalDefault") or False)
-    elif value > _HIGHEST:
-        yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+    elif value > _MAX_USER_PRIORITY:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {_MAX_USER_PRIORITY}")
 
 
 def _system_class(name: str, value: int, default: bool) -> Iterator[StatusCause]:
@@ -186,8 +186,8 @@ def external_name(item: Object, old: Object | None) -> Iterator[StatusCause]:  #
 
 
 _KEY = re.compile("[-._a-zA-Z0-9]+")
-_LONGEST_KEY = 253
-_MOST_BYTES = 1024 * 1024
+_MAX_KEY_LENGTH = 253
+_MAX_BYTES = 1024 * 1024
 
 
 def disruption_budget(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
@@ -219,8 +219,8 @@ def valid_keys(*maps: str) -> ObjectRule:
 
 
 def _key_problems(key: str) -> Iterator[str]:
-    if len(key) > _LONGEST_KEY:
-        yield f"must be no more than {_LONGEST_KEY} characters"
+    if len(key) > _MAX_KEY_LENGTH:
+        yield f"must be no more than {_MAX_KEY_LENGTH} characters"
     if not _KEY.fullmatch(key):
         yield (
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
@@ -239,8 +239,8 @@ def within_size_limit(field: str, *, plain: str = "", encoded: str = "") -> Obje
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         size = sum(len((text or "").encode()) for text in (item.get(plain) or {}).values())
         size += sum(_decoded_length(text or "") for text in (item.get(encoded) or {}).values())
-        if size > _MOST_BYTES:
-            yield StatusCause(field, f"Too long: may not be more than {_MOST_BYTES} bytes", "FieldValueTooLong")
+        if size > _MAX_BYTES:
+            yield StatusCause(field, f"Too long: may not be more than {_MAX_BYTES} bytes", "FieldValueTooLong")
 
     return rule
 

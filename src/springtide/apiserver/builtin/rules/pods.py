@@ -31,7 +31,7 @@ from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
 _RANGE = "must be between 1 and 65535, inclusive"
-_LONGEST_NAME = 15
+_MAX_NAME_LENGTH = 15
 
 
 def port_number(number: int, path: str) -> Iterator[StatusCause]:
@@ -51,8 +51,8 @@ def port(value: Any, path: str) -> Iterator[StatusCause]:
 
 
 def _name_problems(name: str) -> Iterator[str]:
-    if len(name) > _LONGEST_NAME:
-        yield f"must be no more than {_LONGEST_NAME} characters"
+    if len(name) > _MAX_NAME_LENGTH:
+        yield f"must be no more than {_MAX_NAME_LENGTH} characters"
     if not re.fullmatch("[-a-z0-9]+", name):
         yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
     if not re.search("[a-z]", name):
@@ -63,7 +63,7 @@ def _name_problems(name: str) -> Iterator[str]:
         yield "must not begin or end with a hyphen"
 
 
-_LONGEST = 2**31 - 1
+_MAX_SECONDS = 2**31 - 1
 _REQUIRED = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -85,7 +85,7 @@ def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
     volumes: list[str] = []
     for index, volume in _entries(spec, "volumes"):
         name, here = volume.get("name") or "", f"{path}.volumes[{index}].name"
-        yield from _judged(label_problem, name, here)
+        yield from _report(label_problem, name, here)
         if name in volumes:
             yield duplicate(here, name)
         volumes.append(name)
@@ -100,11 +100,11 @@ def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
             names.append(name)
     yield from validate_requirements(spec.get("resources"), f"{path}.resources", pod_resource)
     for name, value in (spec.get("nodeSelector") or {}).items():
-        yield from _judged(qualified_name_problem, name, f"{path}.nodeSelector")
-        yield from _judged(label_value_problem, value, f"{path}.nodeSelector")
+        yield from _report(qualified_name_problem, name, f"{path}.nodeSelector")
+        yield from _report(label_value_problem, value, f"{path}.nodeSelector")
     deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= _LONGEST:
-        yield invalid(f"{path}.activeDeadlineSeconds", deadline, f"must be between 1 and {_LONGEST}, inclusive")
+    if deadline is not None and not 1 <= deadline <= _MAX_SECONDS:
+        yield invalid(f"{path}.activeDeadlineSeconds", deadline, f"must be between 1 and {_MAX_SECONDS}, inclusive")
     for index, toleration in _entries(spec, "tolerations"):
         yield from _toleration(toleration, f"{path}.tolerations[{index}]")
     for index, constraint in _entries(spec, "topologySpreadConstraints"):
@@ -143,11 +143,11 @@ def _requirement(wanted: Object, path: str) -> Iterator[StatusCause]:
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     elif operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from _judged(qualified_name_problem, wanted.get("key") or "", f"{path}.key")
+    yield from _report(qualified_name_problem, wanted.get("key") or "", f"{path}.key")
 
 
 def _container(container: Object, volumes: list[str], path: str) -> Iterator[StatusCause]:
-    yield from _judged(label_problem, container.get("name") or "", f"{path}.name")
+    yield from _report(label_problem, container.get("name") or "", f"{path}.name")
     ports: list[str] = []
     for index, port in _entries(container, "ports"):
         here = f"{path}.ports[{index}]"
@@ -184,14 +184,14 @@ def _toleration(toleration: Object, path: str) -> Iterator[StatusCause]:
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     if key:
-        yield from _judged(qualified_name_problem, key, f"{path}.key")
+        yield from _report(qualified_name_problem, key, f"{path}.key")
     elif operator != "Exists":
         message = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, message)
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("", "Equal"):
-        yield from _judged(label_value_problem, value, f"{path}.operator")
+        yield from _report(label_value_problem, value, f"{path}.operator")
     elif operator == "Exists":
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
@@ -200,7 +200,7 @@ def _toleration(toleration: Object, path: str) -> Iterator[StatusCause]:
         yield unsupported(f"{path}.operator", operator, *supported)
 
 
-def _judged(problem: Callable[[str], str], text: str, path: str) -> Iterator[StatusCause]:
+def _report(problem: Callable[[str], str], text: str, path: str) -> Iterator[StatusCause]:
     """Report the problem of a string, if it is not empty."""
     if text and (found := problem(text)):
         yield invalid(path, text, found)

@@ -176,9 +176,9 @@ def daemon_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCaus
         yield unsupported(path, _strategy(strategy), "RollingUpdate", "OnDelete")
     elif kind == "RollingUpdate" and rolling is not None:
         unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
-        for judged in (validate_int_or_percent, validate_at_most_100_percent):
-            yield from judged(unavailable, f"{path}.rollingUpdate.maxUnavailable")
-            yield from judged(surge, f"{path}.rollingUpdate.maxSurge")
+        for check in (validate_int_or_percent, validate_at_most_100_percent):
+            yield from check(unavailable, f"{path}.rollingUpdate.maxUnavailable")
+            yield from check(surge, f"{path}.rollingUpdate.maxSurge")
         if not is_zero(unavailable) and not is_zero(surge):
             message = "may not be set when maxUnavailable is non-zero"
             yield invalid(f"{path}.rollingUpdate.maxSurge", surge, message)

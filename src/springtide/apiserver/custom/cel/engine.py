@@ -20,7 +20,7 @@ _OF_RULES: Final = ("self", OLD_SELF, "previous")
 _OPTIONAL: Final = "cel.bind(oldSelf, previous == null ? optional.none() : optional.of(previous), {})"
 
 _STATUS: Final = re.compile(r"^[A-Z_]+: ")
-_WORDS: Final = (
+_MESSAGES: Final = (
     (re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
     (re.compile(r"No matching overloads found : .*"), "no such overload"),
     (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
@@ -97,8 +97,8 @@ class CelProgram:
         try:
             self._expression = _environment(names).compile(text)
         except RuntimeError as error:
-            words = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-            raise CelCompileError(words) from None
+            message = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+            raise CelCompileError(message) from None
 
     @property
     def result(self) -> str:
@@ -109,15 +109,15 @@ class CelProgram:
         """Whether the result can have a type."""
         return self.result in (name, "DYN")
 
-    def judge(self, scope: CelVariables) -> bool:
+    def evaluate(self, scope: CelVariables) -> bool:
         """Evaluate a boolean expression."""
         outcome = self._run(scope)
         value = outcome.value()
         if value is True or value is False:
             return value
-        raise CelError(f"rule must evaluate to a bool, not to {shown_type(outcome)},")
+        raise CelError(f"rule must evaluate to a bool, not to {_type_name(outcome)},")
 
-    def text(self, scope: CelVariables) -> str | None:
+    def evaluate_string(self, scope: CelVariables) -> str | None:
         """Evaluate a string expression; None if it fails or returns something else."""
         try:
             outcome = self._run(scope).value()
@@ -131,7 +131,7 @@ class CelProgram:
         except RuntimeError as error:
             raise CelLimitError(_STATUS.sub("", str(error)).removesuffix(" [INTERNAL]")) from None
         if outcome.type() == cel.Type.ERROR:
-            raise CelError(_worded(outcome.value()))
+            raise CelError(_server_message(outcome.value()))
         return outcome
 
 
@@ -141,14 +141,14 @@ def program(text: str, *, optional_old_self: bool = False) -> CelProgram:
     return CelProgram(_OPTIONAL.format(text) if optional_old_self else text)
 
 
-def shown_type(outcome: Any) -> str:
+def _type_name(outcome: Any) -> str:
     """Return the name of the type of a result."""
     return str(outcome.type().name()).lower()
 
 
-def _worded(failure: str) -> str:
-    words = _STATUS.sub("", failure)
-    for pattern, replacement in _WORDS:
-        if pattern.match(words):
-            return pattern.sub(replacement, words)
-    return words
+def _server_message(failure: str) -> str:
+    message = _STATUS.sub("", failure)
+    for pattern, replacement in _MESSAGES:
+        if pattern.match(message):
+            return pattern.sub(replacement, message)
+    return message

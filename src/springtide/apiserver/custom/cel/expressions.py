@@ -35,7 +35,7 @@ _TEXT: Final = SchemaNode(type="string")
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChain:
+class FieldPath:
     """A field path in a rule: a variable and the fields that are selected from it."""
 
     start: int
@@ -46,12 +46,12 @@ class FieldChain:
     """Whether the path is the argument of `has(…)`."""
 
 
-def mentions(rule: str, name: str) -> bool:
+def uses_variable(rule: str, name: str) -> bool:
     """Whether a rule uses a variable."""
-    return any(chain.root == name for chain in chains(rule, (name,)))
+    return any(path.root == name for path in field_paths(rule, (name,)))
 
 
-def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[FieldChain]:
+def field_paths(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[FieldPath]:
     """Yield the field paths that start at one of the variables."""
     tokens = [match for match in _TOKEN.finditer(rule) if match.lastgroup not in ("space", "comment")]
     texts = [match.group() for match in tokens] + [""] * 3
@@ -63,41 +63,41 @@ def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[
             names.append(texts[last + 2])
             last += 2
         tested = index > 1 and texts[index - 2 : index] == ["has", "("] and texts[last + 1] == ")"
-        yield FieldChain(token.start(), tokens[last].end(), token.group(), tuple(names), tested)
+        yield FieldPath(token.start(), tokens[last].end(), token.group(), tuple(names), tested)
 
 
-def undefined_field(rule: str, place: SchemaNode, *, root: bool) -> str:
+def undefined_field(rule: str, node: SchemaNode, *, root: bool) -> str:
     """Return the message for the first field of a rule that the schema does not have; empty if there is none."""
-    for chain in chains(rule):
-        here: SchemaNode | None = place
-        for depth, name in enumerate(chain.names):
-            if root and depth < 2 and chain.names[0] in ("apiVersion", "kind", "metadata"):
-                here = _metadata_field(chain.names[: depth + 1])
+    for path in field_paths(rule):
+        here: SchemaNode | None = node
+        for depth, name in enumerate(path.names):
+            if root and depth < 2 and path.names[0] in ("apiVersion", "kind", "metadata"):
+                here = _metadata_field(path.names[: depth + 1])
             else:
                 here = _field(here, name)
             if here is None:
-                looked_for = chain.tested and depth == len(chain.names) - 1
-                column = chain.start + (-1 if looked_for else len(".".join((chain.root, *chain.names[:depth]))))
+                looked_for = path.tested and depth == len(path.names) - 1
+                column = path.start + (-1 if looked_for else len(".".join((path.root, *path.names[:depth]))))
                 return _pointing(rule, column, f"undefined field '{name}'")
     return ""
 
 
-def _pointing(rule: str, column: int, words: str) -> str:
-    return f"ERROR: <input>:1:{column + 1}: {words}\n | {rule}\n | {'.' * column}^"
+def _pointing(rule: str, column: int, message: str) -> str:
+    return f"ERROR: <input>:1:{column + 1}: {message}\n | {rule}\n | {'.' * column}^"
 
 
-def typed(rule: str, place: SchemaNode, *, root: bool) -> str:
+def with_format_types(rule: str, node: SchemaNode, *, root: bool) -> str:
     """Rewrite a rule so that strings of certain formats have their CEL types."""
     written = rule
-    for chain in reversed([*chains(rule)]):
-        here: SchemaNode | None = place
-        for name in chain.names:
-            here = None if root and here is place and name == "metadata" else _field(here, name)
-        if here is None or here.type != "string" or chain.tested:
+    for path in reversed([*field_paths(rule)]):
+        here: SchemaNode | None = node
+        for name in path.names:
+            here = None if root and here is node and name == "metadata" else _field(here, name)
+        if here is None or here.type != "string" or path.tested:
             continue
         conversion = _CONVERSIONS.get(here.format)
         if conversion:
-            written = written[: chain.start] + conversion.format(rule[chain.start : chain.end]) + written[chain.end :]
+            written = written[: path.start] + conversion.format(rule[path.start : path.end]) + written[path.end :]
     return written
 
 
@@ -112,21 +112,21 @@ def _metadata_field(names: tuple[str, ...]) -> SchemaNode | None:
     return None
 
 
-def _field(place: SchemaNode | None, name: str) -> SchemaNode | None:
-    if place is None:
+def _field(node: SchemaNode | None, name: str) -> SchemaNode | None:
+    if node is None:
         return None
-    if place.int_or_string or place.values is not None:
-        return place.values or SchemaNode()
-    if not place.type:
+    if node.int_or_string or node.values is not None:
+        return node.values or SchemaNode()
+    if not node.type:
         return SchemaNode()
-    found = place.properties.get(unescape(name))
+    found = node.properties.get(unescape(name))
     return found if found is not None and is_visible(found) else None
 
 
-def is_visible(place: SchemaNode) -> bool:
+def is_visible(node: SchemaNode) -> bool:
     """Whether rules can use the values of a schema node: values without a type are not visible."""
-    if place.int_or_string:
+    if node.int_or_string:
         return True
-    if place.type == "array":
-        return place.items is not None and is_visible(place.items)
-    return place.type != "" and (place.values is None or is_visible(place.values))
+    if node.type == "array":
+        return node.items is not None and is_visible(node.items)
+    return node.type != "" and (node.values is None or is_visible(node.values))
