@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from tests.apiserver.builtin.samples import completed, job, judged, lines
+from tests.apiserver.builtin.samples import defaulted, job, messages, validated
 
 from springtide.cluster.resources import Object
 
@@ -29,20 +29,22 @@ _WHERE = "status.conditions: Invalid value"
     ("before", "after", "expected"),
     [
         pytest.param({}, {"active": 2, "ready": 2, "startTime": _EARLY}, [], id="running"),
-        pytest.param({}, {"startTime": _EARLY, "conditions": _told("SuccessCriteriaMet")}, [], id="going-to-complete"),
+        pytest.param(
+            {}, {"startTime": _EARLY, "conditions": _told("SuccessCriteriaMet")}, [], id="success-criteria-met"
+        ),
         pytest.param({}, _COMPLETE, [], id="complete"),
         pytest.param({}, _FAILED, [], id="failed"),
         pytest.param(
             {},
             _COMPLETE | {"conditions": _told("Complete")},
             [f"{_WHERE}: cannot set Complete=True condition without the SuccessCriteriaMet=true condition"],
-            id="complete-at-once",
+            id="complete-without-success-criteria",
         ),
         pytest.param(
             {},
             _FAILED | {"conditions": _told("Failed")},
             [f"{_WHERE}: cannot set Failed=True condition without the FailureTarget=true condition"],
-            id="failed-at-once",
+            id="failed-without-failure-target",
         ),
         pytest.param(
             {},
@@ -50,7 +52,7 @@ _WHERE = "status.conditions: Invalid value"
             [
                 'status.uncountedTerminatedPods: Invalid value: {"succeeded":["a"]}: must be empty for finished job',
             ],
-            id="not-all-counted",
+            id="uncounted-pods",
         ),
         pytest.param(
             {},
@@ -59,7 +61,7 @@ _WHERE = "status.conditions: Invalid value"
                 "status.active: Invalid value: 1: active>0 is invalid for finished job",
                 "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
             ],
-            id="over-while-pods-run",
+            id="finished-with-active-pods",
         ),
         pytest.param(
             {},
@@ -68,7 +70,7 @@ _WHERE = "status.conditions: Invalid value"
                 "status.completionTime: Required value: completionTime is required for Complete jobs",
                 "status.startTime: Required value: startTime is required for finished job",
             ],
-            id="no-times",
+            id="no-start-time",
         ),
         pytest.param(
             {},
@@ -77,19 +79,19 @@ _WHERE = "status.conditions: Invalid value"
                 f'status.completionTime: Invalid value: "{_LATE}": cannot set completionTime when there is no '
                 "Complete=True condition"
             ],
-            id="time-of-no-completion",
+            id="completion-time-without-complete",
         ),
         pytest.param(
             {},
             _COMPLETE | {"startTime": _LATE, "completionTime": _EARLY},
             [f'status.completionTime: Invalid value: "{_EARLY}": must be equal to or after `startTime`'],
-            id="complete-before-it-started",
+            id="completion-before-start",
         ),
         pytest.param(
             {},
             _FAILED | {"conditions": _told("SuccessCriteriaMet", "FailureTarget")},
             [f"{_WHERE}: cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"],
-            id="both-ways",
+            id="complete-and-failed",
         ),
         pytest.param(
             {},
@@ -99,10 +101,13 @@ _WHERE = "status.conditions: Invalid value"
                 'status.uncountedTerminatedPods.failed[0]: Duplicate value: "a"',
                 'status.uncountedTerminatedPods.failed[1]: Invalid value: "": must not be empty',
             ],
-            id="counted-twice",
+            id="pod-counted-twice",
         ),
         pytest.param(
-            {}, {"active": -1}, ["status.active: Invalid value: -1: must be greater than or equal to 0"], id="negative"
+            {},
+            {"active": -1},
+            ["status.active: Invalid value: -1: must be greater than or equal to 0"],
+            id="negative-counter",
         ),
         pytest.param(
             {},
@@ -117,7 +122,7 @@ _WHERE = "status.conditions: Invalid value"
                 'status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed '
                 "completion mode"
             ],
-            id="indexes-of-a-plain-job",
+            id="indexes-of-a-non-indexed-job",
         ),
         pytest.param(
             _FAILED,
@@ -126,7 +131,7 @@ _WHERE = "status.conditions: Invalid value"
                 f"{_WHERE}: cannot disable the terminal Failed=True condition",
                 f"{_WHERE}: cannot disable the terminal FailureTarget=True condition",
             ],
-            id="alive-again",
+            id="terminal-condition-removed",
         ),
         pytest.param(
             {"succeeded": 2, "failed": 1},
@@ -135,7 +140,7 @@ _WHERE = "status.conditions: Invalid value"
                 "status.failed: Invalid value: 0: cannot decrease the failed counter",
                 "status.succeeded: Invalid value: 1: cannot decrease the succeeded counter",
             ],
-            id="counts-that-shrink",
+            id="decreased-counter",
         ),
         pytest.param(
             {"startTime": _EARLY},
@@ -143,7 +148,7 @@ _WHERE = "status.conditions: Invalid value"
             [
                 f'status.startTime: Invalid value: "{_LATE}": field is immutable for unsuspended job once set',
             ],
-            id="another-start",
+            id="changed-start-time",
         ),
         pytest.param(
             {"startTime": _EARLY, "conditions": _told("Suspended")},
@@ -153,16 +158,16 @@ _WHERE = "status.conditions: Invalid value"
         ),
     ],
 )
-def test_changes_of_the_status(before: Object, after: Object, expected: list[str]) -> None:
-    old = completed(job() | {"status": before})
+def test_status_updates(before: Object, after: Object, expected: list[str]) -> None:
+    old = defaulted(job() | {"status": before})
     new = copy.deepcopy(old) | {"status": after}
 
-    assert lines(judged(new, old)) == expected
+    assert messages(validated(new, old)) == expected
 
 
-def test_a_status_that_was_wrong_before_can_be_mended_elsewhere() -> None:
-    old = completed(job() | {"status": {"startTime": _EARLY, "conditions": _told("Failed")}})
+def test_an_invalid_status_can_be_updated_elsewhere() -> None:
+    old = defaulted(job() | {"status": {"startTime": _EARLY, "conditions": _told("Failed")}})
     new = copy.deepcopy(old)
     new["status"]["failed"] = 1
 
-    assert lines(judged(new, old)) == []
+    assert messages(validated(new, old)) == []
