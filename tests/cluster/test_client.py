@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.cluster.memory_cluster import CONFIG_MAPS, SECRETS, START, USER, MemoryCluster
 
-from springtide.cluster.client import PODS, Client, Mode, WriteBarrier
+from springtide.cluster.client import Client, Mode, WriteBarrier
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.errors import Conflict, NotFound, NotSent, RequestTimeout
 from springtide.cluster.reflector import Reflector
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import PODS, Key, Object, Resource, Selection
 from springtide.cluster.store import Store
 from springtide.cluster.transport import ObjectVersion, Patch
 from springtide.simulator.virtual_time import VirtualClock, run

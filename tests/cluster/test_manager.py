@@ -117,7 +117,7 @@ def test_again_brings_a_key_back() -> None:
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now - START))
-        return Result(at=START + 100, after=700) if now < START + 100 else None
+        return Result(requeue_at=START + 100, requeue_after=700) if now < START + 100 else None
 
     kind = stamp_controller(reconcile=reconcile)
 
@@ -238,7 +238,7 @@ def test_a_stale_cache_never_reaches_a_reconcile() -> None:
         if len(made) < 3:
             body = {"metadata": {"name": f"made-{len(made)}", "namespace": "work"}}
             await self.context.client.create(WORK.selection.resource, body, because="there are too few")
-            return Result(after=1)
+            return Result(requeue_after=1)
         return None
 
     kind = stamp_controller(reconcile=reconcile)

@@ -167,7 +167,7 @@ def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
     """What is older than the store is old news, as it is to the store itself."""
     marks = PausedObjects()
     resumed: list[Key] = []
-    store: Store[Object] = Store(marks.marking(lambda item: item))
+    store: Store[Object] = Store(marks.noting(lambda item: item))
     marks.attach(store)
     marks.listen(resumed.append)
     key = Key("", "a")
@@ -187,7 +187,7 @@ def test_the_mark_of_what_is_gone_goes() -> None:
     """A new object of that name is another one."""
     marks = PausedObjects()
     resumed: list[Key] = []
-    store: Store[Object] = Store(marks.marking(lambda item: item))
+    store: Store[Object] = Store(marks.noting(lambda item: item))
     marks.attach(store)
     marks.listen(resumed.append)
     store.replace([seen(1, paused=True)], 1)
@@ -199,7 +199,7 @@ def test_the_mark_of_what_is_gone_goes() -> None:
 def test_what_cannot_be_read_stays_paused() -> None:
     """It counts as absent, which is no reason to begin to do something about it."""
     marks = PausedObjects()
-    store: Store[Object] = Store(marks.marking(lambda item: item["metadata"]["annotations"]["kind"] and item))
+    store: Store[Object] = Store(marks.noting(lambda item: item["metadata"]["annotations"]["kind"] and item))
     marks.attach(store)
     fine, odd = seen(1, paused=True), seen(2, paused=True)
     fine["metadata"]["annotations"]["kind"] = "x"

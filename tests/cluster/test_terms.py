@@ -158,7 +158,7 @@ def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
             if verb == "patch":
                 process.line.flowing.clear()
                 # A second change is delivered before our own write is.
-                process.manager._posts[0].enqueue_all()
+                process.manager._runners[0].enqueue_all()
 
         process.line.after = lag
         await clock.sleep(5)
@@ -353,7 +353,7 @@ def test_stopping_drops_what_only_waits_for_its_cache() -> None:
         async def lag(verb: str, resource: Resource, key: Key) -> None:
             if verb == "patch" and resource == CONFIG_MAPS:
                 process.line.flowing.clear()
-                process.manager._posts[0].enqueue_all()
+                process.manager._runners[0].enqueue_all()
 
         process.line.after = lag
         await clock.sleep(1.5)
@@ -573,7 +573,7 @@ def test_what_a_pause_holds_back_is_not_tried_again_until_it_ends() -> None:
         await clock.sleep(1)
         world.config_map(SWITCH.name, SWITCH.namespace, paused="true")
         await clock.sleep(10)
-        queue = process.manager._posts[0]._worker
+        queue = process.manager._runners[0]._worker
         assert queue is not None
         assert (names(kind), len(queue.queue), queue.queue.delayed) == (["a"], 0, 0)
         await process.manager.stop()

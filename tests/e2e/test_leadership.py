@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from tests.e2e.control_plane import ADMINS, ControlPlane
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import calendar, read, read_all, remove, told_dates, write
 from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.output_lines import Line, line
 from tests.e2e.processes import Program
+from tests.e2e.waiting import beside, eventually
 
 from springtide.cluster.leader_election import NAME, LeaseTiming
 

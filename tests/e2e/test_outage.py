@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import eventually
 from tests.e2e.objects import calendar, read_all, remove, told_dates, write
 from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.processes import Program
+from tests.e2e.waiting import eventually
 
 NAMES = tuple(f"outage-{number}" for number in range(10))
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.core.pods import PodSpec, pod_requests
+from springtide.apis.core.pods import PodSpec
+from springtide.apis.core.resources import pod_requests
 from springtide.apiserver import pods
 from springtide.apiserver.builtin.derived_defaults import qos_class
 from springtide.apiserver.values import instant

@@ -68,7 +68,7 @@ def simulated_scenario(
             services=services,
         )
         .under(severity)
-        .told_to(listener)
+        .traced_to(listener)
     )
 
 

@@ -44,7 +44,7 @@ from typing import Any
 
 from springtide.cluster.conditions import Condition, ConditionList, status_patch
 from springtide.cluster.errors import ClusterError
-from springtide.cluster.resources import Key, Object, Resource, Selection, version_of
+from springtide.cluster.resources import PODS, Key, Object, Resource, Selection, version_of
 from springtide.cluster.store import Store
 from springtide.cluster.transport import (
     UNCONDITIONAL,
@@ -134,7 +134,6 @@ class WriteBarrier:
                 yield mark
 
 
-PODS = Resource("", "v1", "pods", "Pod")
 _PAGE = 500
 
 

@@ -42,7 +42,7 @@ class PausedObjects:
         """How many objects are paused."""
         return len(self._paused)
 
-    def origin(self, key: Key) -> ObjectVersion:
+    def version(self, key: Key) -> ObjectVersion:
         """Give the paused object as it was read."""
         return self._paused[key]
 
@@ -55,18 +55,18 @@ class PausedObjects:
         self._store = store
         store.listen(self._changed)
 
-    def marking(self, record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def noting(self, record: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Make records as before, and take marks of the objects that they are made from."""
 
-        def mark_and_record(item: Any) -> Any:
+        def note_and_record(item: Any) -> Any:
             # As the store does: what is not newer than its version is known, or comes from a server that lags behind.
             if self._store is None or version_of(item) > self._store.version:
-                self._mark(item)
+                self._note(item)
             return record(item)
 
-        return mark_and_record
+        return note_and_record
 
-    def _mark(self, item: Any) -> None:
+    def _note(self, item: Any) -> None:
         origin = ObjectVersion.of(item)
         if _annotations(item).get(ANNOTATION) == "true":
             self._paused[origin.key] = origin

@@ -38,6 +38,10 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+PODS = Resource("", "v1", "pods", "Pod")
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which objects of a resource a list or a watch is about, and how much of each is read.

@@ -1,4 +1,4 @@
-"""A store and a writer behind a network that breaks all the time: they end where the server is, and nothing is lost."""
+"""A store and a writer behind a network that keeps breaking: both converge with the server, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def cutting(port: int, random: Random) -> AsyncIterator[tuple[str, list[bo
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nothing_is_lost_and_nothing_is_invented(seed: int) -> None:
+def test_store_and_writer_converge_with_the_server(seed: int) -> None:
     random = Random(seed)
     server = ApiServer(now=WallClock().now, random=Random(seed))
     acknowledged: dict[Key, int] = {}

@@ -7,8 +7,8 @@ long after the template with the slip was accepted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Protocol
 
 from springtide.apis.kinds import Quantity, ValidationContext, View, doc
 from springtide.apis.problems import Problem, error
@@ -17,6 +17,8 @@ from springtide.quantity import Quantity as Amount
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 _HUGE_PAGES = "hugepages-"
+_POD_LEVEL = ("cpu", "memory")
+"""What can be requested for a whole pod, huge pages apart."""
 _ABBREVIATIONS = {
     "mem": "memory",
     "ram": "memory",
@@ -110,3 +112,107 @@ class Resources(View, kw_only=True):
                     f"`{name}` cannot be shared: its limit must be the request of {request}",
                     f"set `limits` for `{name}` to {request}",
                 )
+
+
+class ResourceRequirements(Protocol):
+    """Requests and limits, of a manifest or of a pod that runs."""
+
+    @property
+    def requests(self) -> Mapping[str, str | int | float] | None:
+        """What is set aside."""
+
+    @property
+    def limits(self) -> Mapping[str, str | int | float] | None:
+        """What may be used at most."""
+
+
+class RequestingContainer(Protocol):
+    """A container, as far as its requests are concerned."""
+
+    @property
+    def resources(self) -> ResourceRequirements | None:
+        """Its requests and limits."""
+
+    @property
+    def sidecar(self) -> bool:
+        """Whether an init container keeps running beside the others."""
+
+
+class RequestingPod(Protocol):
+    """The spec of a pod, as far as its requests are concerned."""
+
+    @property
+    def containers(self) -> Sequence[RequestingContainer]:
+        """The containers that run side by side."""
+
+    @property
+    def init_containers(self) -> Sequence[RequestingContainer] | None:
+        """Containers that run before, and sidecars."""
+
+    @property
+    def resources(self) -> ResourceRequirements | None:
+        """What all containers together request."""
+
+    @property
+    def overhead(self) -> Mapping[str, str | int | float] | None:
+        """What running the pod itself costs."""
+
+
+def pod_requests(spec: RequestingPod) -> dict[str, Amount]:
+    """Add up what a pod needs at its most demanding moment, resource by resource.
+
+    Sidecars run beside everything that starts after them, ordinary init containers one at a time before the
+    containers. What the pod as a whole asks for goes before the sum of its containers. Names come in a stable order.
+    """
+    needed = _container_requests(spec)
+    if spec.resources is not None:
+        needed |= _pod_level(spec.resources, needed)
+    total = _added(needed, amounts(spec.overhead))
+    return {name: total[name] for name in sorted(total)}
+
+
+def _container_requests(spec: RequestingPod) -> dict[str, Amount]:
+    sidecars: dict[str, Amount] = {}
+    peak: dict[str, Amount] = {}
+    for container in spec.init_containers or ():
+        if container.sidecar:
+            sidecars = _added(sidecars, _requests(container.resources))
+            peak = _largest(peak, sidecars)
+        else:
+            peak = _largest(peak, _added(sidecars, _requests(container.resources)))
+    return _largest(peak, _added(sidecars, _sum_of(spec.containers)))
+
+
+def _pod_level(resources: ResourceRequirements, containers: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Give what the pod's own resources decide: its requests, and its limits where nothing is requested at all."""
+    requests, limits = amounts(resources.requests), amounts(resources.limits)
+    unset = {name: limit for name, limit in limits.items() if name not in containers}
+    return {name: amount for name, amount in {**unset, **requests}.items() if name in _POD_LEVEL or is_huge_page(name)}
+
+
+def _requests(resources: ResourceRequirements | None) -> dict[str, Amount]:
+    """Read requests as the API server completes them: a limit without a request is its own request."""
+    if resources is None:
+        return {}
+    return {**amounts(resources.limits), **amounts(resources.requests)}
+
+
+def _sum_of(containers: Iterable[RequestingContainer]) -> dict[str, Amount]:
+    total: dict[str, Amount] = {}
+    for container in containers:
+        total = _added(total, _requests(container.resources))
+    return total
+
+
+def _added(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
+    total = dict(one)
+    for name, amount in other.items():
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def _largest(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
+    largest = dict(one)
+    for name, amount in other.items():
+        largest[name] = max(largest[name], amount) if name in largest else amount
+    return largest

@@ -7,8 +7,9 @@ They are older than the conditions of Kubernetes itself: a severity may stand th
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, dataclass_transform
 
+import msgspec
 from msgspec import Meta
 
 from springtide.apis.kinds import DnsName, Int64, NonEmpty, Time, View, by_key, doc, text_format
@@ -119,3 +120,8 @@ class KnativeCondition(View, kw_only=True):
 
 
 KnativeConditions = Annotated[tuple[KnativeCondition, ...], by_key("type")]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class DecodedPart(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A part of an object as the API server sends it: decoded without validation, for records that stay in memory."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from springtide.apis.core.pods import PodSpec, PodTemplate, pod_requests
-from springtide.apis.core.resources import amounts, is_known
+from springtide.apis.core.pods import PodSpec, PodTemplate
+from springtide.apis.core.resources import amounts, is_known, pod_requests
 from springtide.apis.core.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from springtide.apis.kinds import View
 from springtide.apis.meta.types import LocalReference

@@ -18,6 +18,8 @@ from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
 from springtide.cluster.kinds import DEFINITIONS, KindInfo, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
+from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
+from springtide.cluster.pods_and_nodes import READ_PERMISSIONS as NODE_PERMISSIONS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.controllers.calendars import ALL_CALENDARS
@@ -26,8 +28,6 @@ from springtide.controllers.grants import ALL_GRANTS
 from springtide.controllers.grants import PERMISSIONS as GRANT_PERMISSIONS
 from springtide.controllers.metrics_producer.clock_steps import on_clock_set_back
 from springtide.controllers.metrics_producer.decide import ProducerDecision, decide_last_known
-from springtide.controllers.metrics_producer.occupancy import ALL_NODES, ALL_PODS
-from springtide.controllers.metrics_producer.occupancy import PERMISSIONS as NODE_PERMISSIONS
 from springtide.controllers.metrics_producer.queues import QueueLengths
 from springtide.controllers.metrics_producer.records import (
     ALL_PRODUCERS,
@@ -167,4 +167,4 @@ class MetricsProducerController(Controller):
 
     def _look_at_all(self) -> None:
         for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
-            self.context.wake(key)
+            self.context.enqueue(key)

@@ -12,11 +12,10 @@ from springtide.apis.scheduled.producer import ReservedCapacitySpec
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
+from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
 from springtide.cluster.resources import Key
 from springtide.controllers.metrics_producer.decide import ExportedSeries, ProducerDecision
 from springtide.controllers.metrics_producer.occupancy import (
-    ALL_NODES,
-    ALL_PODS,
     GroupLabel,
     GroupOccupancy,
     GroupTotals,
@@ -112,7 +111,7 @@ class ReservedCapacity:
         present = self._tools.clock.monotonic()
         wait = self._looked.get(key, present - RECOMPUTE_PAUSE) + RECOMPUTE_PAUSE - present
         if wait > 0:
-            return Result(after=wait)
+            return Result(requeue_after=wait)
         self._looked[key] = present
         self._woken.discard(key)
         return decide_reserved_capacity((name, value), self._occupancy.of((name, value)))
@@ -140,4 +139,4 @@ class ReservedCapacity:
         for key in self._users.get(label, ()):
             if key not in self._woken:
                 self._woken.add(key)
-                self._tools.wake(key)
+                self._tools.enqueue(key)
