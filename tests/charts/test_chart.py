@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 import yaml
 from tests.cluster.test_rbac import single_rights
-from tools.chart import FILES, bearers, chart_files
+from tools.chart import FILES, chart_files, permissions_by_file
 
 from springtide import __version__
 from springtide.cli.controller import command
@@ -25,12 +25,12 @@ def test_generated_files_match_the_code() -> None:
     assert written == chart_files()
 
 
-@pytest.mark.parametrize("path", bearers())
+@pytest.mark.parametrize("path", permissions_by_file())
 def test_roles_have_exactly_the_declared_permissions(path: str) -> None:
     rules = yaml.safe_load((FILES / path).read_text(encoding="utf-8"))
     held = [right for place in ("cluster", "namespace") for rule in rules[place] for right in _rights(rule, place)]
     assert len(held) == len(set(held))
-    declared: tuple[Permission, ...] = bearers()[path]
+    declared: tuple[Permission, ...] = permissions_by_file()[path]
     assert set(held) == {right for permission in declared for right in single_rights(permission)}
 
 
@@ -53,7 +53,7 @@ def test_every_controller_has_its_own_role() -> None:
 
 def test_no_rule_has_a_wildcard() -> None:
     """Verbs, groups and resources are never wildcards, and Secrets are restricted by name."""
-    for path in bearers():
+    for path in permissions_by_file():
         text = (FILES / path).read_text(encoding="utf-8")
         assert "*" not in text
         for rule in yaml.safe_load(text)["cluster"]:
