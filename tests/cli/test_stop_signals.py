@@ -11,7 +11,7 @@ import click
 import pytest
 from tests.cli.up_process import signal_handler
 
-from springtide.cli.console import FORCED_EXIT_CODE, cancelled_on_stop, run_until_signalled
+from springtide.cli.stop_signals import FORCED_EXIT_CODE, cancelled_on_stop, run_until_signalled
 
 
 def send_signal(number: int = signal.SIGINT) -> None:

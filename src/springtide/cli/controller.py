@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from springtide.cli.console import logging_options, run_until_signalled, show_failure
+from springtide.cli.console import logging_options, show_failure
 from springtide.cli.options import default_timezone_option, metric_options
+from springtide.cli.stop_signals import run_until_signalled
 
 if TYPE_CHECKING:
     from springtide.assembly.services import MetricSourceSettings

@@ -165,7 +165,12 @@ def _in_utc(at: int, zone: str) -> str:
 @object_options
 @click.option("--at", "moment", metavar="TIME", help="The time to explain; the present if not given.")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="The form."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
 )
 @default_timezone_option
 def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, default_timezone: str) -> None:
@@ -177,8 +182,8 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
       springtide explain horizontalautoscaler/web -o json | jq .stopped
 
     Explains MetricsProducer, HorizontalAutoscaler, ScalableNodeGroup and CronFederatedHPA. It only reads: the object
-    and its events, its scale target, Calendars, Grants, and other objects that read or scale the same. What must not be
-    read is named in a note. No controller is needed: without its status, the answer comes from the object alone.
+    and its events, its scale target, Calendars, Grants, and other objects that read or scale the same. Kinds that may
+    not be read are named in a note. No controller is needed: without its status, the answer comes from the object.
 
     \b
     -o json and yaml have these keys; times are UTC, null is "none" or "not known":
@@ -195,7 +200,7 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
       notes       [sentence]
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. The present is the
-    cluster's, also where its clock is its own, as with `springtide up --speed`. For another time the answer follows
+    cluster's, whose clock can be another one, as with `springtide up --speed`. For another time the answer follows
     from schedules and rules; conditions, events and the target are still those of the present.
 
     \b

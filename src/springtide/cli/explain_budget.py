@@ -61,7 +61,12 @@ class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
     "--equation", type=click.Choice(["1", "2"]), help="Whether disrupted nodes count per reason (1) or in total (2)."
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="The form."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
 )
 @default_timezone_option
 def command(

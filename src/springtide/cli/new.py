@@ -62,7 +62,7 @@ def _common(decorated: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of both kinds."""
     options = (
         click.argument("name", required=False),
-        click.option("-n", "--namespace", help="The namespace of the object."),
+        click.option("-n", "--namespace", metavar="NAME", help="The namespace of the object."),
         click.option("--timezone", metavar="ZONE", help="The zone that times are written in."),
         click.option("-f", "--file", "path", metavar="FILE", help="Where to write; standard output if not given."),
         click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation before a file is overwritten."),
@@ -72,7 +72,7 @@ def _common(decorated: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-@command.command("metricsproducer")
+@command.command("metricsproducer", short_help="A number of replicas for each time.")
 @_common
 @click.option("--window", "windows", multiple=True, metavar="WINDOW", help='Such as "mon-fri 08:30-18:00=6".')
 @click.option("--default", "default", metavar="N", help="Replicas outside all windows.")
@@ -117,7 +117,7 @@ def metricsproducer(
     _finish(interview, check, made, path, yes=yes)
 
 
-@command.command("cronfederatedhpa")
+@command.command("cronfederatedhpa", short_help="Replicas or bounds that are set at certain times.")
 @_common
 @click.option("--target", "scaled", metavar="KIND/NAME", help="What is scaled, such as deployment/shop or hpa/shop.")
 @click.option("--rule", "rules", multiple=True, metavar="RULE", help='Such as "up=30 8 * * mon-fri:10".')

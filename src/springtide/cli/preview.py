@@ -67,6 +67,7 @@ def command(
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of --tz, else of
     --default-timezone. The present is the cluster's where objects come from one.
+
     Exit codes are those of `springtide check`.
     """
     checked = read_and_check(

@@ -203,6 +203,7 @@ def command(
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of
     --default-timezone. Ctrl-C ends it early; the trace up to then is complete, and its last line says so.
+
     Exit codes: 0 fine; 1 a manifest has errors or is refused; 2 something unreadable; 130 ended early.
     """
     begins = parse_moment(start, load_zone(default_timezone), "--from")

@@ -21,14 +21,13 @@ from springtide.almanac import load_zone
 from springtide.apis.forecast import format_instant
 from springtide.assembly.embedded_access import KubeconfigFile, kubeconfig_file
 from springtide.cli.console import (
-    cancelled_on_stop,
     logging_options,
-    run_until_signalled,
     show_failure,
     show_missing_packages,
 )
 from springtide.cli.options import default_timezone_option, metric_options, parse_moment
 from springtide.cli.sources import PreparedManifests, prepare_manifests, show_refusal
+from springtide.cli.stop_signals import cancelled_on_stop, run_until_signalled
 from springtide.cluster.clock import Clock, ScaledClock
 from springtide.cluster.logs import configure
 
@@ -187,6 +186,7 @@ def command(
       springtide up examples/*.yaml --speed 3600 --from 2026-12-23
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. Ctrl-C stops it.
+
     Exit codes: 0 stopped; 1 a manifest has errors or is refused, or the cluster cannot be started; 2 something
     unreadable, or the command line is wrong; 130 forced to stop by a second Ctrl-C.
     """

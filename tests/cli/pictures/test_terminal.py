@@ -92,7 +92,7 @@ def test_the_heading_has_kind_name_namespace_range_zone_and_scale() -> None:
     heading, about, scale = show(samples.weekly_capacity())[:3]
 
     assert "MetricsProducer/scheduled-capacity in namespace default" in heading
-    assert about.strip() == "Fri 30 Oct 2026 12:00 PDT – Fri 6 Nov 11:00 PST (7d), America/Los_Angeles;"
+    assert about.strip() == "Fri 30 Oct 2026 12:00 PDT – Fri 6 Nov 11:00 PST (7d), America/Los_Angeles"
     assert scale.strip() == "one column = 2 h 28 min"
 
 

@@ -244,10 +244,12 @@ def _heading(sheet: _Sheet) -> Iterator[Line]:
     rule = "─" * max(0, sheet.width - 4 - cell_len(subject) - cell_len(about))
     yield [("── ", Ink.FAINT), (subject, Ink.STRONG), (about, Ink.PLAIN), (f" {rule}", Ink.FAINT)]
     when = clock.range(forecast.start, forecast.until, year=True)
-    length = format_span(forecast.until - forecast.start)
+    about = f"{when} ({format_span(forecast.until - forecast.start)}), {clock.zone.name}"
     scale = f"one column = {format_span(sheet.columns.seconds, spaced=True)}"
-    for line in wrap(f"{when} ({length}), {clock.zone.name}; {scale}", sheet.width - 3):
-        yield [("   ", Ink.PLAIN), (line, Ink.FAINT)]
+    whole = f"{about}; {scale}"
+    texts = [whole] if cell_len(whole) <= sheet.width - 3 else [*wrap(about, sheet.width - 3), scale]
+    for text in texts:
+        yield [("   ", Ink.PLAIN), (text, Ink.FAINT)]
 
 
 def _scale(sheet: _Sheet) -> Iterator[Line]:
