@@ -1,4 +1,4 @@
-"""Objects judged together: what is missing, what stands twice, and who fights over a target."""
+"""Cross-object checks: missing references, duplicates, and targets with two autoscalers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, load
 from springtide.apis.problems import format_path
-from springtide.apis.references import IN_FILES, SearchScope, check_cross_object
+from springtide.apis.references import IN_FILES, LookupScope, check_cross_object
 from springtide.apis.yaml import dump
 
 CONTEXT = ValidationContext(now=1_780_000_000)
@@ -62,7 +62,7 @@ def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any
     return {"name": name, "schedule": schedule, "targetReplicas": replicas, **extra}
 
 
-def found(*values: dict[str, Any], where: SearchScope = IN_FILES) -> list[str]:
+def found(*values: dict[str, Any], where: LookupScope = IN_FILES) -> list[str]:
     """Give what is wrong with the objects together, as `name path: message`."""
     objects = load("---\n".join(dump(value) for value in values), CONTEXT)
     assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
@@ -145,7 +145,7 @@ def arn(region: str) -> str:
         ),
         pytest.param(
             [deployment(), deployment()],
-            ["web metadata.name: Deployment `web` stands twice in these files: the one applied last wins"],
+            ["web metadata.name: Deployment `web` is defined twice in these files: the last one applied wins"],
             id="twice",
         ),
         pytest.param(
@@ -362,7 +362,7 @@ def test_where_everything_is_seen_a_missing_calendar_cuts_nothing() -> None:
     behaviors = [behavior("a", 4, (9, 17)), behavior("b", 5, (12, 18), "Exclude")]
     schedule = manifest(KARPENTER, "MetricsProducer", "p", {"schedule": {"defaultReplicas": 1, "behaviors": behaviors}})
 
-    told = found(schedule, where=replace(IN_FILES, everything=True))
+    told = found(schedule, where=replace(IN_FILES, complete=True))
 
     assert any("are active at the same time" in message for message in told), told
 

@@ -153,7 +153,7 @@ def test_what_a_conversion_moves_and_writes_is_told(run: Run) -> None:
 def test_comments_that_go_are_told(run: Run) -> None:
     result = run("convert", "-", input=BETA_POOL.replace("expireAfter: 48h", "expireAfter: 48h  # two days"))
     assert "# two days" not in result.stdout
-    assert "<stdin>:15: the comment `# two days` has gone with what it was about" in result.stderr
+    assert "<stdin>:15: the comment `# two days` was removed with its field" in result.stderr
 
 
 def test_lists_that_are_respelt_keep_their_form_and_comments(run: Run) -> None:

@@ -297,7 +297,7 @@ def test_at_a_terminal_a_rule_is_judged_with_those_before_it(terminal: Callable[
     screen.answer("What is scaled", "hpa/shop")
     screen.answer("Rule", "up=30 8 * * *:5-20")
     screen.answer("Rule", "up=0 18 * * *:1")
-    screen.expect('spec.rules[1].name "up" stands twice')
+    screen.expect('spec.rules[1].name "up" is listed twice')
     screen.answer("Rule", "down=0 18 * * *:1")
     screen.answer("Rule", "")
     assert screen.finish() == 0

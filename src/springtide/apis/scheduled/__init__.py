@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = (
                     _READY,
                     _AGE,
                 ),
-                lenient=read_producer,
+                normalizer=read_producer,
                 forecaster=forecast_schedule,
             ),
         ),
