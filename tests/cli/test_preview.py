@@ -173,7 +173,7 @@ def test_holidays_that_are_not_at_hand_are_told_and_nothing_else_is_lost(
 ) -> None:
     """The package of public holidays is an extra."""
     monkeypatch.setitem(sys.modules, "holidays", None)
-    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda _: None)
+    monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda _: None)
     result = run("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o", "json")
     assert result.exit_code == 0
     producer, calendar = json.loads(result.stdout)["objects"]

@@ -228,37 +228,37 @@ def _stored(value: dict[str, Any], kind: Kind, version: KindVersion, stored: Kin
 
 def _repair_type_fields(value: dict[str, Any]) -> NormalizedTree:
     """Repair misspelt `apiVersion` and `kind` keys."""
-    mending = TreeRepair(value)
+    repair = TreeRepair(value)
     for key in ("apiVersion", "kind"):
-        slip = misspelled_key(key, mending.value) if key not in mending.value else None
+        slip = misspelled_key(key, repair.value) if key not in repair.value else None
         if slip is not None:
-            mending.rename((), slip, key, f"`{slip}` is now `{key}`")
-    return mending.reading()
+            repair.rename((), slip, key, f"`{slip}` is now `{key}`")
+    return repair.result()
 
 
 def _repair_field_names(value: dict[str, Any], view: type[View]) -> NormalizedTree:
     """Rename fields whose name differs from a known one only in case, or whose right name is declared."""
-    mending = TreeRepair(value)
-    _rename(mending, value, schema_of(view), ())
-    return mending.reading()
+    repair = TreeRepair(value)
+    _rename(repair, value, schema_of(view), ())
+    return repair.result()
 
 
-def _rename(mending: TreeRepair, value: Any, schema: ViewSchema, path: Path) -> None:
+def _rename(repair: TreeRepair, value: Any, schema: ViewSchema, path: Path) -> None:
     match value:
         case dict() if schema.fields:
             names = dict(_right_names(value, schema))
             for old, new in names.items():
-                mending.rename(path, old, new, f"`{old}` is now `{new}`")
+                repair.rename(path, old, new, f"`{old}` is now `{new}`")
             for name, part in value.items():
                 right = str(names.get(name, name))
                 if (field := schema.field(right)) is not None:
-                    _rename(mending, part, field.schema, (*path, right))
+                    _rename(repair, part, field.schema, (*path, right))
         case dict() if schema.items is not None:
             for name, part in value.items():
-                _rename(mending, part, schema.items, (*path, name))
+                _rename(repair, part, schema.items, (*path, name))
         case list() if schema.items is not None:
             for position, part in enumerate(value):
-                _rename(mending, part, schema.items, (*path, position))
+                _rename(repair, part, schema.items, (*path, position))
 
 
 def _right_names(value: dict[str, Any], schema: ViewSchema) -> Iterator[tuple[str, str]]:

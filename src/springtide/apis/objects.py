@@ -14,8 +14,8 @@ from springtide.apis.forecast import Forecast, ForecastQuery, Outlook
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext, View
 from springtide.apis.problems import Path, Problem, error, has_errors, original_path
 from springtide.apis.schema import nearest
+from springtide.apis.springtide.calendars import Calendar as CalendarKind
 from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar as CalendarKind
 from springtide.apis.validation import ANNOTATION_PATH, validate_object
 from springtide.apis.yaml import Document, Position, UnreadableDocument, document_without_text, read_repaired
 

@@ -241,10 +241,10 @@ def _not_fired_reason(rule: CronFederatedHPARule, following: int | None) -> str:
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
     """Repair every slip that can mean only one thing."""
-    mending = TreeRepair(value)
+    repair = TreeRepair(value)
     if value.get("kind") in ("CronFederatedHPA", "FederatedHPA"):
-        repair_target_version(mending, ("spec", "scaleTargetRef"))
+        repair_target_version(repair, ("spec", "scaleTargetRef"))
     if value.get("kind") == "CronFederatedHPA":
-        for rule in mending.entries(("spec", "rules")):
-            mending.rename(rule, "ruleName", "name", "`ruleName` was renamed to `name`")
-    return mending.reading()
+        for rule in repair.entries(("spec", "rules")):
+            repair.rename(rule, "ruleName", "name", "`ruleName` was renamed to `name`")
+    return repair.result()

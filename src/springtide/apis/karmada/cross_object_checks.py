@@ -93,7 +93,7 @@ def _named_rules(
     view = loaded.view
     assert isinstance(view, CronFederatedHPA)  # noqa: S101 - chosen by the caller
     for number, rule in enumerate(view.spec.rules):
-        if not rule.suspend and calendars.tell(rule.calendars):
+        if not rule.suspend and calendars.resolves(rule.calendars):
             action = action_of(rule, view.spec.scale_target_ref.target_kind)
             firings = firings_of(rule, context.default_zone, calendars.by_name)
             yield FiringRule(f"{loaded.name}/{rule.name}", firings, action), ("spec", "rules", number)

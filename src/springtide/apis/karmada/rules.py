@@ -136,7 +136,7 @@ def collision_problems(
     what the first comparison could not tell is told.
     """
     known = calendars or KnownCalendars({})
-    compared = [rule for rule in rules if known.tell(rule.calendars)]
+    compared = [rule for rule in rules if known.resolves(rule.calendars)]
     positions = {rule.name: position for position, rule in enumerate(rules)}
     by_name = {rule.name: rule for rule in rules}
     until = context.now + _search_horizon(len(compared))

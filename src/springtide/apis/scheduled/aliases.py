@@ -21,34 +21,34 @@ _RANGE = re.compile(r"(?P<low>\w+)\s*-\s*(?P<high>\w+)", re.ASCII)
 
 def read_producer(value: dict[str, Any]) -> NormalizedTree:
     """Read a MetricsProducer with the name that the schedule had in the first implementation."""
-    mending = TreeRepair(value)
-    mending.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` is read as `schedule`")
-    return mending.reading()
+    repair = TreeRepair(value)
+    repair.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` is read as `schedule`")
+    return repair.result()
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
     """Repair every slip that can mean only one thing."""
-    mending = TreeRepair(value)
+    repair = TreeRepair(value)
     match value.get("kind"):
         case "MetricsProducer":
-            mending.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` was renamed to `schedule`")
-            for behavior in mending.entries(("spec", "schedule", "behaviors")):
+            repair.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` was renamed to `schedule`")
+            for behavior in repair.entries(("spec", "schedule", "behaviors")):
                 for pattern in ("start", "end"):
-                    _expand_ranges(mending, (*behavior, pattern))
+                    _expand_ranges(repair, (*behavior, pattern))
         case "HorizontalAutoscaler":
-            repair_target_version(mending, ("spec", "scaleTargetRef"))
-    return mending.reading()
+            repair_target_version(repair, ("spec", "scaleTargetRef"))
+    return repair.result()
 
 
-def _expand_ranges(mending: TreeRepair, pattern: Path) -> None:
+def _expand_ranges(repair: TreeRepair, pattern: Path) -> None:
     for name, field in PATTERN_FIELDS.items():
         path = (*pattern, name)
-        text = mending.at(path)
+        text = repair.at(path)
         if not isinstance(text, str):
             continue
         listed = ",".join(_expand_range(element.strip(), field) for element in text.split(","))
         if listed.count(",") > text.count(","):
-            mending.replace(path, listed, f'`{name}: {text}` was written out as "{listed}"')
+            repair.replace(path, listed, f'`{name}: {text}` was written out as "{listed}"')
 
 
 def _expand_range(element: str, field: PatternField) -> str:

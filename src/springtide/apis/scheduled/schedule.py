@@ -216,7 +216,7 @@ def _search(
         if not claim.behavior.calendars:
             # What is known to be always active need not be searched for its end.
             compared.append(replace(claim, active=always()) if filled else claim)
-        elif calendars.tell(claim.behavior.calendars):
+        elif calendars.resolves(claim.behavior.calendars):
             compared.append(claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
     shadowed = _never_winning(compared, context.now)

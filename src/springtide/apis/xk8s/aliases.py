@@ -56,7 +56,7 @@ def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
 
 
 def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> NormalizedTree:
-    mending = TreeRepair(value)
+    repair = TreeRepair(value)
     for place, old, new in renames:
-        mending.rename(place, old, new, f"`{old}` {words.format(new=new)}")
-    return mending.reading()
+        repair.rename(place, old, new, f"`{old}` {words.format(new=new)}")
+    return repair.result()

@@ -3,7 +3,7 @@
 Why a text is not YAML, in words that name the cause.
 
 A parser reports where it gave up, which is often lines after the mistake and in terms of its own grammar.
-So we first suspect the mistakes that people make: one is believed when mending it makes the parser come further.
+So we first suspect the mistakes that people make: one is believed when repair it makes the parser come further.
 What has no fix to try is told from the parser's account.
 """
 
@@ -170,7 +170,7 @@ def diagnose(text: str, failure: ParseFailure, parser: ParserFactory = fastest_p
 
 
 def find_mistake(text: str, failure: ParseFailure, parser: ParserFactory = fastest_parser) -> Mistake | None:
-    """Give the mistake behind a failure, proven by mending it; None if it is none that we know."""
+    """Give the mistake behind a failure, proven by repair it; None if it is none that we know."""
     for mistake in suspects(text, failure):
         left = find_failure(mistake.mended, parser)
         if left is None or _is_further(left, failure):
