@@ -97,7 +97,7 @@ def group(name: str, id_: str, type_: str = "AWSEC2AutoScalingGroup") -> dict[st
 def also(name: str, others: str) -> str:
     """Write what is said of an object for somebody else's node group."""
     return (
-        f"{name} spec.id: this node group is also that of ScalableNodeGroup {others}:"
+        f"{name} spec.id: this is also the node group of ScalableNodeGroup {others}:"
         " only the object that was created first scales it"
     )
 

@@ -199,7 +199,7 @@ LEAP = behavior(at(months="Feb", days=29), at(months="Mar", days=1))
     ],
 )
 def test_match_policy(window: dict[str, Any], zone: str, now: str, literal: bool, by_window: bool) -> None:
-    """X11, X16: starts and ends that do not take turns mean one thing read literally, another as windows."""
+    """X11, X16: starts and ends that do not alternate mean one thing read literally, another as windows."""
     t = local(zone, now)
 
     assert (literal, by_window) == (

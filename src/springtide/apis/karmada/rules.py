@@ -147,7 +147,7 @@ def collision_problems(
         times = dates_and_times(found.instants, zone)
         yield warning(
             ("rules", positions[found.winner]),
-            f"{_conflict_message(found, by_name, kind)}, first on {times}: `{found.winner}` wins, being listed last",
+            f"{_conflict_message(found, by_name, kind)}, first on {times}: `{found.winner}` wins, as it is listed last",
             "move one of them by a minute, or remove it",
         )
 
@@ -159,7 +159,7 @@ def forecast_collisions(
     by_name = {rule.name: rule for rule in rules}
     found = _coincidences(rules, kind, question.default_zone, question.calendars, question.start, question.until, None)
     for coincidence in found:
-        text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, being listed last"
+        text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, as it is listed last"
         for at in coincidence.instants:
             yield LaneCollision(at, at, text)
 

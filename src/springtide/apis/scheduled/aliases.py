@@ -1,8 +1,7 @@
-"""Other spellings of the kinds of this group: those that are understood, and those that can be repaired.
+"""Aliases of fields of this group, and repairs by `springtide convert`.
 
-The first implementation called the schedule `scheduleSpec`; it is read as what the design calls it. Ranges in patterns
-are not read, because the design has lists only, but each stands for exactly one list, and is repaired where somebody
-asks for it.
+The first implementation called the schedule `scheduleSpec`, which is read as an alias. Ranges in patterns are rejected,
+because the design has lists only, but each means exactly one list, so `springtide convert` writes that list.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _RANGE = re.compile(r"(?P<low>\w+)\s*-\s*(?P<high>\w+)", re.ASCII)
 
 
 def read_producer(value: dict[str, Any]) -> NormalizedTree:
-    """Read a MetricsProducer with the name that the schedule had in the first implementation."""
+    """Read the alias `scheduleSpec` of a MetricsProducer."""
     repair = TreeRepair(value)
     repair.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` is read as `schedule`")
     return repair.result()
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Repair every slip that can mean only one thing."""
+    """Repair mistakes with only one possible meaning."""
     repair = TreeRepair(value)
     match value.get("kind"):
         case "MetricsProducer":
@@ -52,7 +51,7 @@ def _expand_ranges(repair: TreeRepair, pattern: Path) -> None:
 
 
 def _expand_range(element: str, field: PatternField) -> str:
-    """Write a range that does not run backwards as a list; anything else stays."""
+    """Return a range as a list; a reversed range, or no range, is returned unchanged."""
     ends = _RANGE.fullmatch(element)
     if ends is None:
         return element
