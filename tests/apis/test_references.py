@@ -152,7 +152,7 @@ def arn(region: str) -> str:
             [cron("c", rule("a", "0 9 * * *", 3)), cron("d", rule("b", "0 9 * * 1", 5)), deployment()],
             [
                 "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
-                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, the name of its object coming last"
+                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, as the name of its object comes last"
             ],
             id="rules of two objects at the same minute",
         ),
@@ -160,7 +160,7 @@ def arn(region: str) -> str:
             [cron("d", rule("b", "0 9 * * 1", 5)), cron("c", rule("a", "0 9 * * *", 3)), deployment()],
             [
                 "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
-                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, the name of its object coming last"
+                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, as the name of its object comes last"
             ],
             id="the same, whatever stands first",
         ),

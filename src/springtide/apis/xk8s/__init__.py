@@ -1,4 +1,4 @@
-"""autoscaling.x-k8s.io: room that is kept free, and room that is asked for."""
+"""autoscaling.x-k8s.io: CapacityBuffer, ProvisioningRequest and ProvisioningClass."""
 
 from __future__ import annotations
 
