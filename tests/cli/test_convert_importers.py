@@ -73,7 +73,7 @@ def test_an_object_is_replaced_in_place(run: Run) -> None:
     assert (
         "<stdin>:7: ScaledObject `shop` became MetricsProducer `shop` and HorizontalAutoscaler `shop`" in result.stderr
     )
-    assert "<stdin>:14: the comment `# local time` has gone with what it was about" in result.stderr
+    assert "<stdin>:14: the comment `# local time` was removed with its field" in result.stderr
 
 
 def test_slips_before_an_object_have_their_original_lines(run: Run) -> None:

@@ -32,8 +32,7 @@ from springtide.apis.kinds import ValidationContext, View
 from springtide.apis.meta.times import KnownCalendars
 from springtide.apis.objects import members_of
 from springtide.apis.problems import Path, Problem, error, format_path, warning
-from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar
+from springtide.apis.springtide.calendars import Calendar, compile_calendar
 from springtide.apis.validation import validate_object
 from springtide.apis.yaml import Document, Position, dump, read, repair, rewrite
 
