@@ -2,7 +2,7 @@
 
     metrics = ProcessMetrics()
     transport = metrics.measured(transport)
-    manager = Manager(transport, clock, …, telemetry=metrics)
+    manager = Manager(transport, clock, …, metrics=metrics)
     metrics.follow(manager, clock)
 
 Reconciles and requests are counted as they happen. The state of the manager is collected at every scrape: it costs
@@ -240,12 +240,12 @@ class MeasuredTransport(WrappingTransport):
         super().__init__(inner)
         self._meter = meter
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         """Count and time a request."""
         with self._meter.request(request.verb, request.resource, request.subresource):
             return await send()
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
         """Count a watch, however long it lasts."""

@@ -76,7 +76,7 @@ def webhook_configurations(
     validated = [
         kind for kind in KINDS if not kind.builtin and ownership_of(kind.group, kind.kind).expression != "false"
     ]
-    defaulted = [kind for kind in validated if any(version.lenient is not None for version in kind.versions)]
+    defaulted = [kind for kind in validated if any(version.normalizer is not None for version in kind.versions)]
     return (
         _configuration(
             "ValidatingWebhookConfiguration",
