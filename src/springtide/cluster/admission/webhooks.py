@@ -31,7 +31,7 @@ from springtide.cluster.admission.reviews import (
     conversion_failure,
     uid_of,
 )
-from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
+from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.compute import Compute, ThreadCompute
@@ -47,7 +47,6 @@ MOST_AT_ONCE = 16 * MOST_BYTES
 _EXPECTED_COST = 0.005
 log = logging.getLogger(__name__)
 _THREADS = 2
-_PROVISIONAL_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ async def serve_webhooks(
     """
     compute = ThreadCompute(_THREADS)
     app = admission_app(compute, now, default_zone=default_zone)
-    identity = TlsIdentity(_provisional(host))
+    identity = TlsIdentity(make_provisional(host, now=wall_time()))
     try:
         async with serving(app, host=host, port=port, identity=identity) as served:
             reached = target or UrlTarget(served.url)
@@ -219,10 +218,3 @@ class _ReviewRunner:
             log.exception("a review of %d bytes at %s failed", len(body), path)
             answer = fallback(uid_of(body), "unexpected error, which its log describes")
         return Response(answer, media_type="application/json")
-
-
-def _provisional(host: str) -> CertificatePair:
-    """Make a certificate to serve until the real one exists; no client trusts it."""
-    now = wall_time()
-    authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)
-    return make_serving(authority, (host,), now=now, seconds=_PROVISIONAL_SECONDS)
