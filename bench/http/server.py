@@ -45,7 +45,7 @@ def filled(count: int) -> ApiServer:
 async def churn(server: ApiServer, count: int) -> None:
     """Change pods one after the other, with short pauses in which watches are served.
 
-    The changes are stored and told, and not judged: what is measured is how fast watches tell them.
+    The changes are stored and sent to watches without validation: only the speed of watches is measured.
     """
     pods = server.storage.collection(collection_id(PODS))
     keys = list(pods.live)
