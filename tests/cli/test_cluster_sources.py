@@ -364,7 +364,7 @@ spec:
 ---
 apiVersion: autoscaling.karmada.io/v1alpha1
 kind: CronFederatedHPA
-metadata: {name: other, namespace: shop}
+metadata: {name: another, namespace: shop}
 spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
   rules:
@@ -379,4 +379,4 @@ def test_conflicts_are_found_with_calendars_applied(run: Run, tmp_path: Path) ->
         found = problems(run("check", "-n", "shop", "cronfhpa/asked", "-o", "json", "--kubeconfig", kubeconfig).stdout)
 
     contradictions = [one["message"] for one in found if "different values" in one["message"]]
-    assert ["rules `other/daily` and `asked/up`" in message for message in contradictions] == [True]
+    assert ["rules `another/daily` and `asked/up`" in message for message in contradictions] == [True]
