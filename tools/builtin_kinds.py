@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-OUTPUT = Path(__file__).parent.parent / "src" / "springtide" / "simulator" / "api" / "builtin" / "kinds.json"
+OUTPUT = Path(__file__).parent.parent / "src" / "springtide" / "apiserver" / "builtin" / "kinds.json"
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def test_files_that_cannot_be_read_do_not_hide_problems_of_others(run: Run, writ
     result = run("check", tmp_path / "absent.yaml", write("broken.yaml", UNREADABLE), wrong)
     assert result.exit_code == 2
     assert "absent.yaml: error: no such file or directory" in result.stdout
-    assert f"{wrong}:6:12: error: Calendar/wrong spec.yearly[0]: 13-45 is not a day of any year" in result.stdout
+    assert f"{wrong}:6:12: error: Calendar/wrong spec.yearly[0]: 13-45 is not a date of any year" in result.stdout
 
 
 def test_json_has_every_key_of_the_contract(run: Run, write: Write) -> None:
@@ -64,7 +64,7 @@ def test_json_has_every_key_of_the_contract(run: Run, write: Write) -> None:
                 "namespace": None,
                 "name": "wrong",
                 "path": "spec.yearly[0]",
-                "message": "13-45 is not a day of any year",
+                "message": "13-45 is not a date of any year",
                 "hint": "",
                 "severity": "error",
             }

@@ -153,7 +153,7 @@ def test_moved_and_added_fields_are_listed(run: Run) -> None:
 def test_lost_comments_are_listed(run: Run) -> None:
     result = run("convert", "-", input=BETA_POOL.replace("expireAfter: 48h", "expireAfter: 48h  # two days"))
     assert "# two days" not in result.stdout
-    assert "<stdin>:15: the comment `# two days` has gone with what it was about" in result.stderr
+    assert "<stdin>:15: the comment `# two days` was removed with its field" in result.stderr
 
 
 def test_renamed_lists_keep_their_form_and_comments(run: Run) -> None:

@@ -13,7 +13,7 @@ from springtide.apis.yaml import Document, read
 
 Write = Callable[[str, str], Path]
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "peers"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "importers"
 
 KEDA = """\
 # the shop's office hours
@@ -73,7 +73,7 @@ def test_an_object_is_replaced_in_place(run: Run) -> None:
     assert (
         "<stdin>:7: ScaledObject `shop` became MetricsProducer `shop` and HorizontalAutoscaler `shop`" in result.stderr
     )
-    assert "<stdin>:14: the comment `# local time` has gone with what it was about" in result.stderr
+    assert "<stdin>:14: the comment `# local time` was removed with its field" in result.stderr
 
 
 def test_slips_before_an_object_have_their_original_lines(run: Run) -> None:
@@ -191,20 +191,20 @@ def test_uptime_means_the_same_as_in_kube_downscaler(
         assert lane["next"] is None
 
 
-@pytest.mark.parametrize("uptime", ["Mon-Thur 08:00-18:00 UTC", '""'], ids=["P07-weekday", "P07-empty"])
+@pytest.mark.parametrize("uptime", ["Mon-Thur 08:00-18:00 UTC", '""'], ids=["name of four letters", "empty"])
 def test_times_that_kube_downscaler_cannot_parse(run: Run, uptime: str) -> None:
     text = DEPLOYMENT.replace("UPTIME", uptime)
     result = run("convert", "-", input=text)
     assert (result.exit_code, result.stdout) == (1, text)
     assert "<stdin>:6:5: error: Deployment/shop metadata.annotations[downscaler/uptime]" in result.stderr
-    assert "is no time" in result.stderr
+    assert "is not a time" in result.stderr
 
 
 def test_an_invalid_result_is_refused(run: Run) -> None:
     text = KEDA.replace("name: shop\nspec", "name: My_Shop\nspec")
     result = run("convert", "-", input=text)
     assert (result.exit_code, result.stdout) == (1, text)
-    assert "what it becomes is not valid: MetricsProducer.metadata.name" in result.stderr
+    assert "the new object is not valid: MetricsProducer.metadata.name" in result.stderr
 
 
 def test_the_zone_of_the_controller_is_an_option(run: Run) -> None:

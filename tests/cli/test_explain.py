@@ -285,7 +285,7 @@ def test_an_autoscaler_with_its_target_and_stabilization(explained: Callable[[st
         "at": "2026-11-16T17:00:00Z",
         "value": 2,
         "lane": "replicas",
-        "because": "behaviour `day` ends (18:00 Europe/Berlin): the default",
+        "because": "window of behaviour `day` over (18:00 Europe/Berlin): back to the default of 2",
     }
 
 

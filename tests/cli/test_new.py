@@ -299,7 +299,7 @@ def test_a_rule_is_checked_together_with_earlier_ones(terminal: Callable[..., Te
     screen.answer("What is scaled", "hpa/shop")
     screen.answer("Rule", "up=30 8 * * *:5-20")
     screen.answer("Rule", "up=0 18 * * *:1")
-    screen.expect('spec.rules[1].name: "up" stands twice')
+    screen.expect('spec.rules[1].name: "up" is listed twice')
     screen.answer("Rule", "down=0 18 * * *:1")
     screen.answer("Rule", "")
     assert screen.finish() == 0

@@ -171,7 +171,7 @@ def test_problems_are_reported_with_every_output_format(run: Run, output: str) -
 def test_missing_holidays_are_reported_and_other_lanes_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package of public holidays is optional."""
     monkeypatch.setitem(sys.modules, "holidays", None)
-    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda _: None)
+    monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda _: None)
     result = run("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o", "json")
     assert result.exit_code == 0
     producer, calendar = json.loads(result.stdout)["objects"]

@@ -1,4 +1,4 @@
-"""What a process offers its controllers besides the cluster, and how controllers are woken and released."""
+"""What a process offers its controllers, declared dependencies, and cleanup at the end of a term."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Fixed(Answers):
         return 42
 
 
-def test_services_are_found_by_what_they_are() -> None:
-    """By their own type, or by that of a port which they implement."""
+def test_services_are_found_by_type() -> None:
+    """By their own type, or by a base class or protocol."""
     services = Services("words", Fixed())
     assert services.get(Answers).answer() == services.get(Fixed).answer() == 42
     assert services.get(str) == "words"
@@ -43,7 +43,7 @@ def test_services_are_found_by_what_they_are() -> None:
     ],
     ids=["another", "none"],
 )
-def test_what_nobody_offers_is_named(services: Services, words: str) -> None:
+def test_a_missing_service_is_named(services: Services, words: str) -> None:
     with pytest.raises(LookupError, match=words):
         services.get(Fixed)
 
@@ -87,8 +87,8 @@ def test_dependencies_are_declared() -> None:
     play(story)
 
 
-def test_controllers_are_given_services_and_are_woken_and_released() -> None:
-    """A key can be woken by what is not in the cluster; at the end of a term what was made known is taken back."""
+def test_a_controller_enqueues_keys_and_cleans_up() -> None:
+    """Keys can be enqueued because of something outside of the cluster; `on_release` runs at the end of a term."""
     told: list[str] = []
 
     class Woken(stamp_controller()):  # type: ignore[misc]
@@ -116,8 +116,8 @@ def test_controllers_are_given_services_and_are_woken_and_released() -> None:
     play(story)
 
 
-def test_what_was_made_known_stays_known_until_nobody_works_any_more() -> None:
-    """Whoever is stopped in the middle of a reconcile still reads what others have made known."""
+def test_cleanup_waits_until_all_controllers_are_idle() -> None:
+    """A reconcile that is under way at the stop may still read what the cleanup removes."""
     told: list[str] = []
 
     class Telling(stamp_controller(name="telling")):  # type: ignore[misc]

@@ -36,7 +36,7 @@ def begin(
 ) -> tuple[Process, Callable[[], Samples]]:
     """Start a process that is measured, and give a way to scrape it."""
     metrics = ProcessMetrics()
-    process = Process(world, clock, *kinds, telemetry=metrics, **options)
+    process = Process(world, clock, *kinds, metrics=metrics, **options)
     metrics.follow(process.manager, clock)
     return process, lambda: Samples(metrics.registry)
 

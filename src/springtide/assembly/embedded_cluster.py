@@ -113,7 +113,7 @@ async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[Embe
         )
         credentials = load_credentials(journal)
         reviews = await stack.enter_async_context(AdmissionWebhooks(cluster.server))
-        served = await stack.enter_async_context(_serve_api(cluster, settings, credentials, reviews.perform))
+        served = await stack.enter_async_context(_serve_api(cluster, settings, credentials, reviews.execute))
         hooks = await stack.enter_async_context(
             webhooks(
                 cluster.transport(),
@@ -136,7 +136,7 @@ async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[Embe
                 controllers = tasks.create_task(manager.run())
                 try:
                     await hooks.until_ready()
-                    transport = DirectTransport(cluster.server, perform=reviews.perform)
+                    transport = DirectTransport(cluster.server, executor=reviews.execute)
                     yield EmbeddedHost(cluster, served, credentials, transport, metrics_url=metrics_url)
                     # Only at an orderly end: after a failure or cancellation, reconciles are not waited for.
                     await manager.stop()
@@ -158,12 +158,12 @@ def _unwrap_single_failure() -> Iterator[None]:
 
 @asynccontextmanager
 async def _serve_api(
-    cluster: EmbeddedCluster, settings: EmbeddedSettings, credentials: EmbeddedCredentials, perform: WriteExecutor
+    cluster: EmbeddedCluster, settings: EmbeddedSettings, credentials: EmbeddedCredentials, executor: WriteExecutor
 ) -> AsyncIterator[RunningServer]:
     """Serve the API over HTTPS; without a requested port on the default one, or on a free one if that is taken."""
     names = list(dict.fromkeys((settings.host, "localhost", LOOPBACK)))
     pair = make_serving(credentials.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
-    app = ApiApp(cluster.server, authenticate=TokenAuthenticator({credentials.token: ADMIN}), perform=perform)
+    app = ApiApp(cluster.server, authenticate=TokenAuthenticator({credentials.token: ADMIN}), executor=executor)
     async with AsyncExitStack() as stack:
         serve = partial(serving, app, host=settings.host, identity=TlsIdentity(pair), dated=False)
         try:
@@ -208,9 +208,9 @@ def _manager(
         settings.controllers,
         random=random,
         # By wall time, as controllers in other processes count, which stand by on this cluster.
-        leadership=LeaderElector(transport, WallClock(), identity=f"{_IDENTITY_PREFIX}{uuid.uuid4()}", random=random),
+        election=LeaderElector(transport, WallClock(), identity=f"{_IDENTITY_PREFIX}{uuid.uuid4()}", random=random),
         compute=compute,
-        telemetry=metrics,
+        metrics=metrics,
         services=services,
         settings=replace(_settings_at_speed(settings.speed), default_zone=settings.default_zone),
     )
@@ -232,7 +232,9 @@ def _behaviour_settings(settings: EmbeddedSettings) -> ManagerSettings:
 def _settings_at_speed(speed: float) -> ManagerSettings:
     """Scale the time limits inside the process, so that a fast clock does not shorten them."""
     default = ManagerSettings()
-    return replace(default, patience=default.patience * speed, grace=default.grace * speed, flush=default.flush * speed)
+    return replace(
+        default, sync_timeout=default.sync_timeout * speed, grace=default.grace * speed, flush=default.flush * speed
+    )
 
 
 def _restore_storage(journal: FileJournal) -> Storage:

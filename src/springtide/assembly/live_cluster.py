@@ -90,18 +90,18 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
         services = await stack.enter_async_context(
             live_services(metrics, clock, series=series, sources=settings.sources)
         )
-        leadership = LeaderElector(transport, clock, identity=identity, random=random, namespace=settings.namespace)
+        election = LeaderElector(transport, clock, identity=identity, random=random, namespace=settings.namespace)
         manager = Manager(
             transport,
             clock,
             settings.controllers,
             random=random,
-            leadership=leadership if settings.elect else None,
+            election=election if settings.elect else None,
             mode=settings.mode,
             compute=compute,
             namespace=settings.namespace,
             settings=ManagerSettings(default_zone=settings.default_zone),
-            telemetry=metrics,
+            metrics=metrics,
             services=services,
         )
         metrics.follow(manager, clock)

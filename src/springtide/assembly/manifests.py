@@ -21,7 +21,7 @@ import msgspec
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, UnknownObject, is_skipped, load
 from springtide.apis.problems import Problem, Severity, format_path
-from springtide.apis.references import IN_FILES, ObjectKey, SearchScope, check_cross_object
+from springtide.apis.references import IN_FILES, LookupScope, ObjectKey, check_cross_object
 from springtide.apis.structural_validation import shorten
 from springtide.apis.yaml import UnreadableDocument
 
@@ -180,11 +180,11 @@ class CheckedManifests:
         return 1 if self.errors or (strict and self.problems) else 0
 
 
-_CLUSTER = SearchScope(
+_CLUSTER = LookupScope(
     "in the cluster",
     "create it, or name another one",
     "its days are not taken into account; create the Calendar",
-    everything=True,
+    complete=True,
 )
 
 
@@ -235,7 +235,7 @@ def _cross_checked(
     loaded: Sequence[tuple[str, LoadedObject]],
     related: Sequence[LoadedObject],
     context: ValidationContext,
-    scope: SearchScope,
+    scope: LookupScope,
 ) -> tuple[CheckedManifest, ...]:
     """Add the problems of references between objects to those of each object."""
     found = check_cross_object([*(item for _, item in loaded), *related], context, scope)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from springtide.apis.canonical import ManifestChange, RewrittenManifest, canonical_text
-from springtide.apis.importers import ConversionNotice, ConversionSettings, ImportResult, SiblingObjects, import_objects
+from springtide.apis.importers import ConversionNotice, ConversionOptions, ImportResult, SiblingObjects, import_objects
 from springtide.apis.problems import format_path
 from springtide.assembly.manifests import LocatedProblem, ManifestSource, read_sources
 from springtide.cli.console import show_problem
@@ -49,7 +49,7 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
     for failure in unread:
         click.echo(f"{failure.name}: {failure.message}", err=True)
     code = 2 if unread else 0
-    setting = ConversionSettings(now=int(time.time()), zone=timezone)
+    setting = ConversionOptions(now=int(time.time()), zone=timezone)
     printed: list[str] = []
     surroundings = SiblingObjects()
     for source in sources:
@@ -83,7 +83,7 @@ def _show_changes(source: ManifestSource, rewritten: RewrittenManifest, replaced
         hint = f" ({item.hint})" if item.hint else ""
         click.echo(f"{source.name}:{item.line}:{item.column}: left unchanged: {item.message}{hint}", err=True)
     changes = () if quiet else (*rewritten.changes, *replaced.changes)
-    lines: list[ManifestChange | ConversionNotice] = [*changes, *replaced.told]
+    lines: list[ManifestChange | ConversionNotice] = [*changes, *replaced.notices]
     for line in sorted(lines, key=_line_of):
         if isinstance(line, ManifestChange):
             click.echo(f"{source.name}:{line.line}: {line.message}", err=True)

@@ -133,16 +133,16 @@ class ControllerContext:
         while self._on_release:
             self._on_release.pop()()
 
-    async def shown(self, key: Key) -> None:
+    async def wait_for_object(self, key: Key) -> None:
         """Wait until the caches show this controller's own last writes of one object."""
-        await self.barrier.shows(key)
+        await self.barrier.wait_for_object(key)
 
-    async def caught_up(self, *resources: Resource) -> None:
+    async def wait_for_writes(self, *resources: Resource) -> None:
         """Wait until the caches show this controller's own last writes: of these resources, else of all.
 
         The worker does so before every reconcile; it is needed only between two decisions of one reconcile.
         """
-        await self.barrier.caught_up(*resources)
+        await self.barrier.wait_for_writes(*resources)
 
     def _check_declared(self, kind: type, declared: tuple[type, ...], where: str) -> None:
         if kind not in declared:

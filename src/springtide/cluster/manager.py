@@ -1,11 +1,11 @@
-"""Runs the controllers of a process: caches, leadership, queues, modes, pauses, and an orderly end.
+"""Runs the controllers of a process: caches, leader election, work queues, modes, pauses, and an orderly stop.
 
-    run ──► fill caches ──► wait for leadership ──► work ──► stop: no new keys, finish, flush events, give the lease up
-                                   ▲                  │
+    run ──► fill caches ──► leader election ──► run controllers ──► stop: no new keys, finish, flush events,
+                                   ▲                  │                   release the lease
                                    └──────────────────┘ the lease is lost: stop at once, send nothing more
 
-The caches are kept while standing by, so that a takeover is quick. Controllers are made anew for every term: what they
-kept in memory may be wrong by now, and what matters is in the API. Everything they look after is queued once then.
+A standby keeps its caches filled, so that a takeover is quick. Controllers are re-created for every term: what they
+keep in memory may be stale, and the API has what matters. Every object is enqueued once at the beginning of a term.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """How a manager treats its controllers."""
+    """Settings of a manager."""
 
-    patience: float = 30.0
-    """Seconds to wait for all caches before leadership is sought. A cache that never comes (its kind is not installed)
-    holds back only the controllers that need it."""
+    sync_timeout: float = 30.0
+    """Seconds to wait for all caches before leader election. A cache that does not sync (its kind is not installed)
+    holds back only the controllers that depend on it."""
     grace: float = 20.0
-    """Seconds that a stop leaves to reconciles that are under way; what is not done then is cancelled."""
+    """Seconds that a stop leaves to reconciles that are under way; then they are cancelled."""
     flush: float = 5.0
-    """Seconds that a stop leaves to events that wait to be sent."""
+    """Seconds that a stop leaves to send queued events."""
     pausable: bool = True
-    """Whether people can pause it; off for what stands for a part of Kubernetes itself."""
+    """Whether it obeys pauses; off for simulated parts of Kubernetes itself."""
     field_manager_prefix: str = "springtide-"
-    """What the field managers of controllers begin with."""
+    """The prefix of the field managers of controllers."""
     default_zone: str = "UTC"
     """The time zone of objects that name none; the commands have `--default-timezone` for it."""
     backoff: Backoff = field(default_factory=lambda: Backoff(longest=60.0))
-    """Delays of a key that keeps failing. Kubernetes' own controllers wait up to a quarter of an hour; capacity that is
-    due now must not wait so long after an outage that is over."""
+    """The backoff of a key that keeps failing. Kubernetes' own controllers wait up to a quarter of an hour; due
+    capacity must not wait so long after an outage."""
     reflector: ReflectorSettings = field(default_factory=ReflectorSettings)
 
 
@@ -76,28 +76,28 @@ class Manager:
         controllers: Sequence[type[Controller]],
         *,
         random: Random,
-        leadership: Election | None = None,
+        election: Election | None = None,
         mode: Mode = Mode.ACT,
         modes: Mapping[str, Mode] = _NO_MODES,
         compute: Compute | None = None,
         namespace: str = NAMESPACE,
         settings: ManagerSettings = _DEFAULTS,
         make_store: Callable[[Cached], Store[Any]] = plain_store,
-        telemetry: ReconcileMetrics = NO_METRICS,
+        metrics: ReconcileMetrics = NO_METRICS,
         services: Services = NO_SERVICES,
     ) -> None:
-        """Put the controllers together.
+        """Check and connect the controllers.
 
-        Without `leadership` the process has no rival. `modes` are those of single controllers, by name. `make_store`
-        and `telemetry` are for those who want to look on: a store must behave as any other, and nothing depends on who
-        is told. `services` are what the process offers its controllers besides the cluster.
+        Without an `election` the process leads at once. `modes` are those of single controllers, by name. `make_store`
+        and `metrics` are for observers, and must not change what controllers see. `services` are what the process
+        offers its controllers besides the cluster.
         """
         _check_names(controllers, modes)
         check_needs(controllers, services)
         self._transport = transport
         self._clock = clock
         self._settings = settings
-        self._election = leadership or NoElection(clock)
+        self._election = election or NoElection(clock)
         self._pause = GlobalPause(namespace)
         self._states = SharedStates(controllers, services)
         needed = _caches(controllers)
@@ -129,7 +129,7 @@ class Manager:
             backoff=settings.backoff,
             field_manager_prefix=settings.field_manager_prefix,
             default_zone=settings.default_zone,
-            metrics=telemetry,
+            metrics=metrics,
             services=services,
             states=self._states,
         )
@@ -156,7 +156,7 @@ class Manager:
         self._running = False
 
     async def run(self) -> None:
-        """Run until `stop` is called. Cancelling it is a crash: nothing is finished, and the lease runs out."""
+        """Run until `stop` is called. Cancelling it is a crash: nothing is finished, and the lease expires."""
         self._running = True
         self._caches.start()
         try:
@@ -165,7 +165,7 @@ class Manager:
                 acquired = await self._unless_stopped(self._election.acquire())
                 if acquired is not None:
                     await self._lead(acquired)
-            # Also where nobody has led: what was under way to get the lease may have got it.
+            # Also without a term: an attempt that was under way may have acquired the lease.
             await self._election.release()
         finally:
             self._caches.stop()
@@ -173,17 +173,17 @@ class Manager:
             self._stopped.set()
 
     async def stop(self) -> None:
-        """Come to an orderly end, and return when it is reached."""
+        """Stop in order, and return when everything has stopped."""
         self._stopping.set()
         if self._running:
             await self._stopped.wait()
 
     def health(self) -> tuple[ControllerHealth, ...]:
-        """Tell how the controllers are doing, in their order."""
+        """Give the state of every controller."""
         return tuple(runner.measure() for runner in self._runners)
 
     def cache_health(self) -> tuple[CacheHealth, ...]:
-        """Tell how the caches are doing."""
+        """Give the state of every cache."""
         return self._caches.health()
 
     def state(self, kind: type[StateT]) -> StateT:
@@ -192,20 +192,22 @@ class Manager:
 
     @property
     def leading(self) -> bool:
-        """Whether this process is the one that acts, now."""
-        return self._term is not None and self._term.lasting
+        """Whether this process is the leader now."""
+        return self._term is not None and self._term.valid
 
     @property
     def paused(self) -> bool:
-        """Whether people have paused everything."""
+        """Whether everything is paused."""
         return self._pause.on
 
     async def _sync(self) -> None:
-        """Wait until the caches are complete, within reason."""
-        await first_of(self._caches.wait_settled(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
+        """Wait until the caches are synced, up to a timeout."""
+        await first_of(
+            self._caches.wait_settled(), self._stopping.wait(), self._clock.sleep(self._settings.sync_timeout)
+        )
         missing = self._caches.missing()
         if missing and not self._stopping.is_set():
-            log.warning("going on without %s: those who need it wait", ", ".join(missing))
+            log.warning("cache not synced: %s; dependent controllers are waiting", ", ".join(missing))
 
     async def _unless_stopped(self, acquiring: Coroutine[Any, Any, LeadershipTerm]) -> LeadershipTerm | None:
         task = asyncio.ensure_future(acquiring)
@@ -214,14 +216,14 @@ class Manager:
         return task.result() if task.done() and not task.cancelled() else None
 
     async def _lead(self, term: LeadershipTerm) -> None:
-        """Let all controllers work until the lease is lost or the manager is stopped."""
+        """Run all controllers until the lease is lost or the manager is stopped."""
         self._term = term
         sink = EventSink(self._transport, self._clock, permit=term.permit)
         self._recorder = EventRecorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
         holding = asyncio.ensure_future(self._hold())
         sending = asyncio.ensure_future(sink.run())
         fresh = {
-            cached: asyncio.ensure_future(self._caches.catch_up(cached, asking=term.contested))
+            cached: asyncio.ensure_future(self._caches.catch_up(cached, asking=not term.uncontested))
             for cached in self._caches.stores
         }
 

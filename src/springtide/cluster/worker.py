@@ -242,7 +242,7 @@ class Worker:
         self._waiting.append(task)
         barrier = self._context.barrier
         try:
-            await (barrier.shows(key) if self._controller.independent else barrier.caught_up())
+            await (barrier.wait_for_object(key) if self._controller.independent else barrier.wait_for_writes())
         finally:
             self._waiting.remove(task)
 

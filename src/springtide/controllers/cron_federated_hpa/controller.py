@@ -189,7 +189,7 @@ class CronFederatedHPAController(Controller):
 
     async def _seen_again(self, key: Key, record: CronRecord) -> CronRecord | None:
         """Give the same object as our own writes have left it; None where it is gone."""
-        await self.context.shown(key)
+        await self.context.wait_for_object(key)
         latest: CronRecord | None = self.context.store(ALL_CRONS).get(key)
         return latest if latest is not None and latest.origin.uid == record.origin.uid else None
 

@@ -262,7 +262,7 @@ def _managing(world: World, group: _Replicas, invariants: list[Invariant]) -> Ma
             clock,
             group.controllers,
             random=random,
-            leadership=elected,
+            election=elected,
             mode=group.mode,
             settings=replace(_settings(world), default_zone=group.default_zone),
             make_store=make_store,
