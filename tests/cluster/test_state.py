@@ -350,7 +350,7 @@ def test_readers_start_after_the_first_pass_of_the_provider(order: int) -> None:
     play(story)
 
 
-def test_a_provider_without_objects_holds_nobody_back() -> None:
+def test_a_provider_without_objects_does_not_hold_readers_back() -> None:
     found: list[Any] = []
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -394,7 +394,7 @@ def test_a_failed_attempt_counts_as_an_attempt() -> None:
     play(story)
 
 
-def test_a_provider_that_cannot_be_created_holds_nobody_back() -> None:
+def test_a_provider_that_cannot_be_created_does_not_hold_readers_back() -> None:
     found: list[Any] = []
 
     def create(self: StampController, context: ControllerContext) -> None:

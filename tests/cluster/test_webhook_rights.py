@@ -1,4 +1,4 @@
-"""The webhooks keep their certificates under the role that the chart gives them, and need all of it."""
+"""The webhooks keep their certificates with the role from the chart, and need all of it."""
 
 from __future__ import annotations
 
@@ -101,6 +101,6 @@ def test_the_declared_permissions_suffice() -> None:
 
 
 @pytest.mark.parametrize("right", [right for right in USED if right != "patch secrets"])
-def test_a_missing_verb_is_noticed(right: str) -> None:
+def test_every_used_permission_is_needed(right: str) -> None:
     """The first minute shows all but the renewal."""
     assert right in keep(without=right).refused
