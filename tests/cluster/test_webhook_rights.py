@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from tests.cluster.memory_cluster import CRDS, START, USER, MemoryCluster
 from tests.cluster.rbac_transport import RbacTransport
-from tools.chart import bearers
+from tools.chart import permissions_by_file
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.admission import ServiceTarget, webhook_configurations, with_conversion
@@ -20,7 +20,7 @@ from springtide.cluster.resources import Key, Resource
 from springtide.cluster.serving import TlsIdentity
 from springtide.simulator.virtual_time import VirtualClock, run
 
-PERMISSIONS = bearers()["roles/webhooks.yaml"]
+PERMISSIONS = permissions_by_file()["roles/webhooks.yaml"]
 TARGET = ServiceTarget("springtide-system", "springtide-webhooks")
 DAY = 86_400
 CONFIGURATIONS = Resource(
