@@ -496,6 +496,38 @@ def test_a_reconcile_left_behind_does_not_write_into_the_next_term() -> None:
     play(story)
 
 
+def test_an_attempt_of_an_earlier_term_does_not_count_in_the_next() -> None:
+    """A reconcile that was left behind ends when the new term has begun: readers wait for the new attempt."""
+    found: list[Any] = []
+    release = asyncio.Event()
+
+    async def attempt(self: StampController, key: Key, now: int) -> None:
+        if now - START >= 20:
+            await self.context.clock.sleep(10)
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        world.config_map("a")
+        process = Process(world, clock, reader(Values, found), provider(attempt), identity="one")
+        await clock.sleep(10)
+        process.line.before = refuse_the_lease
+        await clock.sleep(30)
+        process.line.before = do_nothing
+        await clock.sleep(60)
+        release.set()
+        await clock.sleep(5)
+        assert (process.manager.leading, found) == (True, [])
+        await clock.sleep(6)
+        assert found == [[Key("work", "a")]]
+        await process.manager.stop()
+
+    play(story)
+
+
 def test_an_instance_that_the_process_offers_is_used() -> None:
     """Parts of a process that are no controllers can read a state as well."""
     offered = Values()

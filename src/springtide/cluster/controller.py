@@ -1,7 +1,7 @@
 """The shape of a controller.
 
-A controller watches some resources, maps every change to keys of the objects it looks after, and reconciles one key at
-a time: observe, decide, act. It never learns which event enqueued a key; it reads the present state from its caches.
+A controller watches some resources, maps every change to keys of objects of its kind, and reconciles one key at a
+time: observe, decide, act. It never learns which event enqueued a key; it reads the present state from its caches.
 A `SingletonController` does the same for the cluster as a whole: it has no keys, and changes are batched. The manager
 does the rest: caches, shared state, queues, retries, leader election, modes and pauses.
 `docs/writing-a-controller.md` tells how to write one.
