@@ -36,7 +36,7 @@ class Troubled(WrappingTransport):
         """Let the next request of a verb fail."""
         self.failing.setdefault(verb, deque()).append((failure, after))
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         failure, after = self._next(request.verb)
         if failure is not None and not after:
             raise failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apiserver.objects import WRITE, a_server, refused
+from tests.apiserver.objects import WRITE, make_server, refused
 from tests.apiserver.webhooks.webhook_server import EVERYTHING, MUTATING, VALIDATING, webhook
 
 from springtide.cluster.errors import Invalid
@@ -17,7 +17,7 @@ HOOK = webhook({"url": "https://example.com/hook"})
 def causes(*hooks: Object, resource: Resource = MUTATING) -> list[tuple[str, str]]:
     """Return the fields and messages for which webhooks are rejected."""
     body = {"metadata": {"name": "hooks"}, "webhooks": list(hooks)}
-    error = refused(Invalid, lambda: a_server().create(resource, body, WRITE))
+    error = refused(Invalid, lambda: make_server().create(resource, body, WRITE))
     return [(cause.field.removeprefix("webhooks[0]."), cause.message) for cause in error.causes]
 
 
@@ -29,7 +29,7 @@ def without(field: str) -> Object:
 def test_defaults(resource: Resource) -> None:
     hook = HOOK | {"clientConfig": {"service": {"name": "s", "namespace": "n"}}}
 
-    stored = a_server().create(resource, {"metadata": {"name": "hooks"}, "webhooks": [hook]}, WRITE)
+    stored = make_server().create(resource, {"metadata": {"name": "hooks"}, "webhooks": [hook]}, WRITE)
 
     defaults = {
         "failurePolicy": "Fail",

@@ -167,4 +167,4 @@ class MetricsProducerController(Controller):
 
     def _look_at_all(self) -> None:
         for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
-            self.context.wake(key)
+            self.context.enqueue(key)
