@@ -119,7 +119,7 @@ class CapacityBufferSpec(View, kw_only=True):
         ),
         CelRule(
             "has(self.podTemplateRef) || has(self.scalableRef)",
-            "Set podTemplateRef or scalableRef: the buffer needs a pod template.",
+            "Set podTemplateRef or scalableRef: the buffer needs a shape.",
             extension=True,
         ),
         CelRule(
