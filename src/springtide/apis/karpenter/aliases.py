@@ -148,7 +148,7 @@ def _entries(given: Any, path: Path) -> list[tuple[Any, Path]]:
 
 
 def _canonical(reader: _TreeNormalizer, entries: list[tuple[Any, Path]], path: Path) -> list[str]:
-    """Give the reasons that are meant, each once; what means none is kept for the check of the structure."""
+    """Return the reasons that are meant, each once; what means none is kept for the check of the structure."""
     kept: list[str] = []
     for name, written in entries:
         meant = parse_reason(name)
@@ -252,7 +252,7 @@ def _move_expiry(reader: _TreeNormalizer, disruption: dict[str, Any]) -> None:
 
 
 def _template_spec(reader: _TreeNormalizer) -> dict[str, Any]:
-    """Give what the pool says about its nodes; empty where it says nothing that can be read."""
+    """Return what the pool says about its nodes; empty where it says nothing that can be read."""
     inner: Any = reader.value.get("spec")
     for step in ("template", "spec"):
         inner = inner.get(step) if isinstance(inner, dict) else None
