@@ -191,14 +191,14 @@ def _describe_claim(claim: BudgetClaim, reason: DisruptionReason, nodes: int | N
 
 def _describe_used(used: int, unhealthy: int, sharers: tuple[DisruptionReason, ...]) -> str:
     if not used:
-        return "no node is taken yet"
+        return "no node is being disrupted"
     parts: list[str] = []
     if used > unhealthy:
         whose = "disrupted" if sharers == REASONS else f"disrupted for {', '.join(sharers)}"
         parts.append(f"{used - unhealthy} {whose}")
     if unhealthy:
         parts.append(f"{unhealthy} not ready")
-    return f"{used} {'node is' if used == 1 else 'nodes are'} taken already ({', '.join(parts)})"
+    return f"{used} {'node counts' if used == 1 else 'nodes count'} against it ({', '.join(parts)})"
 
 
 def _next_limit(
