@@ -9,7 +9,6 @@ import pytest
 from tests.cluster.memory_cluster import CONFIG_MAPS, EVENTS, START, USER, MemoryCluster, do_nothing
 
 from springtide.cluster import events
-from springtide.cluster import events as event_correlation
 from springtide.cluster.errors import Conflict, Forbidden, NotLeader, RequestTimeout, ServerError, TooManyRequests
 from springtide.cluster.events import (
     PACE,
@@ -128,7 +127,7 @@ def test_events_of_one_object_are_rate_limited() -> None:
 
 def test_correlation_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least recently used entry is dropped, and its count restarts."""
-    monkeypatch.setattr(event_correlation, "REMEMBERED", 2)
+    monkeypatch.setattr(events, "REMEMBERED", 2)
     correlator = EventCorrelator("c")
     counts = []
     for message in "a", "b", "a", "c", "a", "b":

@@ -11,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from springtide.cluster import serving as connections
 from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.serving import CoalescedWrites, RunningServer, ServingFailed, TlsIdentity, serving
 
@@ -196,7 +195,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     ],
 )
 def test_slow_requests_are_cut_off(data: bytes, drip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "ARRIVAL_SECONDS", 0.2)
+    monkeypatch.setattr("springtide.cluster.serving.ARRIVAL_SECONDS", 0.2)
 
     async def story(server: RunningServer, _: Echo) -> None:
         async with asyncio.timeout(10):
