@@ -153,7 +153,7 @@ def test_answer(query: str, number: str) -> None:
         pytest.param("((10 ^ 64) ^ 64) ^ 64", "TooLarge", "too many digits", id="astronomical"),
         pytest.param("1.2345e300 ^ 4", "NoValue", "Prometheus would call it infinite", id="larger-than-a-float"),
         pytest.param("-(1.2345e300 ^ 4)", "NoValue", "Prometheus would call it infinite", id="smaller-than-a-float"),
-        pytest.param(f"max({QUEUE}, {SCHEDULED})", "NotPromQL", "as metrics of their own", id="X9"),
+        pytest.param(f"max({QUEUE}, {SCHEDULED})", "NotPromQL", "as separate metrics", id="aggregation of two vectors"),
         pytest.param("1 +", "NotPromQL", "`1 +` is not PromQL", id="syntax"),
         pytest.param("", "NotPromQL", "the query is empty", id="empty"),
         pytest.param(f"{QUEUE} or 3", "NotPromQL", "`a or vector(3)`", id="or-number"),

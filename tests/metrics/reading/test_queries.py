@@ -88,7 +88,7 @@ def test_nobody_answers(query: str, reading: QueryReader, reason: str) -> None:
 
 
 def test_legal_form_stands_beside_the_words_of_the_server() -> None:
-    with pytest.raises(QueryError, match=r"parse error \(`max\(a, b\)` is not PromQL.*as metrics of their own"):
+    with pytest.raises(QueryError, match=r"parse error \(`max\(a, b\)` is not PromQL.*as separate metrics"):
         _read(QueryReader(BOOK, Elsewhere()), "max(a, b)")
 
 
