@@ -24,12 +24,12 @@ def compiled(value: dict[str, Any], zone: str = "UTC") -> Timeline[int]:
 @pytest.mark.parametrize(
     ("now", "active", "value", "following"),
     [
-        pytest.param("2026-06-05T16:59:59", [1], 3, (1, "2026-06-05T17:00:00-07:00"), id="E01"),
-        pytest.param("2026-06-05T17:00:00", [0, 2], 1, (3, "2026-06-08T09:00:00-07:00"), id="E02"),
-        pytest.param("2026-06-07T23:59:59", [0, 2], 1, (3, "2026-06-08T09:00:00-07:00"), id="E04"),
-        pytest.param("2026-06-08T08:59:59", [0, 2], 1, (3, "2026-06-08T09:00:00-07:00"), id="E05"),
-        pytest.param("2026-06-08T17:00:00", [2], 2, (3, "2026-06-09T09:00:00-07:00"), id="E07"),
-        pytest.param("2026-06-09T03:00:00", [2], 2, (3, "2026-06-09T09:00:00-07:00"), id="E08"),
+        pytest.param("2026-06-05T16:59:59", [1], 3, (1, "2026-06-05T17:00:00-07:00"), id="friday-before-the-end"),
+        pytest.param("2026-06-05T17:00:00", [0, 2], 1, (3, "2026-06-08T09:00:00-07:00"), id="friday-at-the-end"),
+        pytest.param("2026-06-07T23:59:59", [0, 2], 1, (3, "2026-06-08T09:00:00-07:00"), id="sunday-night"),
+        pytest.param("2026-06-08T08:59:59", [0, 2], 1, (3, "2026-06-08T09:00:00-07:00"), id="monday-before-the-start"),
+        pytest.param("2026-06-08T17:00:00", [2], 2, (3, "2026-06-09T09:00:00-07:00"), id="monday-at-the-end"),
+        pytest.param("2026-06-09T03:00:00", [2], 2, (3, "2026-06-09T09:00:00-07:00"), id="night-before-the-start"),
     ],
 )
 def test_week_of_the_design(now: str, active: list[int], value: int, following: tuple[int, str]) -> None:
@@ -44,7 +44,8 @@ def test_week_of_the_design(now: str, active: list[int], value: int, following: 
 
 
 @pytest.mark.parametrize(
-    "now", [pytest.param("2026-06-06T12:00:00", id="E10"), pytest.param("2026-06-08T08:59:59", id="E11")]
+    "now",
+    [pytest.param("2026-06-06T12:00:00", id="saturday"), pytest.param("2026-06-08T08:59:59", id="monday")],
 )
 def test_first_listed_wins(now: str) -> None:
     t = local(LA, now)
@@ -78,59 +79,59 @@ BLACK_FRIDAY = behavior(
 @pytest.mark.parametrize(
     ("value", "now", "expected", "following"),
     [
-        pytest.param(NIGHTLY, "2026-06-05T21:59:59", 1, (9, "2026-06-05T22:00:00"), id="W01"),
-        pytest.param(NIGHTLY, "2026-06-05T22:00", 9, (1, "2026-06-06T06:00:00"), id="W02"),
-        pytest.param(NIGHTLY, "2026-06-06T00:00", 9, (1, "2026-06-06T06:00:00"), id="W03"),
-        pytest.param(NIGHTLY, "2026-06-06T06:00", 1, (9, "2026-06-06T22:00:00"), id="W04"),
-        pytest.param(WRAP_WEEK, "2026-06-06T19:59:59", 1, (9, "2026-06-06T20:00:00"), id="W05-before"),
-        pytest.param(WRAP_WEEK, "2026-06-06T20:00", 9, (1, "2026-06-09T04:00:00"), id="W05-start"),
-        pytest.param(WRAP_WEEK, "2026-06-08T12:00", 9, (1, "2026-06-09T04:00:00"), id="W06-inside"),
-        pytest.param(WRAP_WEEK, "2026-06-09T04:00", 1, (9, "2026-06-13T20:00:00"), id="W06-end"),
-        pytest.param(WRAP_YEAR, "2026-10-31T23:59:59", 1, (9, "2026-11-01T00:00:00"), id="W08-before"),
-        pytest.param(WRAP_YEAR, "2026-11-01T00:00", 9, (1, "2027-02-01T00:00:00"), id="W08-start"),
-        pytest.param(WRAP_YEAR, "2027-01-31T23:59:59", 9, (1, "2027-02-01T00:00:00"), id="W09-inside"),
-        pytest.param(WRAP_YEAR, "2027-02-01T00:00", 1, (9, "2027-11-01T00:00:00"), id="W09-end"),
-        pytest.param(MON_TO_FRI, "2026-06-08T00:00", 9, (1, "2026-06-12T00:00:00"), id="W11-mon"),
-        pytest.param(MON_TO_FRI, "2026-06-11T23:59:59", 9, (1, "2026-06-12T00:00:00"), id="W11-thu"),
-        pytest.param(MON_TO_FRI, "2026-06-12T00:00", 1, (9, "2026-06-15T00:00:00"), id="W11-fri"),
-        pytest.param(MON_TO_FRI, "2026-06-14T12:00", 1, (9, "2026-06-15T00:00:00"), id="W11-sun"),
-        pytest.param(MIDNIGHT, "2026-06-05T00:00", 9, (1, "2026-06-05T06:00:00"), id="W12-start"),
-        pytest.param(MIDNIGHT, "2026-06-05T05:59", 9, (1, "2026-06-05T06:00:00"), id="W12-inside"),
-        pytest.param(MIDNIGHT, "2026-06-05T06:00", 1, (9, "2026-06-06T00:00:00"), id="W12-end"),
-        pytest.param(THURSDAY, "2026-06-10T23:59:59", 1, (9, "2026-06-11T00:00:00"), id="W14-wed"),
-        pytest.param(THURSDAY, "2026-06-11T00:00", 9, (1, "2026-06-11T23:59:00"), id="W14-start"),
-        pytest.param(THURSDAY, "2026-06-11T23:58:59", 9, (1, "2026-06-11T23:59:00"), id="W14-inside"),
-        pytest.param(THURSDAY, "2026-06-11T23:59", 1, (9, "2026-06-18T00:00:00"), id="W14-end"),
-        pytest.param(THURSDAY, "2026-06-12T12:00", 1, (9, "2026-06-18T00:00:00"), id="W14-fri"),
-        pytest.param(EVEN_ODD, "2026-06-05T10:00", 9, (1, "2026-06-05T11:00:00"), id="W15-even"),
-        pytest.param(EVEN_ODD, "2026-06-05T10:59:59", 9, (1, "2026-06-05T11:00:00"), id="W15-inside"),
-        pytest.param(EVEN_ODD, "2026-06-05T11:00", 1, (9, "2026-06-05T12:00:00"), id="W15-odd"),
-        pytest.param(EVEN_ODD, "2026-06-05T23:30", 1, (9, "2026-06-06T00:00:00"), id="W15-late"),
-        pytest.param(TO_ZERO, "2026-06-05T23:00", 0, (3, "2026-06-06T06:00:00"), id="W17-zero"),
-        pytest.param(TO_ZERO, "2026-06-05T06:00", 3, (0, "2026-06-05T22:00:00"), id="W17-default"),
-        pytest.param(schedule(default=2), "2026-06-05T06:00", 2, None, id="W18"),
-        pytest.param(RELAY, "2026-06-05T16:59:59", 3, (5, "2026-06-05T17:00:00"), id="W20-first"),
-        pytest.param(RELAY, "2026-06-05T17:00", 5, (1, "2026-06-05T21:00:00"), id="W20-second"),
-        pytest.param(RELAY, "2026-06-05T20:59:59", 5, (1, "2026-06-05T21:00:00"), id="W20-inside"),
-        pytest.param(RELAY, "2026-06-05T21:00", 1, (3, "2026-06-06T09:00:00"), id="W20-end"),
-        pytest.param(SAME_VALUE, "2026-06-05T10:00", 3, (1, "2026-06-05T15:00:00"), id="W21"),
-        pytest.param(NESTED, "2026-06-05T11:59:59", 3, (8, "2026-06-05T12:00:00"), id="W23-outer"),
-        pytest.param(NESTED, "2026-06-05T12:30", 8, (3, "2026-06-05T13:00:00"), id="W23-inner"),
-        pytest.param(NESTED, "2026-06-05T13:00", 3, (1, "2026-06-05T20:00:00"), id="W23-after"),
+        pytest.param(NIGHTLY, "2026-06-05T21:59:59", 1, (9, "2026-06-05T22:00:00"), id="nightly-before-the-start"),
+        pytest.param(NIGHTLY, "2026-06-05T22:00", 9, (1, "2026-06-06T06:00:00"), id="nightly-start"),
+        pytest.param(NIGHTLY, "2026-06-06T00:00", 9, (1, "2026-06-06T06:00:00"), id="nightly-past-midnight"),
+        pytest.param(NIGHTLY, "2026-06-06T06:00", 1, (9, "2026-06-06T22:00:00"), id="nightly-end"),
+        pytest.param(WRAP_WEEK, "2026-06-06T19:59:59", 1, (9, "2026-06-06T20:00:00"), id="week-wrap-before"),
+        pytest.param(WRAP_WEEK, "2026-06-06T20:00", 9, (1, "2026-06-09T04:00:00"), id="week-wrap-start"),
+        pytest.param(WRAP_WEEK, "2026-06-08T12:00", 9, (1, "2026-06-09T04:00:00"), id="week-wrap-inside"),
+        pytest.param(WRAP_WEEK, "2026-06-09T04:00", 1, (9, "2026-06-13T20:00:00"), id="week-wrap-end"),
+        pytest.param(WRAP_YEAR, "2026-10-31T23:59:59", 1, (9, "2026-11-01T00:00:00"), id="year-wrap-before"),
+        pytest.param(WRAP_YEAR, "2026-11-01T00:00", 9, (1, "2027-02-01T00:00:00"), id="year-wrap-start"),
+        pytest.param(WRAP_YEAR, "2027-01-31T23:59:59", 9, (1, "2027-02-01T00:00:00"), id="year-wrap-inside"),
+        pytest.param(WRAP_YEAR, "2027-02-01T00:00", 1, (9, "2027-11-01T00:00:00"), id="year-wrap-end"),
+        pytest.param(MON_TO_FRI, "2026-06-08T00:00", 9, (1, "2026-06-12T00:00:00"), id="monday-to-friday-monday"),
+        pytest.param(MON_TO_FRI, "2026-06-11T23:59:59", 9, (1, "2026-06-12T00:00:00"), id="monday-to-friday-thursday"),
+        pytest.param(MON_TO_FRI, "2026-06-12T00:00", 1, (9, "2026-06-15T00:00:00"), id="monday-to-friday-friday"),
+        pytest.param(MON_TO_FRI, "2026-06-14T12:00", 1, (9, "2026-06-15T00:00:00"), id="monday-to-friday-sunday"),
+        pytest.param(MIDNIGHT, "2026-06-05T00:00", 9, (1, "2026-06-05T06:00:00"), id="midnight-start"),
+        pytest.param(MIDNIGHT, "2026-06-05T05:59", 9, (1, "2026-06-05T06:00:00"), id="midnight-inside"),
+        pytest.param(MIDNIGHT, "2026-06-05T06:00", 1, (9, "2026-06-06T00:00:00"), id="midnight-end"),
+        pytest.param(THURSDAY, "2026-06-10T23:59:59", 1, (9, "2026-06-11T00:00:00"), id="thursday-before"),
+        pytest.param(THURSDAY, "2026-06-11T00:00", 9, (1, "2026-06-11T23:59:00"), id="thursday-start"),
+        pytest.param(THURSDAY, "2026-06-11T23:58:59", 9, (1, "2026-06-11T23:59:00"), id="thursday-inside"),
+        pytest.param(THURSDAY, "2026-06-11T23:59", 1, (9, "2026-06-18T00:00:00"), id="thursday-end"),
+        pytest.param(THURSDAY, "2026-06-12T12:00", 1, (9, "2026-06-18T00:00:00"), id="thursday-next-day"),
+        pytest.param(EVEN_ODD, "2026-06-05T10:00", 9, (1, "2026-06-05T11:00:00"), id="even-hour"),
+        pytest.param(EVEN_ODD, "2026-06-05T10:59:59", 9, (1, "2026-06-05T11:00:00"), id="even-hour-inside"),
+        pytest.param(EVEN_ODD, "2026-06-05T11:00", 1, (9, "2026-06-05T12:00:00"), id="odd-hour"),
+        pytest.param(EVEN_ODD, "2026-06-05T23:30", 1, (9, "2026-06-06T00:00:00"), id="last-odd-hour"),
+        pytest.param(TO_ZERO, "2026-06-05T23:00", 0, (3, "2026-06-06T06:00:00"), id="zero-replicas"),
+        pytest.param(TO_ZERO, "2026-06-05T06:00", 3, (0, "2026-06-05T22:00:00"), id="default-after-zero"),
+        pytest.param(schedule(default=2), "2026-06-05T06:00", 2, None, id="no-behaviors"),
+        pytest.param(RELAY, "2026-06-05T16:59:59", 3, (5, "2026-06-05T17:00:00"), id="relay-first"),
+        pytest.param(RELAY, "2026-06-05T17:00", 5, (1, "2026-06-05T21:00:00"), id="relay-second"),
+        pytest.param(RELAY, "2026-06-05T20:59:59", 5, (1, "2026-06-05T21:00:00"), id="relay-inside"),
+        pytest.param(RELAY, "2026-06-05T21:00", 1, (3, "2026-06-06T09:00:00"), id="relay-end"),
+        pytest.param(SAME_VALUE, "2026-06-05T10:00", 3, (1, "2026-06-05T15:00:00"), id="same-value-is-no-change"),
+        pytest.param(NESTED, "2026-06-05T11:59:59", 3, (8, "2026-06-05T12:00:00"), id="nested-outer"),
+        pytest.param(NESTED, "2026-06-05T12:30", 8, (3, "2026-06-05T13:00:00"), id="nested-inner"),
+        pytest.param(NESTED, "2026-06-05T13:00", 3, (1, "2026-06-05T20:00:00"), id="nested-after"),
         pytest.param(
-            schedule(FRIDAYS, BLACK_FRIDAY), "2026-11-20T12:00", 4, (1, "2026-11-20T20:00:00"), id="W24-friday"
+            schedule(FRIDAYS, BLACK_FRIDAY), "2026-11-20T12:00", 4, (1, "2026-11-20T20:00:00"), id="ordinary-friday"
         ),
         pytest.param(
-            schedule(FRIDAYS, BLACK_FRIDAY), "2026-11-27T06:00", 4, (1, "2026-11-27T20:00:00"), id="W24-listed-first"
+            schedule(FRIDAYS, BLACK_FRIDAY), "2026-11-27T06:00", 4, (1, "2026-11-27T20:00:00"), id="first-listed-wins"
         ),
         pytest.param(
             schedule(FRIDAYS, {**BLACK_FRIDAY, "priority": 10}),
             "2026-11-27T06:00",
             50,
             (1, "2026-11-27T20:00:00"),
-            id="W26",
+            id="higher-priority-wins",
         ),
-        pytest.param(schedule(daily(9, 9)), "2026-06-05T03:00", 9, None, id="X12-start-equals-end"),
+        pytest.param(schedule(daily(9, 9)), "2026-06-05T03:00", 9, None, id="start-equals-end"),
     ],
 )
 def test_windows(value: dict[str, Any], now: str, expected: int, following: tuple[int, str] | None) -> None:
@@ -142,7 +143,7 @@ def test_windows(value: dict[str, Any], now: str, expected: int, following: tupl
 
 
 def test_black_friday_is_found_every_year() -> None:
-    """W27: the Friday among 23 to 29 November."""
+    """The Friday among 23 to 29 November."""
     timeline = compiled(schedule(BLACK_FRIDAY))
     days = [(show(t) or "")[:10] for t, v in timeline.changes(utc("2024-01-01"), utc("2032-01-01")) if v == 50]
 
@@ -153,18 +154,22 @@ def test_black_friday_is_found_every_year() -> None:
     ("pattern", "expected"),
     [
         pytest.param(
-            at(months="Jan", days="22,23,24,25,26,27,28,29,30,31", weekdays="Fri"), ["01-23", "01-30"], id="W31"
+            at(months="Jan", days="22,23,24,25,26,27,28,29,30,31", weekdays="Fri"),
+            ["01-23", "01-30"],
+            id="january",
         ),
         pytest.param(
-            at(months="Feb", days="1,2,3,4,5,6,7,8,9,10,11,12,13,14", weekdays="Fri"), ["02-06", "02-13"], id="W32"
+            at(months="Feb", days="1,2,3,4,5,6,7,8,9,10,11,12,13,14", weekdays="Fri"),
+            ["02-06", "02-13"],
+            id="february",
         ),
         pytest.param(
-            at(months="Mar", weekdays="Tue"), ["03-03", "03-10", "03-17", "03-24", "03-31"], id="W34-days-omitted"
+            at(months="Mar", weekdays="Tue"), ["03-03", "03-10", "03-17", "03-24", "03-31"], id="weekday-without-days"
         ),
     ],
 )
 def test_days_and_weekdays_must_both_hold(pattern: dict[str, Any], expected: list[str]) -> None:
-    """X13: unlike in cron, a date counts only on the listed weekday."""
+    """Unlike in cron, a date counts only on the listed weekday."""
     timeline = compiled(schedule(behavior(pattern, {**pattern, "hours": 1})))
     starts = [(show(t) or "")[5:10] for t, v in timeline.changes(utc("2025-12-31"), utc("2026-12-31")) if v == 9]
 
@@ -181,25 +186,25 @@ LEAP = behavior(at(months="Feb", days=29), at(months="Mar", days=1))
 @pytest.mark.parametrize(
     ("window", "zone", "now", "literal", "by_window"),
     [
-        pytest.param(QUARTER, LA, "2026-01-01T09:00", False, True, id="W40"),
-        pytest.param(QUARTER, LA, "2026-01-31T10:00", False, True, id="W42"),
-        pytest.param(QUARTER, LA, "2026-02-02T10:00", True, True, id="W43"),
-        pytest.param(QUARTER, LA, "2026-03-31T17:00", True, False, id="W45"),
-        pytest.param(QUARTER, LA, "2026-03-31T20:00", True, False, id="W45-night"),
-        pytest.param(QUARTER, LA, "2026-04-15T03:00", True, False, id="W46"),
-        pytest.param(QUARTER, LA, "2026-05-10T12:00", False, False, id="W48"),
-        pytest.param(LUNCH, "UTC", "2026-06-05T10:00", False, True, id="W50-morning"),
-        pytest.param(LUNCH, "UTC", "2026-06-05T12:00", True, True, id="W50-noon"),
-        pytest.param(LUNCH, "UTC", "2026-06-05T17:00", False, False, id="W50-end"),
-        pytest.param(LEAP, "UTC", "2026-02-28T12:00", True, False, id="W52"),
-        pytest.param(LEAP, "UTC", "2028-02-28T23:59:59", False, False, id="W53-before"),
-        pytest.param(LEAP, "UTC", "2028-02-29T00:00", True, True, id="W53-start"),
-        pytest.param(LEAP, "UTC", "2028-02-29T23:59:59", True, True, id="W53-inside"),
-        pytest.param(LEAP, "UTC", "2028-03-01T00:00", True, False, id="W53-end"),
+        pytest.param(QUARTER, LA, "2026-01-01T09:00", False, True, id="quarter-first-morning"),
+        pytest.param(QUARTER, LA, "2026-01-31T10:00", False, True, id="quarter-saturday"),
+        pytest.param(QUARTER, LA, "2026-02-02T10:00", True, True, id="quarter-monday"),
+        pytest.param(QUARTER, LA, "2026-03-31T17:00", True, False, id="quarter-last-day"),
+        pytest.param(QUARTER, LA, "2026-03-31T20:00", True, False, id="quarter-last-night"),
+        pytest.param(QUARTER, LA, "2026-04-15T03:00", True, False, id="quarter-after"),
+        pytest.param(QUARTER, LA, "2026-05-10T12:00", False, False, id="quarter-long-after"),
+        pytest.param(LUNCH, "UTC", "2026-06-05T10:00", False, True, id="lunch-morning"),
+        pytest.param(LUNCH, "UTC", "2026-06-05T12:00", True, True, id="lunch-noon"),
+        pytest.param(LUNCH, "UTC", "2026-06-05T17:00", False, False, id="lunch-end"),
+        pytest.param(LEAP, "UTC", "2026-02-28T12:00", True, False, id="leap-day-other-year"),
+        pytest.param(LEAP, "UTC", "2028-02-28T23:59:59", False, False, id="leap-day-before"),
+        pytest.param(LEAP, "UTC", "2028-02-29T00:00", True, True, id="leap-day-start"),
+        pytest.param(LEAP, "UTC", "2028-02-29T23:59:59", True, True, id="leap-day-inside"),
+        pytest.param(LEAP, "UTC", "2028-03-01T00:00", True, False, id="leap-day-end"),
     ],
 )
 def test_match_policy(window: dict[str, Any], zone: str, now: str, literal: bool, by_window: bool) -> None:
-    """X11, X16: starts and ends that do not alternate mean one thing read literally, another as windows."""
+    """Starts and ends that do not alternate mean one thing read literally, another as windows."""
     t = local(zone, now)
 
     assert (literal, by_window) == (
@@ -219,13 +224,13 @@ def test_match_policy(window: dict[str, Any], zone: str, now: str, literal: bool
             {"replicas": 9, "from": "2026-11-27T06:00:00Z", "until": "2026-11-27T20:00:00Z"},
             "2026-11-27T06:00:00",
             9,
-            id="X10-once",
+            id="single-window",
         ),
         pytest.param(
             {"replicas": 9, "from": "2026-11-27T06:00:00Z", "until": "2026-11-27T20:00:00Z"},
             "2027-11-27T06:00:00",
             1,
-            id="X10-only-once",
+            id="single-window-only-once",
         ),
         pytest.param(daily(9, 17, calendars=[{"name": "holidays"}]), "2026-12-24T10:00", 1, id="excluded-day"),
         pytest.param(
