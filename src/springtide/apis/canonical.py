@@ -168,7 +168,7 @@ def _canonical_document(document: Document) -> tuple[Any, list[ManifestChange]]:
 
 def _message(problem: Problem) -> str:
     place = format_path(problem.path)
-    return problem.message if f"`{place}" in problem.message else f"{place} {problem.message}".lstrip()
+    return problem.message if f"`{place}" in problem.message else f"{place}: {problem.message}".removeprefix(": ")
 
 
 def canonical(value: dict[str, Any]) -> NormalizedTree:

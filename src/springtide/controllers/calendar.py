@@ -58,7 +58,7 @@ class CalendarController(Controller):
         )
         if changed and outcome.ready.status is ConditionStatus.FALSE:
             self.context.events.record(CALENDARS, calendar, warning(outcome.ready.reason, outcome.ready.message))
-        return Result(at=outcome.until) if outcome.until is not None else None
+        return Result(requeue_at=outcome.until) if outcome.until is not None else None
 
 
 @dataclass(frozen=True, slots=True)

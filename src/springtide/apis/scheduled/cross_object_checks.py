@@ -15,6 +15,7 @@ from springtide.apis.meta.times import KnownCalendars
 from springtide.apis.objects import LoadedObject
 from springtide.apis.problems import Problem, warning
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
+from springtide.apis.scheduled.label_patterns import PatternError, compile_pattern
 from springtide.apis.scheduled.node_group import GroupId, ScalableNodeGroup, may_be_same, read_group_id
 from springtide.apis.scheduled.producer import MetricsProducer
 from springtide.apis.scheduled.schedule import schedule_findings
@@ -87,8 +88,8 @@ def _matches(operator: str, wanted: str, value: str) -> bool:
     if operator in ("=", "!="):
         return (wanted == value) is (operator == "=")
     try:
-        return (re.fullmatch(wanted, value) is not None) is (operator == "=~")
-    except re.error:
+        return compile_pattern(wanted).matches(value) is (operator == "=~")
+    except PatternError:
         return True
 
 
