@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.apis.karpenter.samples import beta_pool, budgets, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 
 from springtide.apis.problems import format_path
 
@@ -15,16 +15,14 @@ ROOT = "spec.disruption."
 
 def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, str, str]]:
     """Give severity, path and message of everything that is said about a pool's disruption."""
-    found = judge(beta_pool(disruption) if beta else node_pool(disruption))
+    found = problems_of(beta_pool(disruption) if beta else node_pool(disruption))
     return [(p.severity, format_path(p.path).removeprefix(ROOT), p.message) for p in found]
 
 
 @pytest.mark.parametrize(
     ("budget", "severity", "path", "part"),
     [
-        pytest.param(
-            {"schedule": "@daily"}, "error", "budgets[0].schedule", "has no `duration`", id="C6-lone-schedule"
-        ),
+        pytest.param({"schedule": "@daily"}, "error", "budgets[0].schedule", "has no `duration`", id="lone-schedule"),
         pytest.param({"duration": "1h"}, "error", "budgets[0].duration", "has no `schedule`", id="lone-duration"),
         pytest.param({"timeZone": "UTC"}, "error", "budgets[0].timeZone", "without `schedule`", id="lone-zone"),
         pytest.param(
@@ -148,13 +146,13 @@ def test_calendars_leave_it_open() -> None:
     listed = budgets("0@D; 5@D")
     listed[0]["calendars"] = [{"name": "freeze"}]
 
-    found = judge(node_pool({"budgets": listed}))
+    found = problems_of(node_pool({"budgets": listed}))
 
     assert [problem for problem in found if "calendars" not in problem.path] == []
 
 
 def messages(budgets: list[dict[str, Any]]) -> list[str]:
-    return [problem.message for problem in judge(node_pool({"budgets": budgets}))]
+    return [problem.message for problem in problems_of(node_pool({"budgets": budgets}))]
 
 
 def test_a_rate_is_not_outdone_by_a_smaller_count() -> None:
@@ -172,7 +170,7 @@ def test_a_block_that_ends_is_not_called_one_for_ever() -> None:
     assert messages([{"nodes": "0", "from": "2026-01-01T00:00:00Z", "until": "2036-01-01T00:00:00Z"}]) == []
 
 
-def test_blocks_of_several_budgets_are_told_of_together() -> None:
+def test_blocks_of_several_budgets_are_one_problem() -> None:
     budgets = [
         {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 0 * * *", "duration": "12h"},
         {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 12 * * *", "duration": "12h"},
