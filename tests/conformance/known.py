@@ -68,17 +68,17 @@ _OUTCOME = "*/status"
 _BORN = "objects/comes_with_its_defaults_and_stays_as_it_came"
 
 KNOWN: tuple[Known, ...] = (
-    Known("Values that are empty are left out, where a real server writes some of them.", (("*", "*"),), _left_out),
+    Known("Empty values are left out, where a real server writes some of them.", (("*", "*"),), _left_out),
     Known(
-        "A Service gets no address of its own and no port of the nodes: there is no network behind it.",
+        "A Service gets no cluster IP and no node port, since there is no network.",
         tuple(("*", f"*/{name}") for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "nodePort")),
     ),
     Known(
-        "The answer to a review, which nobody can read again, has no managed fields.",
+        "The response to a review, which is not stored, has no managed fields.",
         (("discovery/what_the_admin_may", "*/managedFields"),),
     ),
     Known(
-        "Some refusals are in other words; their status, their reason and the field that they name are the same.",
+        "Some error messages are worded differently; status, reason and field are the same.",
         _at(
             _WORDS,
             "applying/is_refused*",
@@ -106,8 +106,8 @@ KNOWN: tuple[Known, ...] = (
         _in_other_words,
     ),
     Known(
-        "A refusal tells each cause once, where a real server repeats some; that of a definition may name fewer or "
-        "more causes, or the field by another of its paths.",
+        "An error lists each cause once, where a real server repeats some; that of a definition may list fewer or more "
+        "causes, or name the field by another of its paths.",
         (
             *_at(
                 "1/body/details/causes*",
@@ -122,8 +122,8 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "A patch that gives a value of a wrong type is refused with the name of the field, where a real server shows "
-        "the patch as a whole; one that gives another kind or version is refused with a 400, not a 422.",
+        "A patch with a value of a wrong type is refused with the name of the field, where a real server shows the "
+        "whole patch; one with another kind or version is refused with 400, not 422.",
         (
             *_at(_OUTCOME, "patches/a_merge_patch[changes the *]", "custom/is_refused_with_another_type"),
             *_at(
@@ -137,9 +137,9 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "What a real server fails at with a 500 is refused with the status that fits, for clients try a 500 again: "
-        "versions that are no numbers, targets of bindings, an apply that does not fit the structure of its kind, "
-        "directives of a strategic patch that make no sense, and the eviction of a pod with two budgets.",
+        "Where a real server answers invalid requests with 500, which clients retry, the status is that of a client "
+        "error: versions that are not numbers, invalid targets of bindings, an apply that does not match the structure "
+        "of its kind, invalid directives of a strategic patch, and the eviction of a pod with two budgets.",
         _at(
             _OUTCOME,
             "applying/is_refused[an unknown field]",
@@ -162,7 +162,7 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "There are no endpoints, runtime classes, bindings apart from pods, nor events of the group `events.k8s.io`.",
+        "There are no endpoints, no runtime classes, no bindings apart from pods, and no events in `events.k8s.io`.",
         (
             *_at(
                 _OUTCOME,
@@ -180,8 +180,8 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "Volumes and claims are not protected by finalizers, and a DaemonSet does not count its templates in an "
-        "annotation.",
+        "Volumes and claims get no protection finalizers, and a DaemonSet has no annotation with its template "
+        "generation.",
         (
             *_at("*/finalizers", f"{_BORN}[claim]", "objects/comes_outside_of_namespaces[persistent volume]"),
             ("objects/comes_outside_of_namespaces[persistent volume]", "*/lastPhaseTransitionTime"),
@@ -190,8 +190,8 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "Rules in CEL know no formats and no semantic versions, their cost is not estimated, and a rule that is broken "
-        "and tolerated is not warned of.",
+        "CEL rules have no format and semantic version libraries, their cost is not estimated, and a violation that "
+        "ratcheting tolerates causes no warning.",
         (
             *_at(
                 _OUTCOME,
@@ -203,7 +203,7 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "A default of a schema that is `null` stays in its definition.",
+        "A schema default of `null` stays in the definition.",
         (("definitions/schema[null as default]", "*/default"),),
     ),
 )
@@ -218,7 +218,7 @@ def section() -> str:
     return (
         f"{HEADING}\n\n"
         f"{count} cases are played on the embedded server and on a kube-apiserver (`tests/conformance`).\n"
-        "They give the same answers, but for these differences:\n\n" + "\n".join(bullets) + "\n"
+        "The responses are the same, except for these differences:\n\n" + "\n".join(bullets) + "\n"
     )
 
 
