@@ -19,7 +19,7 @@ END = b"(closed)"
 
 
 class Line(asyncio.Transport):
-    """Takes down what is sent, and when it was closed."""
+    """Records what is sent, and the close."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ TOO_MUCH = b"x" * 2_000_000
 
 
 class Echo:
-    """Answers with the number of bytes it was sent, and remembers who went away."""
+    """Responds with the number of received bytes, and records disconnects."""
 
     def __init__(self) -> None:
         self.gone = 0
@@ -117,16 +117,16 @@ class Echo:
 
 
 def served(story: Callable[[RunningServer, Echo], Awaitable[None]]) -> None:
-    async def told() -> None:
+    async def exchange() -> None:
         echo = Echo()
         async with serving(echo) as server:
             await story(server, echo)
 
-    asyncio.run(asyncio.wait_for(told(), 30))
+    asyncio.run(asyncio.wait_for(exchange(), 30))
 
 
 async def said(server: RunningServer, data: bytes, *, drip: bytes = b"") -> bytes:
-    """Send something, then drip on, and give all that is answered until the server hangs up."""
+    """Send bytes, then further ones slowly, and give all responses until the server closes the connection."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
 
     async def dripping() -> None:
@@ -151,13 +151,13 @@ async def said(server: RunningServer, data: bytes, *, drip: bytes = b"") -> byte
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(b"GET /" + TOO_MUCH, id="an address without end"),
-        pytest.param(b"GET / HTTP/1.1\r\nX: " + TOO_MUCH, id="a header without end"),
-        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300, id="headers without end"),
-        pytest.param(POST + b"0\r\n" + b"X: y\r\n" * 300, id="trailers without end"),
-        pytest.param(POST + b"0\r\nX: " + TOO_MUCH, id="a trailer without end"),
-        pytest.param(POST + b"1;" + TOO_MUCH, id="an extension of a chunk without end"),
-        pytest.param(GET * 100_000, id="requests sent ahead without end"),
+        pytest.param(b"GET /" + TOO_MUCH, id="an endless URL"),
+        pytest.param(b"GET / HTTP/1.1\r\nX: " + TOO_MUCH, id="an endless header"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300, id="endless headers"),
+        pytest.param(POST + b"0\r\n" + b"X: y\r\n" * 300, id="endless trailers"),
+        pytest.param(POST + b"0\r\nX: " + TOO_MUCH, id="an endless trailer"),
+        pytest.param(POST + b"1;" + TOO_MUCH, id="an endless chunk extension"),
+        pytest.param(GET * 100_000, id="endless pipelined requests"),
     ],
 )
 def test_endless_requests_are_cut_off_and_other_clients_are_served(data: bytes) -> None:

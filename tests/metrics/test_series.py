@@ -50,9 +50,9 @@ def test_every_object_has_its_own_series() -> None:
         f'{AGE}{{name="peak",namespace="other"}} 0.0',
         f'{AGE}{{name="peak",namespace="shop"}} 0.0',
     ]
-    book.drop(OTHER)
+    book.remove(OTHER)
     assert not [line for line in exported(book, 50) if 'namespace="other"' in line]
-    book.close()
+    book.reset()
     assert exported(book, 50) == []
 
 
@@ -108,7 +108,7 @@ def test_listeners_hear_of_what_changes(values: dict[str, SeriesValue], changed:
     book.put(PEAK, values, fresh_until=None)
     assert heard == ([(PEAK, frozenset(changed))] if changed else [])
     end()
-    book.close()
+    book.reset()
     assert len(heard) == bool(changed)
 
 
@@ -119,37 +119,37 @@ def test_what_is_expected_is_awaited_until_it_is_known() -> None:
     book.listen(lambda key, names: heard.append((key, names)))
     for key in (PEAK, OFFICE, OTHER):
         book.expect(key, ("a", "b"))
-    assert book.awaited("a", "shop") == [OFFICE, PEAK]
-    assert book.awaited("a", "shop", "peak") == [PEAK]
-    assert book.awaited("a", "shop", "nobody") == book.awaited("c", "shop") == []
+    assert book.pending("a", "shop") == [OFFICE, PEAK]
+    assert book.pending("a", "shop", "peak") == [PEAK]
+    assert book.pending("a", "shop", "nobody") == book.pending("c", "shop") == []
     assert heard == []
 
     book.put(PEAK, {"a": 1}, fresh_until=None)
-    book.drop(OFFICE)
-    assert book.awaited("a", "shop") == book.awaited("b", "shop") == []
+    book.remove(OFFICE)
+    assert book.pending("a", "shop") == book.pending("b", "shop") == []
     assert heard == [(PEAK, frozenset("ab")), (OFFICE, frozenset("ab"))]
 
     book.expect(PEAK, ("a", "c"))
-    assert book.awaited("a", "shop") == [], "the last value counts until there is another"
-    book.close()
-    assert book.awaited("a", "other") == []
+    assert book.pending("a", "shop") == [], "the last value counts until there is another"
+    book.reset()
+    assert book.pending("a", "other") == []
 
 
 def test_what_is_expected_may_change() -> None:
     book = SeriesStore()
     book.expect(PEAK, ("a",))
     book.expect(PEAK, ("b",))
-    assert (book.awaited("a", "shop"), book.awaited("b", "shop")) == ([], [PEAK])
+    assert (book.pending("a", "shop"), book.pending("b", "shop")) == ([], [PEAK])
 
 
 def test_a_book_is_open_from_when_all_is_expected_until_the_time_of_leading_is_over() -> None:
     book = SeriesStore()
     book.expect(PEAK, ("a",))
-    assert not book.is_open
-    book.open()
-    assert book.is_open
-    book.close()
-    assert not book.is_open
+    assert not book.synced
+    book.mark_synced()
+    assert book.synced
+    book.reset()
+    assert not book.synced
 
 
 def test_every_metric_has_its_help() -> None:

@@ -14,7 +14,7 @@ from random import Random
 
 from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.configurations import ServiceTarget, WebhookTarget
-from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
 from springtide.cluster.compute import ThreadCompute
@@ -138,7 +138,7 @@ async def _serve_webhooks(
 ) -> HealthCheck:
     """Serve the webhooks until the stack ends; returns the readiness check."""
     up = await stack.enter_async_context(
-        webhooks(
+        serve_webhooks(
             transport,
             namespace=settings.namespace,
             target=how.target,

@@ -34,8 +34,8 @@ def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, s
             "without `schedule`",
             id="zone-of-instants",
         ),
-        pytest.param({"from": "2027-01-01T00:00:00Z"}, "error", "budgets[0]", "no end", id="no-until"),
-        pytest.param({"until": "2027-01-01T00:00:00Z"}, "error", "budgets[0]", "no beginning", id="no-from"),
+        pytest.param({"from": "2027-01-01T00:00:00Z"}, "error", "budgets[0]", "never closes", id="no-until"),
+        pytest.param({"until": "2027-01-01T00:00:00Z"}, "error", "budgets[0]", "never opens", id="no-from"),
         pytest.param(
             {"from": "2027-01-02T00:00:00Z", "until": "2027-01-02T00:00:00Z"},
             "error",
@@ -54,7 +54,7 @@ def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, s
             {"from": "2025-01-02T00:00:00Z", "until": "2025-01-03T00:00:00Z"},
             "warning",
             "budgets[0].until",
-            "is over since",
+            "has been over since",
             id="over",
         ),
         pytest.param(
@@ -98,7 +98,7 @@ def test_c6_lone_schedules_of_v1beta1_are_warned_of() -> None:
         pytest.param("5@E; 10@D", {}, {}, id="other-reasons"),
         pytest.param("5; 10@D", {}, {1: "budget 0"}, id="floor-covers-all"),
         pytest.param("5; 10@D", {"budgetDefault": "Fallback"}, {}, id="fallback-steps-aside"),
-        pytest.param("10@E,D,U,X; 5", {"budgetDefault": "Fallback"}, {1: "every reason is named"}, id="nothing-left"),
+        pytest.param("10@E,D,U,X; 5", {"budgetDefault": "Fallback"}, {1: "name every reason"}, id="nothing-left"),
         pytest.param("5; 10 [0 9 * * * +1h]", {}, {1: "budget 0"}, id="looser-in-its-window"),
         pytest.param("5 [0 9 * * * +1h]; 10", {}, {}, id="looser-outside-a-window"),
         pytest.param("5 [0 9 * * * +1h]; 10 [30 9 * * * +1h]", {}, {}, id="windows-that-overlap"),
@@ -198,6 +198,4 @@ def test_a_window_that_first_opens_in_months_is_met() -> None:
 
 
 def test_a_rate_needs_a_period() -> None:
-    assert messages([{"nodes": "5", "maxPer": {"nodes": 1, "period": "0h"}}]) == [
-        "a rate needs a period that is longer than nothing"
-    ]
+    assert messages([{"nodes": "5", "maxPer": {"nodes": 1, "period": "0h"}}]) == ["a rate needs a period longer than 0"]

@@ -118,7 +118,7 @@ def test_the_pool_says_how_it_is_read(
         ),
         pytest.param(
             {"nodes": "5", "maxPer": {"nodes": 2, "period": "1h"}, "cooldown": "10m"},
-            "budget 0 allows 5; what happened before counts as well (budget 0: at most 2 nodes per 1h"
+            "budget 0 allows 5; earlier disruptions count as well (budget 0: at most 2 nodes per 1h"
             " and 10m between two nodes); no node is being disrupted",
             id="rates",
         ),
@@ -169,7 +169,7 @@ def test_document() -> None:
                 "consuming": 4,
                 "allowed": 1,
                 "budget": 1,
-                "because": "budget 1 allows 5; 4 nodes count against it (3 disrupted, 1 not ready)",
+                "because": "budget 1 allows 5; 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": None,
             },
             "Drifted": {
@@ -177,7 +177,7 @@ def test_document() -> None:
                 "consuming": 4,
                 "allowed": 1,
                 "budget": 1,
-                "because": "budget 1 allows 5; 4 nodes count against it (3 disrupted, 1 not ready)",
+                "because": "budget 1 allows 5; 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": {"at": "2024-01-11T09:00:00Z", "limit": 0},
             },
             "Underutilized": {
@@ -186,7 +186,7 @@ def test_document() -> None:
                 "allowed": 46,
                 "budget": None,
                 "because": "no active budget covers Underutilized: no limit;"
-                " 4 nodes count against it (3 disrupted, 1 not ready)",
+                " 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": None,
             },
             "Expired": {
@@ -195,7 +195,7 @@ def test_document() -> None:
                 "allowed": 46,
                 "budget": None,
                 "because": "no active budget covers Expired: no limit; expiry is forceful:"
-                " expired nodes do not wait for this; 4 nodes count against it (3 disrupted, 1 not ready)",
+                " expired nodes do not wait for this; 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": None,
             },
         },

@@ -31,7 +31,7 @@ def book(*, fresh_until: int | None = None, **values: SeriesValue) -> SeriesStor
     made = SeriesStore()
     for name, value in values.items():
         made.put(Key("default", name), {METRIC: value}, fresh_until=fresh_until)
-    made.open()
+    made.mark_synced()
     return made
 
 
@@ -108,7 +108,7 @@ def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
     made = book(shop=3, fresh_until=NOW - STALENESS_LIMIT - 1)
     made.put(Key("default", "depot"), {METRIC: 1}, fresh_until=None)
 
-    with pytest.raises(ServerError, match=r"MetricsProducer default/shop has been old for 301 s") as refused:
+    with pytest.raises(ServerError, match=r"MetricsProducer default/shop has been outdated for 301 s") as refused:
         value_list(made, METRIC, "default", EVERYTHING, NOW)
     assert refused.value.code == 503
     told = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
@@ -137,9 +137,9 @@ def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
 def test_nothing_is_told_while_nobody_knows_which_series_there_are() -> None:
     """No items would mean that there are none."""
     made = book(shop=3)
-    made.close()
+    made.reset()
 
-    with pytest.raises(ServerError, match="not known yet which MetricsProducers there are") as refused:
+    with pytest.raises(ServerError, match="have not been read yet") as refused:
         value_list(made, METRIC, "default", EVERYTHING, NOW)
     assert (refused.value.code, refused.value.retry_after) == (503, 1)
 
@@ -168,7 +168,7 @@ def book_test_simulated() -> SeriesStore:
     made.put(Key("default", "depot"), {METRIC: Fraction(5, 2)}, fresh_until=None)
     made.put(Key("default", "empty"), {"karpenter_queue_length": None}, fresh_until=None)
     made.put(Key("elsewhere", "shop"), {METRIC: 9}, fresh_until=None)
-    made.open()
+    made.mark_synced()
     return made
 
 

@@ -55,7 +55,7 @@ def test_what_is_right_is_not_written() -> None:
 def test_one_that_nobody_has_installed_is_asked_for_or_made() -> None:
     shelf = Shelf()
 
-    assert "install one that leads to the Service springtide-system/springtide-external" in publish(shelf).problem
+    assert "install one for the Service springtide-system/springtide-external" in publish(shelf).problem
     assert not shelf.objects
     assert publish(shelf, create=True).problem == ""
     assert bundle_of(shelf) == b"new"
@@ -73,7 +73,7 @@ def test_one_that_nobody_has_installed_is_asked_for_or_made() -> None:
         pytest.param(
             api_service(ServiceTarget("monitoring", "prometheus-adapter"))["spec"],
             "the Service monitoring/prometheus-adapter (the Prometheus adapter), and a cluster has one provider: turn"
-            " external metrics off here, or remove that one",
+            " external metrics off here, or remove that provider",
             id="prometheus-adapter",
         ),
         pytest.param(
@@ -82,7 +82,7 @@ def test_one_that_nobody_has_installed_is_asked_for_or_made() -> None:
         pytest.param(
             api_service(ServiceTarget("elsewhere", OURS.name))["spec"], "the Service elsewhere/", id="another-namespace"
         ),
-        pytest.param({"group": "external.metrics.k8s.io", "version": "v1beta1"}, "leads to no Service", id="local"),
+        pytest.param({"group": "external.metrics.k8s.io", "version": "v1beta1"}, "has no Service", id="local"),
     ],
 )
 @pytest.mark.parametrize("create", [False, True], ids=["installed", "made"])
@@ -119,7 +119,7 @@ def test_one_that_others_write_all_the_time_is_left_for_later() -> None:
 
     shelf.before_patch = meddle
 
-    with pytest.raises(Conflict, match="written by others all the time"):
+    with pytest.raises(Conflict, match="keeps being changed by other writers"):
         publish(shelf)
 
 

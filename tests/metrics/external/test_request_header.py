@@ -46,7 +46,11 @@ def test_the_caller_is_who_the_headers_name(headers: Headers, expected: Caller) 
         pytest.param(CERTIFICATE, [], NOW, "x-remote-user is not set", id="nobody"),
         pytest.param(CERTIFICATE, [("x-remote-user", "")], NOW, "x-remote-user is not set", id="empty"),
         pytest.param(
-            make_client(AUTHORITY, "somebody").certificate.decode(), ADMIN, NOW, "'somebody' may not", id="another-name"
+            make_client(AUTHORITY, "other").certificate.decode(),
+            ADMIN,
+            NOW,
+            "'other' is not an allowed name",
+            id="another-name",
         ),
         pytest.param(CERTIFICATE, ADMIN, NOW + 10 * 86_400, "is not valid now", id="ended"),
         pytest.param(CERTIFICATE, ADMIN, NOW - 10 * 86_400, "is not valid now", id="not-begun"),

@@ -40,7 +40,7 @@ class World:
     shelf: Shelf
     book: SeriesStore
     folder: Path
-    up: ExternalMetrics
+    running: ExternalMetrics
     leads: bool = True
 
     async def ask(
@@ -62,7 +62,7 @@ class World:
         given = ADMIN if headers is None else headers
         async with (
             aiohttp.ClientSession() as session,
-            session.request(method, self.up.serving.url + path, headers=given, ssl=context) as answer,
+            session.request(method, self.running.serving.url + path, headers=given, ssl=context) as answer,
         ):
             readable = answer.content_type == "application/json"
             return answer.status, await (answer.json() if readable else answer.text())
@@ -85,7 +85,7 @@ def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None
         shelf.put(API_SERVICES, api_service(SERVICE))
         shelf.tell(told_by())
         book.put(Key("default", "shop"), {METRIC: 3}, fresh_until=None)
-        book.open()
+        book.mark_synced()
         async with external_metrics(
             shelf.transport,
             book,
@@ -100,7 +100,7 @@ def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None
     def played(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
         async def whole() -> None:
             async with world() as made:
-                await made.until("ready", made.up.ready)
+                await made.until("ready", made.running.ready)
                 await story(made)
 
         asyncio.run(whole())
@@ -229,8 +229,8 @@ def test_an_authority_that_the_cluster_replaces_is_trusted_no_more(play: Play) -
         await world.until(
             "it is read",
             lambda: (
-                world.up.believing.front_proxy is not None
-                and world.up.believing.front_proxy.authorities == successor.certificate.decode()
+                world.running.request_header.front_proxy is not None
+                and world.running.request_header.front_proxy.authorities == successor.certificate.decode()
             ),
         )
         assert (await world.ask(VALUES, client=make_client(successor, "front-proxy-client")))[0] == 200
@@ -243,9 +243,9 @@ def test_an_authority_that_the_cluster_replaces_is_trusted_no_more(play: Play) -
 def test_what_was_told_last_counts_while_the_cluster_tells_nonsense(play: Play) -> None:
     async def story(world: World) -> None:
         world.shelf.tell(told_by(requestheader_allowed_names="nonsense"))
-        await world.until("it is noticed", lambda: world.up.believing.problem != "")
+        await world.until("it is noticed", lambda: world.running.request_header.problem != "")
         assert (await world.ask(VALUES))[0] == 200
-        assert world.up.ready()
+        assert world.running.ready()
 
     play(story)
 
@@ -256,7 +256,7 @@ def test_the_certificate_that_is_shown_is_signed_by_what_is_published(play: Play
         bundle = base64.b64decode(published["spec"]["caBundle"]).decode()
         context = ssl.create_default_context(cadata=bundle)
         _, writer = await asyncio.open_connection(
-            world.up.serving.host, world.up.serving.port, ssl=context, server_hostname=SERVICE.names[0]
+            world.running.serving.host, world.running.serving.port, ssl=context, server_hostname=SERVICE.names[0]
         )
         assert writer.get_extra_info("peercert")["issuer"] == ((("commonName", "springtide-webhooks"),),)
         writer.close()

@@ -259,7 +259,7 @@ def test_who_cannot_be_reached(url: str) -> None:
     """The host is named, and no credentials are."""
     queue = QueueSpec(type="HTTP", id=url)
 
-    with pytest.raises(QueueError, match=r"127\.0\.0\.1 cannot be asked") as caught:
+    with pytest.raises(QueueError, match=r"127\.0\.0\.1 cannot be reached") as caught:
         asyncio.run(HttpQueueReader(timeout=2).read(queue, namespace="default"))
 
     assert caught.value.retryable
@@ -355,7 +355,7 @@ def test_a_sample_is_a_length(value: Fraction, length: int) -> None:
     [
         pytest.param(None, "NoPrometheus", False, id="nobody-to-ask"),
         pytest.param(Metrics(QueryError("NoSample", "there is none")), "NoSample", True, id="no-sample"),
-        pytest.param(Metrics(QueryError("NotPromQL", "no", lasting=True)), "NotPromQL", False, id="a-bad-query"),
+        pytest.param(Metrics(QueryError("NotPromQL", "no", permanent=True)), "NotPromQL", False, id="a-bad-query"),
         pytest.param(Metrics(Fraction(-1)), "NotACount", False, id="less-than-none"),
     ],
 )

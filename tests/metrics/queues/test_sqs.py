@@ -163,7 +163,7 @@ def _client_error(code: str, status: int) -> botocore.exceptions.ClientError:
             botocore.exceptions.EndpointConnectionError(endpoint_url="http://proxy:hunter2@x"),
             "NoAnswer",
             True,
-            "SQS in eu-central-1 cannot be asked: EndpointConnectionError",
+            "SQS in eu-central-1 cannot be reached: EndpointConnectionError",
             id="unreachable",
         ),
         pytest.param(

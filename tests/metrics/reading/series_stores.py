@@ -19,5 +19,5 @@ def book_of(readings: Mapping[str, Mapping[str, SeriesValue]]) -> SeriesStore:
     for place, values in readings.items():
         namespace, name = place.split("/")
         book.put(Key(namespace, name), values, fresh_until=None)
-    book.open()
+    book.mark_synced()
     return book

@@ -241,7 +241,7 @@ def test_for_prometheus_only(query: str, words: str) -> None:
         compile_query(query)
     told = str(failure.value)
     assert failure.value.reason == "NotInProcess"
-    assert failure.value.lasting
+    assert failure.value.permanent
     assert words in told
     assert told.endswith("answered by Prometheus only: start the controller with --prometheus-url")
 
@@ -271,7 +271,7 @@ def test_a_process_that_makes_no_series_says_where_they_may_be() -> None:
 def test_nothing_is_read_while_nobody_knows_which_series_there_are(query: str) -> None:
     """A fallback would be taken for the answer."""
     book = book_of({"shop/jobs": {QUEUE: 3}})
-    book.close()
+    book.reset()
     with pytest.raises(QueryError) as told:
         evaluate(compile_query(query), book, namespace="shop")
     assert told.value.reason == "NotKnownYet"
@@ -285,7 +285,7 @@ def test_a_query_whose_patterns_take_too_long_is_refused() -> None:
     for _ in range(3):  # a query that is repeated is refused again
         with pytest.raises(QueryError, match="name one with name=") as told:
             _answer(f'sum({QUEUE}{{name=~"{"|".join([".*a.{20}"] * 100)}"}})', book)
-        assert (told.value.reason, told.value.lasting) == ("TooCostly", False)
+        assert (told.value.reason, told.value.permanent) == ("TooCostly", False)
 
 
 def test_thousands_of_series_are_held_against_a_pattern() -> None:

@@ -136,7 +136,7 @@ def test_answer(answer: str, number: str) -> None:
         pytest.param(saying("[1, 2]"), "PrometheusFailed", "not that of a Prometheus", id="other-json"),
         pytest.param(saying(DEEP), "PrometheusFailed", "not that of a Prometheus", id="too-deep"),
         pytest.param(saying(DEEP, 500), "PrometheusFailed", "it answers 500", id="too-deep-a-failure"),
-        pytest.param(saying('{"status":"success"}'), "PrometheusFailed", "not why", id="no-data"),
+        pytest.param(saying('{"status":"success"}'), "PrometheusFailed", "without a message", id="no-data"),
         pytest.param(saying(success("vector", "3")), "PrometheusFailed", "not that of a Prometheus", id="odd-vector"),
         pytest.param(
             saying(vector(*(sample("1", n=str(n)) for n in range(30_000)))),
@@ -165,14 +165,14 @@ def test_no_answer(answering: Answering, reason: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "lasting"),
+    ("answer", "permanent"),
     [
         pytest.param(saying(failure("bad_data", "parse error"), 400), True, id="query"),
         pytest.param(saying(failure("unavailable", "starting"), 503), False, id="server"),
     ],
 )
-def test_only_a_bad_query_is_bad_for_good(answer: Answering, lasting: bool) -> None:
-    assert refused(answer).lasting == lasting
+def test_only_a_bad_query_is_bad_for_good(answer: Answering, permanent: bool) -> None:
+    assert refused(answer).permanent == permanent
 
 
 def test_slow_server() -> None:
@@ -383,7 +383,7 @@ def test_client_certificate(authority: Authority, tmp_path: Path) -> None:
         pytest.param({"url": "ftp://x"}, "must begin with http", id="other-scheme"),
         pytest.param({"url": "http://"}, "must begin with http", id="no-host"),
         pytest.param({"url": "http://[x"}, "must begin with http", id="bad-address"),
-        pytest.param({"url": "http://u:hunter2@x"}, "must not hold a password", id="password-in-url"),
+        pytest.param({"url": "http://u:hunter2@x"}, "must not contain a password", id="password-in-url"),
         pytest.param({"url": "http://x/?token=hunter2"}, "must end with its path", id="query-in-url"),
         pytest.param({"username": "u"}, "give both or none", id="user-without-password"),
         pytest.param({"password_file": Path("p")}, "give both or none", id="password-without-user"),
@@ -393,7 +393,7 @@ def test_client_certificate(authority: Authority, tmp_path: Path) -> None:
         ),
         pytest.param({"timeout": 0}, "must be positive", id="no-time"),
         pytest.param({"headers": {"a b": "hunter2"}}, "not the name of a header", id="bad-header"),
-        pytest.param({"headers": {"A": "hunter2\nB: c"}}, "characters that no header has", id="smuggled-header"),
+        pytest.param({"headers": {"A": "hunter2\nB: c"}}, "characters that a header cannot have", id="smuggled-header"),
     ],
 )
 def test_settings_that_cannot_work(settings: dict[str, Any], words: str) -> None:

@@ -22,7 +22,7 @@ class Elsewhere(MetricReader):
 
     async def read(self, query: str, *, namespace: str) -> Fraction:
         if "," in query:
-            raise QueryError("NotPromQL", "parse error", lasting=True)
+            raise QueryError("NotPromQL", "parse error", permanent=True)
         return Fraction(1000)
 
     def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
@@ -83,7 +83,7 @@ def test_nobody_answers(query: str, reading: QueryReader, reason: str) -> None:
     for _ in range(2):  # the second time from memory
         with pytest.raises(QueryError) as told:
             _read(reading, query)
-        assert (told.value.reason, told.value.lasting) == (reason, True)
+        assert (told.value.reason, told.value.permanent) == (reason, True)
     assert (reading.sources(query), reading.address(query)) == (None, None)
 
 
@@ -96,7 +96,7 @@ def test_answers_are_not_remembered() -> None:
     book = book_of({"shop/jobs": {QUEUE: 1}})
     reading = QueryReader(book)
     assert _read(reading, QUEUE) == 1
-    book.put(next(key for key, _ in book.readings()), {QUEUE: 2}, fresh_until=None)
+    book.put(next(key for key, _ in book.items()), {QUEUE: 2}, fresh_until=None)
     assert _read(reading, QUEUE) == 2
 
 
@@ -114,11 +114,11 @@ def test_what_has_been_old_for_long_is_no_answer(now: int, answered: bool) -> No
     """An autoscaler that is told nothing takes nothing away."""
     book = SeriesStore()
     book.put(Key("shop", "jobs"), {QUEUE: 41}, fresh_until=1000)
-    book.open()
+    book.mark_synced()
     reading = QueryReader(book, now=lambda: now)
     if answered:
         assert _read(reading, QUEUE) == 41
         return
-    with pytest.raises(QueryError, match="of MetricsProducer jobs has been old since 1970-01-01T00:16:40Z") as told:
+    with pytest.raises(QueryError, match="jobs has been outdated since 1970-01-01T00:16:40Z") as told:
         _read(reading, QUEUE)
-    assert (told.value.reason, told.value.lasting) == ("Outdated", False)
+    assert (told.value.reason, told.value.permanent) == ("Outdated", False)

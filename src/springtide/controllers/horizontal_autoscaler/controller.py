@@ -199,7 +199,7 @@ class HorizontalAutoscalerController(Controller):
             source for source, reading in zip(sources, readings, strict=True) if isinstance(reading, MissingMetric)
         ]
         moment = self.context.clock.monotonic()
-        if not self._book.is_open and moment - self._began < self.long_patience:
+        if not self._book.synced and moment - self._began < self.long_patience:
             self._seen_closed = moment
         return (
             bool(missing)
