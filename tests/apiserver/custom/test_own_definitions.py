@@ -132,7 +132,9 @@ def test_an_immutable_field_cannot_be_changed() -> None:
     new = copy.deepcopy(old)
     new["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "example.com"
     path = "spec.template.spec.nodeClassRef"
-    assert write(new, old) == [f"{path}: Invalid value: make a new NodePool: the group of `nodeClassRef` cannot change"]
+    assert write(new, old) == [
+        f"{path}: Invalid value: create a new NodePool: the group of `nodeClassRef` cannot change"
+    ]
     assert write(old, old) == []
 
 

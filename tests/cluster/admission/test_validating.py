@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 from tests.cluster.admission.review_requests import foreign_pool, validated
 
 from springtide.apis.problems import format_path
@@ -45,7 +45,7 @@ def test_all_problems_are_reported_at_once() -> None:
 def test_the_problems_are_those_of_check() -> None:
     """The same list in both."""
     pool = node_pool({"budgets": [{"nodes": 5, "reasons": ["drift"]}, {"nodes": "many"}], "consolidateAfter": "soon"})
-    found = judge(pool)
+    found = problems_of(pool)
 
     response = validated(pool)
 
