@@ -282,7 +282,7 @@ def test_a_schedule_with_everything_around_it(told: Callable[[str], dict[str, An
 def test_an_autoscaler_its_target_and_what_holds_it(told: Callable[[str], dict[str, Any]]) -> None:
     document = told("horizontalautoscaler/web")
     assert document["wants"] == {"replicas": 8}
-    assert "Deployment `web` has 8 replicas, 0 of them there" in document["because"]
+    assert "Deployment `web` has 8 replicas, 0 of them exist" in document["because"]
     assert [stop["until"] for stop in document["stopped"]] == ["2026-11-16T11:34:00Z"]
     assert document["next"][0] == {
         "at": "2026-11-16T17:00:00Z",
@@ -321,7 +321,7 @@ def test_of_another_time_schedules_tell_and_not_the_status(explain: Run) -> None
     night = json.loads(explain("horizontalautoscaler/web", "--at", "2026-11-16T20:30:00Z", "-o", "json").stdout)
     assert night["wants"] == {"replicas": 2}
     assert night["because"][0].endswith("its schedule says 2, which recommends 2")
-    assert "at present Deployment `web` has 8 replicas, 0 of them there" in night["because"]
+    assert "at present Deployment `web` has 8 replicas, 0 of them exist" in night["because"]
     assert night["stopped"] == []
     assert "conditions, events and the target are those of the present" in night["notes"][0]
 

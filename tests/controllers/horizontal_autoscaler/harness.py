@@ -11,7 +11,7 @@ import msgspec
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, HorizontalAutoscalerSpec
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 from springtide.metrics.series import SeriesStore, SeriesValue

@@ -22,7 +22,7 @@ from springtide.cluster.client import Client
 from springtide.cluster.context import Services
 from springtide.cluster.errors import NotFound, ServerError
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.reading.queries import QueryReader

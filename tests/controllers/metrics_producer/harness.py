@@ -8,7 +8,7 @@ from typing import Any
 from springtide.apis.forecast import format_instant
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.series import ObjectSeries, SeriesStore
 from springtide.simulator.processes import ProcessRun

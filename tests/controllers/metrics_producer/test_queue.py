@@ -21,7 +21,7 @@ from tests.controllers.metrics_producer.harness import (
 from springtide.apis.scheduled.producer import QueueSpec
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer.decide import pause_after
 from springtide.controllers.metrics_producer.queues import MOST_CONCURRENT, MOST_PER_NAMESPACE
 from springtide.metrics.queues import QueueError, QueueLength, QueueReader, QueueTarget

@@ -19,7 +19,7 @@ from tests.controllers.scalable_node_group.node_groups import (
 from springtide.cluster.client import Mode
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.resources import Key
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.scalable_node_group import ScalableNodeGroupController
 from springtide.providers import ProviderError
 from springtide.simulator import behaviours

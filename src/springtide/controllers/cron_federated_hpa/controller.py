@@ -23,8 +23,8 @@ from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.cluster.transport import Patch
 from springtide.controllers import conflicts
-from springtide.controllers.calendars import ALL_CALENDARS, NO_CALENDARS, CompiledCalendar, calendars_in
-from springtide.controllers.calendars import PERMISSIONS as READING_CALENDARS
+from springtide.controllers.calendar.state import ALL_CALENDARS, NO_CALENDARS, CompiledCalendar, calendars_in
+from springtide.controllers.calendar.state import PERMISSIONS as READING_CALENDARS
 from springtide.controllers.conflicts import BY_TARGET, autoscalers_of
 from springtide.controllers.cron_federated_hpa import conflicts as rivalry
 from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION, RuleProgress, write_cursor

@@ -14,7 +14,6 @@ from springtide.apis.karmada.targets import CronAction, action_of, action_proble
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.meta.times import clock_time, date_and_time
 from springtide.apis.problems import has_errors
-from springtide.apis.references import ReferenceRole
 from springtide.controllers.explanation import (
     Blocker,
     Explanation,
@@ -24,8 +23,9 @@ from springtide.controllers.explanation import (
     common_blockers,
     instant_of,
     mappings,
+    target_blockers,
+    target_sentences,
 )
-from springtide.controllers.horizontal_autoscaler.explain import target_blockers, target_sentences
 
 _APPLIED = {"appliedReplicas": "replicas", "appliedMinReplicas": "min", "appliedMaxReplicas": "max"}
 _MISSED = "missed:"
@@ -258,7 +258,7 @@ def _contradicted(facts: ExplanationInput, wants: Mapping[str, int]) -> Iterator
 def _conflicts(facts: ExplanationInput) -> Iterator[Blocker]:
     if facts.has_reported(_CONFLICT_CONDITION):
         return  # the controller has looked, and what it found is told
-    for other in facts.conflicting(ReferenceRole.SCALES):
+    for other in ():
         label = facts.target.label if facts.target is not None else "its target"
         rival = f"{other.kind.kind} `{other.name}`"
         remedy = (

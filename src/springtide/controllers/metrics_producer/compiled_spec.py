@@ -14,7 +14,7 @@ from springtide.apis.scheduled.producer import ScheduleSpec
 from springtide.apis.scheduled.schedule import CompiledBehavior, compile_behaviors, zone_of
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Store
-from springtide.controllers.calendars import CompiledCalendar
+from springtide.controllers.calendar.state import CompiledCalendar
 
 CalendarsUsed: TypeAlias = tuple[tuple[str, CompiledCalendar | None], ...]
 """Calendars by name; None where there is none of that name."""

@@ -20,10 +20,10 @@ from springtide.cluster.kinds import DEFINITIONS, KindInfo, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers.calendars import ALL_CALENDARS
-from springtide.controllers.calendars import PERMISSIONS as CALENDAR_PERMISSIONS
-from springtide.controllers.grants import ALL_GRANTS
-from springtide.controllers.grants import PERMISSIONS as GRANT_PERMISSIONS
+from springtide.controllers.calendar.state import ALL_CALENDARS
+from springtide.controllers.calendar.state import PERMISSIONS as CALENDAR_PERMISSIONS
+from springtide.controllers.grant.state import ALL_GRANTS
+from springtide.controllers.grant.state import PERMISSIONS as GRANT_PERMISSIONS
 from springtide.controllers.metrics_producer.clock_steps import on_clock_set_back
 from springtide.controllers.metrics_producer.decide import ProducerDecision, decide_last_known
 from springtide.controllers.metrics_producer.occupancy import ALL_NODES, ALL_PODS

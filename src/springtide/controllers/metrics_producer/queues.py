@@ -16,7 +16,7 @@ from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers.grants import ALL_GRANTS, grant_refusal
+from springtide.controllers.grant.state import ALL_GRANTS, grant_refusal
 from springtide.controllers.metrics_producer.decide import (
     ProducerDecision,
     decide_queue_length,

@@ -34,7 +34,7 @@ from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers.calendars import ALL_CALENDARS, CompiledCalendar
+from springtide.controllers.calendar.state import ALL_CALENDARS, CompiledCalendar
 from springtide.controllers.metrics_producer.compiled_spec import (
     QUICK_BUDGET,
     THOROUGH_BUDGET,

@@ -1,4 +1,4 @@
-"""The calendars that schedules refer to, compiled as they come."""
+"""The calendars that schedules and rules refer to, compiled once for all controllers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from springtide.apis.springtide.calendars import compile_calendar
 from springtide.apis.springtide.types import Calendar
 from springtide.apis.structural_validation import check_structure
 from springtide.cluster.controller import Cached, Permission
-from springtide.cluster.resources import Object, Selection
+from springtide.cluster.resources import Object, Resource, Selection
 from springtide.cluster.store import Store
-from springtide.controllers.calendar import CALENDARS
 
+CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
 PERMISSIONS = (Permission(CALENDARS, ("get", "list", "watch")),)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledCalendar:
-    """A calendar, as far as it can be used; equal to another one if it was written the same."""
+    """A Calendar object, compiled; two are equal if their specs are."""
 
     name: str
     written: object
     calendar: almanac.DayCalendar | None
-    """None where it has errors: it counts as absent."""
+    """None where the object has errors: schedules then ignore it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CompiledCalendar) and (self.name, self.written) == (other.name, other.written)
@@ -36,7 +36,8 @@ class CompiledCalendar:
         return hash(self.name)
 
 
-def _compiled(item: Object) -> CompiledCalendar:
+def compiled_calendar(item: Object) -> CompiledCalendar:
+    """Compile a Calendar object; one with errors has no days."""
     written = {name: part for name, part in item.items() if name != "status"}
     checked = check_structure(written, Calendar, ValidationContext(now=0, deep_search=False))
     compiled = None
@@ -44,16 +45,16 @@ def _compiled(item: Object) -> CompiledCalendar:
         try:
             compiled = compile_calendar(checked.view.spec)
         except CalendarError:
-            compiled = None  # the Calendar's own status says why
+            compiled = None  # the status of the Calendar says why
     return CompiledCalendar(item["metadata"]["name"], item.get("spec"), compiled)
 
 
-ALL_CALENDARS = Cached(Selection(CALENDARS), record=_compiled)
-"""To be watched with `to_nobody`, and followed by whoever schedules with calendars."""
+ALL_CALENDARS = Cached(Selection(CALENDARS), record=compiled_calendar)
+"""The cache of all calendars; controllers whose schedules refer to calendars watch and follow it."""
 
 NO_CALENDARS: Mapping[str, almanac.DayCalendar] = MappingProxyType({})
 
 
 def calendars_in(store: Store[CompiledCalendar]) -> dict[str, almanac.DayCalendar]:
-    """Give the calendars that can be used, by name."""
+    """Give the calendars without errors, by name."""
     return {one.name: one.calendar for one in store.values() if one.calendar is not None}

@@ -1,4 +1,4 @@
-"""Whom a controller may reach on behalf of an object: what Grants allow, or everything in a cluster of one's own."""
+"""What objects of each namespace may reach outside of the cluster: all Grants together."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PERMISSIONS = (Permission(GRANTS, ("get", "list", "watch")),)
 
 @dataclass(frozen=True, slots=True)
 class GrantPolicy:
-    """A service of the process: whether everything is allowed that no Grant speaks of."""
+    """A service of the process: whether objects may reach what no Grant lists."""
 
     everything: bool = False
-    """True only in embedded and simulated clusters, where whoever writes objects owns the process."""
+    """True only in embedded and simulated clusters, where the users who write objects also own the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,17 @@ class _GrantRecord:
 
 
 def _record(grant: Object) -> _GrantRecord:
-    # As its own controller judges it: what the status says must be what is enforced. No error depends on the present.
+    # Validated as the Grant controller does it, so that the status says what is enforced; no error depends on the time.
     sound = validated(grant, Grant, now=0, default_zone="UTC").sound
     return _GrantRecord(sound.spec if sound is not None else None)
 
 
 ALL_GRANTS = Cached(Selection(GRANTS), record=_record)
-"""To be watched by whoever asks here; a change of a grant concerns every object that needs one."""
+"""The cache of all Grants. A change of a Grant concerns every object that needs one."""
 
 
 def grant_refusal(context: ControllerContext, namespace: str, reach: GrantedResource, target: str) -> str | None:
-    """Give the words of a refusal, or None where objects of a namespace may reach a target."""
+    """Say that no Grant allows a target, or give None where objects of the namespace may reach it."""
     if context.services.get(GrantPolicy).everything or is_granted(_specs(context), namespace, reach, target):
         return None
     return missing_grant_message(namespace, reach, target)
