@@ -106,7 +106,7 @@ def test_a_suspended_rule_is_told_and_has_no_next() -> None:
             "2026-11-13T07:30:00Z", {}, ["nothing has been done since Fri 2026-11-13 08:30 Europe/Berlin"], id="overdue"
         ),
         pytest.param("2026-11-13T07:30:00Z", {"present": False}, [], id="another time is asked for"),
-        pytest.param("2026-11-13T07:30:00Z", {"paused": "somebody"}, ["no controller touches it"], id="paused"),
+        pytest.param("2026-11-13T07:30:00Z", {"paused": "an annotation"}, ["no controller touches it"], id="paused"),
         pytest.param(None, {}, [], id="nothing announced"),
     ],
 )

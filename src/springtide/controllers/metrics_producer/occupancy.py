@@ -1,9 +1,7 @@
-"""What is kept of nodes and pods to tell how much of a group of nodes is reserved: little, for there are many.
+"""How much of each group of nodes is reserved by pods, updated by deltas of nodes and pods.
 
-How much of groups of nodes is reserved, kept up to date change by change.
-
-A pod that comes or goes costs the same in a cluster of ten pods and in one of a hundred thousand: its node is found,
-and the sums of the groups that the node belongs to. Only a group that is new here is added up node by node.
+A pod that comes or goes costs the same in a cluster of ten pods and of a hundred thousand: only its node and the sums
+of the groups of that node change. A group that is asked for the first time is added up node by node.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ PODS = Resource("", "v1", "pods", "Pod")
 PERMISSIONS = (Permission(NODES, ("get", "list", "watch")), Permission(PODS, ("get", "list", "watch")))
 
 _TEMPLATES = 4096
-"""How many different demands are kept in mind: most pods are made of few templates."""
+"""How many different pod specs are cached: most pods are made from few templates."""
 _FINISHED = ("Succeeded", "Failed")
 _NOTHING = Quantity(0)
 
 
 class ResourceAmounts(msgspec.Struct, frozen=True, gc=False):
-    """Amounts of what is counted; CPU in cores and memory in bytes, both in billionths."""
+    """Amounts of resources: CPU in billionths of a core, memory in billionths of a byte."""
 
     cpu: int = 0
     memory: int = 0
@@ -52,17 +50,17 @@ NO_RESOURCES = ResourceAmounts()
 
 
 class NodeRecord(msgspec.Struct, frozen=True, gc=False):
-    """A node that pods may be put on, or may not."""
+    """A node."""
 
     labels: Mapping[str, str]
     usable: bool
-    """Whether it is ready, and takes new pods."""
+    """Whether it is ready and schedulable."""
     capacity: ResourceAmounts
-    """What pods may ask for."""
+    """What is allocatable."""
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """What a pod takes away, and from which node; nothing, from none, where it has no node or has ended."""
+    """The requests of a pod and its node; none of both where it is not scheduled or has ended."""
 
     node: str
     needs: ResourceAmounts
@@ -143,7 +141,7 @@ def _pod_record(pod: _Pod) -> PodRecord:
 
 @lru_cache(maxsize=_TEMPLATES)
 def _requests_of(demand: bytes) -> ResourceAmounts:
-    """Read what pods of a template need; one that cannot be read, as no server takes it, counts as a pod."""
+    """Read the requests of a pod spec; a malformed one, which API servers refuse, counts as one pod."""
     try:
         requests = pod_requests(msgspec.json.decode(demand, type=PodSpec))
     except (msgspec.ValidationError, AmountError):
@@ -160,12 +158,12 @@ ALL_PODS = Cached(Selection(PODS, view=_Pod), record=_pod_record)
 
 
 GroupLabel: TypeAlias = tuple[str, str]
-"""The label, and its value, that tells the nodes of a group from all others."""
+"""The label and its value that the nodes of a group have."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTotals:
-    """What the nodes of a group have, and what is taken of it."""
+    """The allocatable resources of a group of nodes, and how much of them is reserved."""
 
     nodes: int = 0
     reserved: ResourceAmounts = NO_RESOURCES
@@ -174,7 +172,7 @@ class GroupTotals:
 
 @dataclass(slots=True)
 class _NodeUsage:
-    """One node: what pods take of it, what it is, and to which groups it belongs."""
+    """One node: the requests of its pods, its record, and its groups."""
 
     used: ResourceAmounts = NO_RESOURCES
     node: NodeRecord | None = None
@@ -182,12 +180,12 @@ class _NodeUsage:
 
 
 class GroupOccupancy:
-    """The sums of all groups that somebody asks for."""
+    """The sums of all groups that producers ask for."""
 
     def __init__(self, changed: Callable[[GroupLabel], None]) -> None:
-        """`changed` is told of every group whose sums have changed."""
+        """`changed` is called with every group whose sums have changed."""
         self._changed = changed
-        self._accounts: dict[str, _NodeUsage] = {}
+        self._nodes: dict[str, _NodeUsage] = {}
         self._totals: dict[GroupLabel, GroupTotals] = {}
 
     def keep(self, label: GroupLabel) -> None:
@@ -195,38 +193,38 @@ class GroupOccupancy:
         if label in self._totals:
             return
         self._totals[label] = GroupTotals()
-        for account in self._accounts.values():
-            if account.node is not None and _belongs(account.node, label):
-                account.groups.append(label)
-                self._count(account, label)
+        for usage in self._nodes.values():
+            if usage.node is not None and _belongs(usage.node, label):
+                usage.groups.append(label)
+                self._count(usage, label)
 
     def forget(self, label: GroupLabel) -> None:
-        """Keep them no more."""
+        """Drop the sums of a group."""
         if self._totals.pop(label, None) is not None:
-            for account in self._accounts.values():
-                if label in account.groups:
-                    account.groups.remove(label)
+            for usage in self._nodes.values():
+                if label in usage.groups:
+                    usage.groups.remove(label)
 
     def of(self, label: GroupLabel) -> GroupTotals:
         """Give the sums of a group that is kept."""
         return self._totals[label]
 
     def node_changed(self, delta: Delta[NodeRecord]) -> None:
-        """Take a node out of the sums of its groups, and into those of the groups that it belongs to now."""
+        """Subtract a node from its former groups, and add it to its present ones."""
         name = delta.key.name
-        account = self._accounts.setdefault(name, _NodeUsage())
-        for label in account.groups:
-            self._discount(account, label)
-        left, account.node = account.groups, delta.new
-        account.groups = [label for label in self._totals if delta.new is not None and _belongs(delta.new, label)]
-        for label in account.groups:
-            self._count(account, label)
+        usage = self._nodes.setdefault(name, _NodeUsage())
+        for label in usage.groups:
+            self._discount(usage, label)
+        left, usage.node = usage.groups, delta.new
+        usage.groups = [label for label in self._totals if delta.new is not None and _belongs(delta.new, label)]
+        for label in usage.groups:
+            self._count(usage, label)
         self._drop_empty(name)
-        for label in dict.fromkeys((*left, *account.groups)):
+        for label in dict.fromkeys((*left, *usage.groups)):
             self._changed(label)
 
     def pod_changed(self, delta: Delta[PodRecord]) -> None:
-        """Give back what a pod took, and take what it takes now."""
+        """Subtract the former requests of a pod, and add the present ones."""
         if delta.old is not None and delta.old.node:
             self._use(delta.old.node, NO_RESOURCES - delta.old.needs)
             self._drop_empty(delta.old.node)
@@ -234,34 +232,34 @@ class GroupOccupancy:
             self._use(delta.new.node, delta.new.needs)
 
     def _use(self, node: str, needs: ResourceAmounts) -> None:
-        account = self._accounts.setdefault(node, _NodeUsage())
-        account.used += needs
-        for label in account.groups:
+        usage = self._nodes.setdefault(node, _NodeUsage())
+        usage.used += needs
+        for label in usage.groups:
             totals = self._totals[label]
             self._totals[label] = GroupTotals(totals.nodes, totals.reserved + needs, totals.capacity)
             self._changed(label)
 
-    def _count(self, account: _NodeUsage, label: GroupLabel) -> None:
-        totals, node = self._totals[label], account.node or _NO_NODE
+    def _count(self, usage: _NodeUsage, label: GroupLabel) -> None:
+        totals, node = self._totals[label], usage.node or _NO_NODE
         self._totals[label] = GroupTotals(
-            totals.nodes + 1, totals.reserved + account.used, totals.capacity + node.capacity
+            totals.nodes + 1, totals.reserved + usage.used, totals.capacity + node.capacity
         )
 
-    def _discount(self, account: _NodeUsage, label: GroupLabel) -> None:
-        totals, node = self._totals[label], account.node or _NO_NODE
+    def _discount(self, usage: _NodeUsage, label: GroupLabel) -> None:
+        totals, node = self._totals[label], usage.node or _NO_NODE
         self._totals[label] = GroupTotals(
-            totals.nodes - 1, totals.reserved - account.used, totals.capacity - node.capacity
+            totals.nodes - 1, totals.reserved - usage.used, totals.capacity - node.capacity
         )
 
     def _drop_empty(self, name: str) -> None:
-        account = self._accounts[name]
-        if account.node is None and account.used == NO_RESOURCES:
-            del self._accounts[name]
+        usage = self._nodes[name]
+        if usage.node is None and usage.used == NO_RESOURCES:
+            del self._nodes[name]
 
 
 _NO_NODE = NodeRecord({}, usable=False, capacity=NO_RESOURCES)
 
 
 def _belongs(node: NodeRecord, label: GroupLabel) -> bool:
-    """Tell whether a node counts as one of a group: it has the label, is ready, and takes new pods."""
+    """Tell whether a node counts for a group: it has the label, is ready and schedulable."""
     return node.usable and node.labels.get(label[0]) == label[1]

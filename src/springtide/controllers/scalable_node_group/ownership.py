@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 
-from springtide.apis.validation import ANNOTATION, merge_extensions
 from springtide.apis.scheduled.node_group import GroupId, may_be_same, read_group_id
+from springtide.apis.validation import ANNOTATION, merge_extensions
 from springtide.cluster.resources import Key, Object, key_of
 
 BY_GROUP = "type and place of the group"
