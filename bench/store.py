@@ -116,7 +116,7 @@ async def deliveries(clock: VirtualClock) -> None:
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{n}", "labels": {"pool": "a"}}}
         await transport.create(NODE, body, Write("bench"))
     for store in stores:
-        await store.reached(server.revision)
+        await store.wait_for_version(server.revision)
     seconds = time.perf_counter() - begin
     for task in running:
         task.cancel()

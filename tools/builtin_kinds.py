@@ -3,21 +3,21 @@
     python tools/builtin_kinds.py FOLDER [--kubernetes VERSION] [--output FILE]
 
 FOLDER holds one document per group and version, named as in the sources of Kubernetes (`apis__apps__v1_openapi.json`,
-`api__v1_openapi.json`). What merging, defaulting and validating need is kept; all prose is left behind. The same
-documents give the same bytes.
+`api__v1_openapi.json`). Only what merging, defaulting and validation need is kept, without descriptions. The
+output depends on the documents only.
 
 A type is `{"fields": {NAME: PLACE}, "required": [...], "atomic": true}`. A place is the name of a scalar (`string`,
-`integer`, `number`, `boolean`, `any`, `int-or-string`, `quantity`), `@TYPE`, or an object that says more:
+`integer`, `number`, `boolean`, `any`, `int-or-string`, `quantity`), `@TYPE`, or an object with details:
 
     type      a scalar, `@TYPE`, `list` or `map`
     of        the place of each entry of a list, or of each value of a map
-    present   true: the field is a plain struct, which is there even when nobody writes it
-    list      `map` or `set`; atomic if not given           keys      what tells the entries of such a map apart
-    merge     true: strategic patches merge the list        key       what they tell entries apart by
+    present   true: the field is a plain struct, which is present even if it is not written
+    list      `map` or `set`; atomic if not given           keys      the fields that identify the entries of such a map
+    merge     true: strategic patches merge the list        key       the field that identifies entries
     retain    true: strategic patches of it may say `$retainKeys`
     replace   true: strategic patches replace it as a whole
     atomic    whether an object is owned and replaced as a whole, where that differs from its type
-    default   the value that stands for none                nullable  true: null is a value
+    default   the value if there is none                    nullable  true: null is a value
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-OUTPUT = Path(__file__).parent.parent / "src" / "springtide" / "simulator" / "api" / "builtin" / "kinds.json"
+OUTPUT = Path(__file__).parent.parent / "src" / "springtide" / "apiserver" / "builtin" / "kinds.json"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A kind to take over, with what people call it: OpenAPI does not tell that."""
+    """A kind to include, with its short names, which OpenAPI does not have."""
 
     kind: str
     short_names: tuple[str, ...] = ()
@@ -104,11 +104,11 @@ _VERBS = {
 _METHODS = ("delete", "get", "patch", "post", "put")
 _SCALARS = ("boolean", "integer", "number", "string")
 _NO_DEFAULT: tuple[Any, ...] = ("", {}, 0, False, [])
-"""What the documents give as a default where Go's zero value is meant: nothing that a server would fill in."""
+"""Defaults in the documents that stand for Go's zero value, which a server does not fill in."""
 
 
 def generate(folder: Path, kubernetes: str = "", wanted: dict[str, tuple[Wanted, ...]] = WANTED) -> dict[str, Any]:
-    """Make the content of the data file."""
+    """Generate the content of the data file."""
     kinds: list[dict[str, Any]] = []
     types: dict[str, Any] = {}
     version = kubernetes
@@ -136,7 +136,7 @@ def _compact(value: Any) -> str:
 
 
 def _kind(document: dict[str, Any], prefix: str, api_version: str, wanted: Wanted) -> dict[str, Any]:
-    """Gather from the paths what can be done with a kind."""
+    """Collect the verbs of a kind from the paths."""
     group, _, version = api_version.rpartition("/")
     meant = {"group": group, "version": version, "kind": wanted.kind}
     plural = ""
@@ -191,7 +191,7 @@ def _schema_of(schemas: dict[str, Any], api_version: str, kind: str) -> str:
 
 
 def _type_name(schema: str) -> str:
-    """Shorten `io.k8s.api.core.v1.Pod` to `core.v1.Pod`: group, version and name tell all types apart."""
+    """Shorten `io.k8s.api.core.v1.Pod` to `core.v1.Pod`: group, version and name identify all types."""
     return ".".join(schema.split(".")[-3:])
 
 
@@ -255,12 +255,12 @@ def _place(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str])
 
 
 def _entry(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str]) -> Any:
-    """Describe what a list or a map holds; entries have no defaults, for they are there only when they are written."""
+    """Describe the items of a list or a map; they have no defaults, since they exist only where they are written."""
     return _place({name: value for name, value in content.items() if name != "default"}, schemas, waiting)
 
 
 def _referred(schema: str, described: dict[str, Any]) -> str:
-    """Name what a reference leads to: a type with fields, or a scalar under another name."""
+    """Name the target of a reference: a type with fields, or a scalar with another name."""
     if schema.endswith(".Quantity"):
         return "quantity"
     if described.get("format") == "int-or-string":

@@ -16,13 +16,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.http.pods import PODS, PodView, record
-
+from springtide.apis.core.pod_record import PodView, pod_record
 from springtide.cluster.clock import WallClock
 from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.manager import Manager, ManagerSettings
-from springtide.cluster.resources import Key, Selection
+from springtide.cluster.resources import PODS, Key, Selection
 
 _PAGE = 4096
 
@@ -31,7 +30,7 @@ class Idle(Controller):
     """Looks at every pod once, and does nothing."""
 
     name = "idle"
-    watches = (Watch(Cached(Selection(PODS, view=PodView), record, {"node": lambda pod: (pod.node,)})),)
+    watches = (Watch(Cached(Selection(PODS, view=PodView), pod_record, {"node": lambda pod: (pod.node,)})),)
     permissions = (Permission(PODS, ("get", "list", "watch")),)
     workers = 4
     seen = 0
@@ -55,7 +54,7 @@ async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
         before = held()
         begin = time.perf_counter()
         manager = Manager(
-            transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, patience=300)
+            transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, sync_timeout=300)
         )
         running = asyncio.create_task(manager.run())
         while Idle.seen < count:

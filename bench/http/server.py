@@ -13,14 +13,14 @@ import sys
 import time
 from random import Random
 
-from bench.http.pods import PODS, pod
+from bench.http.pods import pod
 
 from springtide.apiserver.admission import ADMIN
 from springtide.apiserver.http import ApiApp
 from springtide.apiserver.kinds import collection_id
 from springtide.apiserver.server import ApiServer
 from springtide.cluster.certificates import make_authority, make_serving
-from springtide.cluster.resources import key_of
+from springtide.cluster.resources import PODS, key_of
 from springtide.cluster.serving import TlsIdentity, serving
 from springtide.cluster.transport import Write
 

@@ -1,7 +1,4 @@
-"""Moments as tests write them: ISO texts that become instants.
-
-Schedules as the window tests write them: behaviours with patterns, laid over a default.
-"""
+"""Short forms for tests: instants from ISO texts, and schedules from behaviours with patterns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +53,9 @@ def daily(value: int, start: int, end: int, priority: int = 0) -> Behaviour:
     return Behaviour(value, {"hours": start}, {"hours": end}, priority)
 
 
-def replicas(behaviours: Sequence[Behaviour], default: int, zone: str = "UTC") -> Timeline[int]:
+def replicas(
+    behaviours: Sequence[Behaviour], default: int, zone: str = "UTC", policy: MatchPolicy = MatchPolicy.LITERAL
+) -> Timeline[int]:
     """Return the value of a schedule: the highest priority wins, then the order of the list."""
     ranked = sorted(behaviours, key=lambda behaviour: -behaviour.priority)
-    return overlay([(behaviour.active(zone), behaviour.value) for behaviour in ranked], default)
+    return overlay([(behaviour.active(zone, policy), behaviour.value) for behaviour in ranked], default)

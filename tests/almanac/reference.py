@@ -1,4 +1,4 @@
-"""Slow, obvious answers to compare the almanac with.
+"""Slow and simple reference implementations for the almanac.
 
 Nothing here uses the code under test. Clocks come from zoneinfo and datetime; schedules are matched by looking at
 every minute that a clock shows; wall times are mapped one by one.
@@ -59,7 +59,7 @@ def first_shown(wall: datetime, zone: str) -> int:
 
 @dataclass(frozen=True)
 class Spec:
-    """A schedule as sets of numbers."""
+    """A parsed schedule as sets of numbers."""
 
     fields: tuple[frozenset[int], ...]
     wildcard_day: bool
@@ -81,7 +81,7 @@ class Spec:
 
 @cache
 def read(text: str) -> Spec:
-    """Read a schedule that is known to be well-formed."""
+    """Parse a valid schedule."""
     parts = _MACROS.get(text, text).split()
     fields: list[frozenset[int]] = []
     wildcards: list[bool] = []

@@ -1,4 +1,4 @@
-"""What hypothesis draws: zones, instants near changes of their clocks, and schedules that care about them."""
+"""Hypothesis strategies: zones, instants near clock changes, and schedules that clock changes affect."""
 
 from hypothesis import strategies as st
 from tests.almanac.builders import utc

@@ -1,9 +1,9 @@
-"""Windows that open at the hits of a schedule, case by case, as disruption budgets use them."""
+"""Windows that open at each hit of a schedule, as disruption budgets use them."""
 
 import pytest
 from tests.almanac.builders import utc
 
-from springtide.almanac import Cron, Dialect, UnknownZone, load_zone, windows_after_hits
+from springtide.almanac import Cron, Dialect, load_zone, windows_after_hits
 
 H = 3600
 ET = "America/New_York"
@@ -11,33 +11,33 @@ OFFICE = ("0 9 * * mon-fri", 8 * H)
 
 # (schedule, duration), now in UTC, active; 2024-01-10 is a Wednesday
 WINDOWS = [
-    pytest.param(OFFICE, "2024-01-10T08:59:59", False, id="39"),
-    pytest.param(OFFICE, "2024-01-10T09:00:00", True, id="40"),
-    pytest.param(OFFICE, "2024-01-10T16:59:59", True, id="41"),
-    pytest.param(OFFICE, "2024-01-10T17:00:00", False, id="42-half-open"),
-    pytest.param(("0 22 * * *", 4 * H), "2024-01-10T23:59", True, id="44-before-midnight"),
-    pytest.param(("0 22 * * *", 4 * H), "2024-01-11T01:59", True, id="44-after-midnight"),
-    pytest.param(("0 22 * * *", 4 * H), "2024-01-11T02:00", False, id="44-end"),
-    pytest.param(("0 22 * * fri", 10 * H), "2024-01-13T07:59:59", True, id="45-inside"),
-    pytest.param(("0 22 * * fri", 10 * H), "2024-01-13T08:00", False, id="45-end"),
-    pytest.param(("@daily", 48 * H), "2024-01-10T17:23:11", True, id="47-longer-than-its-period"),
-    pytest.param(("@weekly", H), "2024-01-07T00:30", True, id="48-sunday"),
-    pytest.param(("@weekly", H), "2024-01-08T00:30", False, id="48-monday"),
-    pytest.param(("@hourly", H), "2024-01-10T12:37:10", True, id="50-seamless"),
-    pytest.param(("@hourly", 15 * 60), "2024-01-10T12:14:59", True, id="51-inside"),
-    pytest.param(("@hourly", 15 * 60), "2024-01-10T12:15:00", False, id="51-end"),
-    pytest.param(("* * * * *", 60), "2024-01-10T12:00:30", True, id="53-gapless"),
-    pytest.param(("*/15 9-16 * * MON-FRI", 15 * 60), "2024-01-10T16:59", True, id="54"),
-    pytest.param(("0 9 ? * 1-5", 8 * H), "2024-01-10T12:00", True, id="56"),
-    pytest.param(("0 0 13 * 5", 24 * H), "2024-01-12T12:00", True, id="57-friday"),
-    pytest.param(("0 0 13 * 5", 24 * H), "2024-01-13T12:00", True, id="57-the-13th"),
-    pytest.param(("0 0 13 * 5", 24 * H), "2024-01-14T12:00", False, id="57-sunday"),
-    pytest.param(("0 0 * * 6,0", 24 * H), "2024-01-14T12:00", True, id="59"),
-    pytest.param(("0 0 29 2 *", 24 * H), "2024-02-29T12:00", True, id="60-leap-day"),
-    pytest.param(("0 0 29 2 *", 24 * H), "2023-02-28T12:00", False, id="60-other-year"),
-    pytest.param(("30 6 * * SUN", 6 * H), "2024-01-07T00:00", False, id="62"),
-    pytest.param(("@yearly", 24 * H), "1000-01-01T12:00", True, id="63-long-ago"),
-    pytest.param(("@yearly", 0), "2024-01-01T00:00", False, id="65-no-duration"),
+    pytest.param(OFFICE, "2024-01-10T08:59:59", False, id="one-second-before-the-hit"),
+    pytest.param(OFFICE, "2024-01-10T09:00:00", True, id="at-the-hit"),
+    pytest.param(OFFICE, "2024-01-10T16:59:59", True, id="last-second-of-the-duration"),
+    pytest.param(OFFICE, "2024-01-10T17:00:00", False, id="end-is-half-open"),
+    pytest.param(("0 22 * * *", 4 * H), "2024-01-10T23:59", True, id="over-midnight-before-it"),
+    pytest.param(("0 22 * * *", 4 * H), "2024-01-11T01:59", True, id="over-midnight-after-it"),
+    pytest.param(("0 22 * * *", 4 * H), "2024-01-11T02:00", False, id="over-midnight-end"),
+    pytest.param(("0 22 * * fri", 10 * H), "2024-01-13T07:59:59", True, id="friday-night-last-second"),
+    pytest.param(("0 22 * * fri", 10 * H), "2024-01-13T08:00", False, id="friday-night-end"),
+    pytest.param(("@daily", 48 * H), "2024-01-10T17:23:11", True, id="duration-longer-than-the-period"),
+    pytest.param(("@weekly", H), "2024-01-07T00:30", True, id="weekly-on-sunday"),
+    pytest.param(("@weekly", H), "2024-01-08T00:30", False, id="weekly-not-on-monday"),
+    pytest.param(("@hourly", H), "2024-01-10T12:37:10", True, id="hourly-for-an-hour"),
+    pytest.param(("@hourly", 15 * 60), "2024-01-10T12:14:59", True, id="quarter-hour-last-second"),
+    pytest.param(("@hourly", 15 * 60), "2024-01-10T12:15:00", False, id="quarter-hour-end"),
+    pytest.param(("* * * * *", 60), "2024-01-10T12:00:30", True, id="every-minute-for-a-minute"),
+    pytest.param(("*/15 9-16 * * MON-FRI", 15 * 60), "2024-01-10T16:59", True, id="every-quarter-hour-in-office-hours"),
+    pytest.param(("0 9 ? * 1-5", 8 * H), "2024-01-10T12:00", True, id="question-mark-as-star"),
+    pytest.param(("0 0 13 * 5", 24 * H), "2024-01-12T12:00", True, id="either-day-on-friday"),
+    pytest.param(("0 0 13 * 5", 24 * H), "2024-01-13T12:00", True, id="either-day-on-the-13th"),
+    pytest.param(("0 0 13 * 5", 24 * H), "2024-01-14T12:00", False, id="neither-day-on-sunday"),
+    pytest.param(("0 0 * * 6,0", 24 * H), "2024-01-14T12:00", True, id="weekdays-in-any-order"),
+    pytest.param(("0 0 29 2 *", 24 * H), "2024-02-29T12:00", True, id="leap-day"),
+    pytest.param(("0 0 29 2 *", 24 * H), "2023-02-28T12:00", False, id="no-leap-day-in-a-common-year"),
+    pytest.param(("30 6 * * SUN", 6 * H), "2024-01-07T00:00", False, id="sunday-before-the-hit"),
+    pytest.param(("@yearly", 24 * H), "1000-01-01T12:00", True, id="year-1000"),
+    pytest.param(("@yearly", 0), "2024-01-01T00:00", False, id="duration-zero"),
 ]
 
 
@@ -55,20 +55,26 @@ def test_window_in_utc(given: tuple[str, int], now: str, active: bool) -> None:
 @pytest.mark.parametrize(
     ("given", "zone", "now", "active"),
     [
-        pytest.param(OFFICE, ET, "2024-01-10T13:59:59", False, id="95-before"),
-        pytest.param(OFFICE, ET, "2024-01-10T14:00:00", True, id="95-at"),
-        pytest.param(("30 2 * * *", H), ET, "2024-03-10T06:45", False, id="97-before"),
-        pytest.param(("30 2 * * *", H), ET, "2024-03-10T07:30", False, id="97-skipped"),
-        pytest.param(("30 2 * * *", H), ET, "2024-03-10T08:00", False, id="97-after"),
-        pytest.param(("30 2 * * *", H), ET, "2024-03-11T06:45", True, id="98"),
-        pytest.param(("* 0-2 * * *", 60), ET, "2024-03-10T06:59:59", True, id="run-cut-by-a-gap-inside"),
-        pytest.param(("* 0-2 * * *", 60), ET, "2024-03-10T07:00:00", False, id="run-cut-by-a-gap-end"),
-        pytest.param(("0 22 * * sat", 8 * H), ET, "2024-03-10T10:59:59", True, id="100-inside"),
-        pytest.param(("0 22 * * sat", 8 * H), ET, "2024-03-10T11:00:00", False, id="100-elapsed"),
-        pytest.param(("0 22 * * sat", 8 * H), ET, "2024-11-03T09:59:59", True, id="101-inside"),
-        pytest.param(("0 22 * * sat", 8 * H), ET, "2024-11-03T10:00:00", False, id="101-elapsed"),
-        pytest.param(("0 9 * * *", 8 * H), "Asia/Kolkata", "2024-01-10T03:29:59", False, id="103-before"),
-        pytest.param(("0 9 * * *", 8 * H), "Asia/Kolkata", "2024-01-10T03:30:00", True, id="103-at"),
+        pytest.param(OFFICE, ET, "2024-01-10T13:59:59", False, id="new-york-one-second-before"),
+        pytest.param(OFFICE, ET, "2024-01-10T14:00:00", True, id="new-york-at-the-hit"),
+        pytest.param(("30 2 * * *", H), ET, "2024-03-10T06:45", False, id="hit-in-gap-before"),
+        pytest.param(("30 2 * * *", H), ET, "2024-03-10T07:30", False, id="hit-in-gap-is-skipped"),
+        pytest.param(("30 2 * * *", H), ET, "2024-03-10T08:00", False, id="hit-in-gap-after"),
+        pytest.param(("30 2 * * *", H), ET, "2024-03-11T06:45", True, id="hit-the-day-after-the-gap"),
+        pytest.param(("* 0-2 * * *", 60), ET, "2024-03-10T06:59:59", True, id="run-before-the-gap-last-second"),
+        pytest.param(("* 0-2 * * *", 60), ET, "2024-03-10T07:00:00", False, id="run-before-the-gap-end"),
+        pytest.param(
+            ("0 22 * * sat", 8 * H), ET, "2024-03-10T10:59:59", True, id="elapsed-duration-over-gap-last-second"
+        ),
+        pytest.param(("0 22 * * sat", 8 * H), ET, "2024-03-10T11:00:00", False, id="elapsed-duration-over-gap-end"),
+        pytest.param(
+            ("0 22 * * sat", 8 * H), ET, "2024-11-03T09:59:59", True, id="elapsed-duration-over-fold-last-second"
+        ),
+        pytest.param(("0 22 * * sat", 8 * H), ET, "2024-11-03T10:00:00", False, id="elapsed-duration-over-fold-end"),
+        pytest.param(
+            ("0 9 * * *", 8 * H), "Asia/Kolkata", "2024-01-10T03:29:59", False, id="kolkata-one-second-before"
+        ),
+        pytest.param(("0 9 * * *", 8 * H), "Asia/Kolkata", "2024-01-10T03:30:00", True, id="kolkata-at-the-hit"),
     ],
 )
 def test_window_in_a_zone(given: tuple[str, int], zone: str, now: str, active: bool) -> None:
@@ -76,16 +82,10 @@ def test_window_in_a_zone(given: tuple[str, int], zone: str, now: str, active: b
     assert _active(given, zone, now) is active
 
 
-def test_unknown_zone_is_an_error() -> None:
-    """Row 104: a zone that does not exist is never read as UTC."""
-    with pytest.raises(UnknownZone):
-        load_zone("Mars/Olympus")
-
-
 @pytest.mark.parametrize("zone", ["UTC", ET, "Asia/Kolkata", "Africa/Casablanca"])
 @pytest.mark.parametrize("given", [("* * * * *", 60), ("@daily", 48 * H), ("*/5 * * * *", 300)])
-def test_a_window_that_never_closes_says_so_at_once(given: tuple[str, int], zone: str) -> None:
-    """Whether a change lies ahead is known without walking through four hundred years of minutes."""
+def test_a_window_that_never_closes_has_no_next_change(given: tuple[str, int], zone: str) -> None:
+    """That no change lies ahead is known without stepping through four hundred years of minutes."""
     window = windows_after_hits(Cron.parse(given[0], Dialect.BUDGET), given[1], load_zone(zone))
     window.next_change(utc("2024-01-10"))
 

@@ -1,4 +1,4 @@
-"""Calendars: which days they list, and what an object may do on them."""
+"""Calendars: which days they list, and how they restrict windows and firings."""
 
 import sys
 from datetime import date
@@ -68,14 +68,14 @@ def test_yearly_days_come_every_year() -> None:
     ],
 )
 def test_membership(day: date, expected: bool) -> None:
-    """A day is listed by any of the ways to list it."""
+    """A day is in the set if a date, a range or a yearly day names it."""
     days = Days((date(2026, 12, 24),), ((date(2026, 12, 27), date(2027, 1, 2)),), ((5, 1),))
 
     assert (day_of(day) in days) is expected
 
 
 def test_empty_calendar_lists_nothing() -> None:
-    """Excluding no day changes nothing; only no day is never."""
+    """Excluding an empty calendar changes nothing; allowing only an empty calendar is never active."""
     calendar = DayCalendar(Days())
 
     assert CalendarFilter(calendar).allows(0, UTC)
@@ -106,7 +106,7 @@ def test_lead_is_applied_after_the_cut() -> None:
 
 
 def test_the_calendars_own_zone_counts() -> None:
-    """A calendar's day is a day where the calendar is at home."""
+    """The days of a calendar are days in its own zone, not in that of the object."""
     freeze = CalendarFilter(DayCalendar(Days(dates=(date(2026, 12, 24),)), load_zone("Asia/Tokyo")))
     open_times = allowed([freeze], load_zone("America/New_York"))
 
@@ -130,7 +130,7 @@ def test_a_day_that_the_clock_shows_twice_is_cut_twice() -> None:
 
 
 def test_every_reference_applies() -> None:
-    """Only the days of one calendar, without those of another."""
+    """An instant must be allowed by every reference."""
     december = CalendarFilter(DayCalendar(Days(ranges=((date(2026, 12, 1), date(2026, 12, 31)),))), CalendarMode.ONLY)
     christmas = CalendarFilter(DayCalendar(Days(dates=(date(2026, 12, 25),))))
 
@@ -162,7 +162,7 @@ def test_public_holidays_of_a_part_of_a_country() -> None:
     ],
 )
 def test_unknown_countries_have_a_hint(country: str, subdivision: str | None, message: str, hint: str) -> None:
-    """What the package does not know is an error at once, with near names."""
+    """An unknown country or subdivision is an error with similar names."""
     with pytest.raises(CalendarError) as caught:
         public_holidays(country, subdivision)
 

@@ -1,4 +1,4 @@
-"""Collisions: who claims the same instant, when first, and who wins."""
+"""Collisions: which layers or rules set different values at one instant, when first, and which wins."""
 
 from itertools import combinations
 
@@ -65,7 +65,7 @@ def test_priority_wins_over_order() -> None:
     ],
 )
 def test_no_collision(layers: list[TimelineLayer[int]]) -> None:
-    """Windows that touch, or agree, do not collide."""
+    """Windows that only touch, or have equal values, do not collide."""
     assert overlaps(layers, utc("2026-06-05")) == []
 
 
@@ -101,7 +101,7 @@ def test_an_overlap_in_leap_years_only_is_found() -> None:
     from_=st.integers(0, 20),
 )
 def test_overlaps_are_where_both_are_active(windows: list[tuple[list[int], int, int]], from_: int) -> None:
-    """Every pair with different values is found at exactly the instants that both claim."""
+    """Every pair with different values is found at exactly the instants at which both are active."""
     layers = [
         TimelineLayer(str(index), spans(zip(cuts[::2], cuts[1::2], strict=False)), value, priority)
         for index, (cuts, value, priority) in enumerate(windows)
@@ -165,7 +165,7 @@ def test_every_disputed_field_is_named() -> None:
     assert [collision.field for collision in same_minute(rules, utc("2026-06-01"))] == ["min", "max"]
 
 
-def test_rules_meet_where_a_gap_pushes_them_together() -> None:
+def test_rules_collide_at_the_end_of_a_gap() -> None:
     """02:30 and 03:00 are one instant on the day that has no 02:30."""
     zone = load_zone("America/New_York")
     rules = [
@@ -179,7 +179,7 @@ def test_rules_meet_where_a_gap_pushes_them_together() -> None:
 
 
 def test_dense_rules_are_compared_quickly() -> None:
-    """Leaping from firing to firing does not visit every minute of the denser rule."""
+    """The search skips from firing to firing and does not visit every minute of the denser rule."""
     rules = [_rule("dense", "*/2 * * * *", replicas=1), _rule("rare", "1 9 * * *", replicas=2)]
 
     assert same_minute(rules, utc("2026-06-01")) == []

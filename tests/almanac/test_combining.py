@@ -1,4 +1,4 @@
-"""Combinations of timelines against their definition, instant by instant."""
+"""Combinations of timelines compared with their definition, instant by instant."""
 
 import itertools
 from collections.abc import Callable
@@ -39,7 +39,7 @@ levels = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), max_size=6).
 
 
 def _values(timeline: Timeline[int] | Timeline[bool], t: int) -> list[int]:
-    """Return the values from an instant on, read off one walk, and check that it is one of a timeline."""
+    """Return the values from an instant on, read from one iteration, and check that it is that of a timeline."""
     segments = list(timeline.segments(t))
     assert segments[0][0] == t
     assert all(a[0] < b[0] and a[1] != b[1] for a, b in itertools.pairwise(segments))
@@ -66,7 +66,7 @@ def test_numbers_combine_instant_by_instant(
     parts: list[Timeline[int]],
     t: int,
 ) -> None:
-    """A combination has the function of the values at every instant."""
+    """The value of a combination is the function of the values at every instant."""
     expected = [function([part.at(x) for part in parts]) for x in range(t, t + HORIZON)]
 
     assert _values(combined(parts), t) == expected
@@ -74,7 +74,7 @@ def test_numbers_combine_instant_by_instant(
 
 @given(parts=st.lists(switches, max_size=4), t=st.integers(0, 45))
 def test_switches_combine_instant_by_instant(parts: list[Timeline[bool]], t: int) -> None:
-    """Both, either and their opposites are what their names say."""
+    """`both` is active where all are, `either` where any is, `negate` where none is."""
     states = [[part.at(x) for part in parts] for x in range(t, t + HORIZON)]
 
     assert _values(both(*parts), t) == [all(state) for state in states]
@@ -84,7 +84,7 @@ def test_switches_combine_instant_by_instant(parts: list[Timeline[bool]], t: int
 
 @given(timeline=switches, lead=st.integers(0, 15), t=st.integers(0, 45))
 def test_lead_moves_starts_and_keeps_ends(timeline: Timeline[bool], lead: int, t: int) -> None:
-    """Active with a lead means active now or soon."""
+    """With a lead time a timeline is active if it is active now or within the lead time."""
     expected = [any(timeline.at(x + ahead) for ahead in range(lead + 1)) for x in range(t, t + HORIZON)]
 
     assert _values(with_lead_time(timeline, lead), t) == expected
@@ -103,13 +103,13 @@ def test_lead_moves_starts_and_keeps_ends(timeline: Timeline[bool], lead: int, t
         pytest.param(combine(sum, [steps(1, []), steps(2, [])]), id="sum-of-constants"),
     ],
 )
-def test_what_cannot_change_is_known_to_be_constant(timeline: Timeline[int]) -> None:
-    """Constants are recognised without looking at the other parts."""
+def test_constant_results_are_recognised(timeline: Timeline[int]) -> None:
+    """A result that no other part can change is a `Constant`."""
     assert isinstance(timeline, Constant)
 
 
 def test_merged_reports_every_breakpoint_once() -> None:
-    """Changes at one instant come together, in the order of the timelines."""
+    """Changes at one instant are reported together, in the order of the timelines."""
     walk = merged([steps(0, [(5, 1), (9, 2)]), steps(0, [(5, 7)])], 0)
 
     assert [(at, tuple(values)) for at, values in walk] == [(0, (0, 0)), (5, (1, 7)), (9, (2, 7))]

@@ -1,4 +1,4 @@
-"""What a schedule may say in each dialect, and what we say about what it may not."""
+"""The grammar of schedules in each dialect, and the messages for what it rejects."""
 
 import pytest
 
@@ -9,27 +9,27 @@ BOTH = (Dialect.BUDGET, Dialect.RULE)
 
 # schedule, field, what the message says, what the hint says
 REJECTED = [
-    pytest.param("@wrongly", None, "macro '@wrongly' is unknown", "did you mean @", id="66"),
+    pytest.param("@wrongly", None, "macro '@wrongly' is unknown", "did you mean @", id="unknown-macro"),
     pytest.param("@Daily", None, "macro '@Daily' is unknown", "did you mean @daily?", id="macro-case"),
-    pytest.param("@every 5m", None, "counts from whenever it was started", "*/15 * * * *", id="every"),
+    pytest.param("@every 5m", None, "counts from the start of the process", "*/15 * * * *", id="every"),
     pytest.param(
-        "TZ=America/New_York 0 9 * * *", None, "names a time zone", "America/New_York in timeZone", id="69-TZ"
+        "TZ=America/New_York 0 9 * * *", None, "names a time zone", "America/New_York in timeZone", id="zone-prefix-tz"
     ),
-    pytest.param("CRON_TZ=UTC 0 9 * * *", None, "names a time zone", "write 0 9 * * * here", id="69-CRON_TZ"),
-    pytest.param("60 * * * *", "minute", "minute '60' is out of range, expected 0-59", "write 0", id="71-minute"),
-    pytest.param("*/0 * * * *", "minute", "has the step 0", "leave the step out", id="71-step"),
-    pytest.param("*", None, "has 1 field, expected 5", "* * * * *", id="72-one"),
-    pytest.param("* * * * ", None, "has 4 fields, expected 5", "* * * * *", id="72-four"),
-    pytest.param("0 0 13 *", None, "has 4 fields, expected 5", "0 0 13 * *", id="M06"),
+    pytest.param("CRON_TZ=UTC 0 9 * * *", None, "names a time zone", "write 0 9 * * * here", id="zone-prefix-cron-tz"),
+    pytest.param("60 * * * *", "minute", "minute '60' is out of range, expected 0-59", "write 0", id="minute-60"),
+    pytest.param("*/0 * * * *", "minute", "has the step 0", "leave the step out", id="step-0"),
+    pytest.param("*", None, "has 1 field, expected 5", "* * * * *", id="one-field"),
+    pytest.param("* * * * ", None, "has 4 fields, expected 5", "* * * * *", id="four-stars"),
+    pytest.param("0 0 13 *", None, "has 4 fields, expected 5", "0 0 13 * *", id="four-fields"),
     pytest.param("0 30 9 * * mon", None, "has 6 fields", "without seconds: 30 9 * * mon", id="seconds"),
     pytest.param("0 0 1 1 * 2026 x", None, "has 7 fields", "keep the first five: 0 0 1 1 *", id="seven"),
     pytest.param("", None, "schedule is empty", "0 9 * * mon-fri", id="empty"),
-    pytest.param("0 0 30 2 *", "day of month", "never fires: no day 30 in feb", "choose a day", id="N27"),
+    pytest.param("0 0 30 2 *", "day of month", "never fires: no day 30 in feb", "choose a day", id="30-february"),
     pytest.param("0 0 31 4,6 *", "day of month", "never fires: no day 31 in apr, jun", "choose", id="31-apr-jun"),
-    pytest.param("1 1 * * 5L", "day of week", "'5L' is not understood", "L (the last", id="N39-5L"),
-    pytest.param("1 1 * * 1#2", "day of week", "'1#2' is not understood", "# (the nth weekday", id="N39-nth"),
-    pytest.param("1 1 L * *", "day of month", "'L' is not understood", "L (the last day)", id="N39-L"),
-    pytest.param("1 1 15W * *", "day of month", "'15W' is not understood", "W (the nearest", id="W"),
+    pytest.param("1 1 * * 5L", "day of week", "'5L' is not understood", "L (the last", id="last-weekday"),
+    pytest.param("1 1 * * 1#2", "day of week", "'1#2' is not understood", "# (the nth weekday", id="nth-weekday"),
+    pytest.param("1 1 L * *", "day of month", "'L' is not understood", "L (the last day)", id="last-day"),
+    pytest.param("1 1 15W * *", "day of month", "'15W' is not understood", "W (the nearest", id="nearest-working-day"),
     pytest.param("0 24 * * *", "hour", "hour '24' is out of range, expected 0-23", "write 0", id="hour-24"),
     pytest.param("0 0 0 * *", "day of month", "expected 1-31", "from 1 to 31", id="day-0"),
     pytest.param("0 0 32 * *", "day of month", "expected 1-31", "from 1 to 31", id="day-32"),
@@ -67,7 +67,7 @@ def test_rejected_with_a_fix(text: str, field: str | None, message: str, hint: s
 
 @pytest.mark.parametrize("text", ["0 0 * * 7", "0 0 * * 6-7", "0 0 * * 0-7", "0 0 * * 1,7"])
 def test_seven_is_sunday_only_for_rules(text: str) -> None:
-    """Row 68: a budget knows weekdays 0 to 6."""
+    """A budget has weekdays 0 to 6, a rule also 7."""
     with pytest.raises(CronError) as caught:
         Cron.parse(text, Dialect.BUDGET)
 
@@ -90,12 +90,12 @@ def test_seven_is_sunday_only_for_rules(text: str) -> None:
     ],
 )
 def test_weekdays_of_a_rule(text: str, weekdays: tuple[int, ...]) -> None:
-    """Weekday items become the days they name."""
+    """Items of the weekday field become weekdays."""
     assert members(Cron.parse(f"0 0 * * {text}", Dialect.RULE).days.weekdays) == weekdays
 
 
 def test_steps_from_seven_are_ambiguous() -> None:
-    """7/2 could start or end the week: it is refused."""
+    """A step from 7 is rejected, because 7 could start or end the week."""
     with pytest.raises(CronError) as caught:
         Cron.parse("0 0 * * 7/2", Dialect.RULE)
 
@@ -136,12 +136,12 @@ def test_how_the_day_fields_are_joined(days: str, weekdays: str, either: bool) -
         ("5,* 2 * * *", True),
     ],
 )
-def test_fixed_time_is_a_matter_of_the_first_two_fields(text: str, fixed: bool) -> None:
+def test_fixed_time_depends_on_the_minute_and_hour_fields(text: str, fixed: bool) -> None:
     """A rule has a fixed time if neither minute nor hour begins with a wildcard; a budget never has."""
     assert Cron.parse(text, Dialect.RULE).fixed_time is fixed
     assert not Cron.parse(text, Dialect.BUDGET).fixed_time
 
 
 def test_text_is_kept_as_written() -> None:
-    """Explanations quote what the user wrote."""
+    """The text of a schedule stays as the user wrote it."""
     assert Cron.parse(" 0 9 * * MON-FRI ", Dialect.RULE).text == " 0 9 * * MON-FRI "

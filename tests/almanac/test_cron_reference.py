@@ -1,4 +1,4 @@
-"""Cron schedules against a walk through every minute that a clock shows."""
+"""Cron schedules compared with a reference that visits every minute that a clock shows."""
 
 import pytest
 from hypothesis import assume, given, settings
@@ -20,7 +20,7 @@ def _expected(text: str, dialect: Dialect, zone: str, a: int, b: int) -> list[in
 @settings(max_examples=250, deadline=None)
 @given(data=st.data())
 def test_hits_are_those_of_the_wall_clock(dialect: Dialect, data: st.DataObject) -> None:
-    """Every hit around a change of the clock is found, forwards, backwards and as a list."""
+    """`after`, `at_or_before` and `between` agree with the reference around clock changes."""
     name = data.draw(strategies.zones)
     centre = data.draw(strategies.moments(name))
     text = data.draw(strategies.schedules)
@@ -51,7 +51,7 @@ def test_hits_are_those_of_the_wall_clock(dialect: Dialect, data: st.DataObject)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_walking_by_after_and_back_by_at_or_before_visits_the_same_hits(dialect: Dialect, data: st.DataObject) -> None:
-    """The three ways to ask agree over a long time, also for rare schedules."""
+    """`after`, `at_or_before` and `between` agree with each other over a long time, also for rare schedules."""
     name = data.draw(strategies.zones)
     zone = load_zone(name)
     t = data.draw(strategies.moments(name))

@@ -1,7 +1,4 @@
-"""Firings: schedules and single instants, on the days that calendars allow.
-
-Counting firings gives what listing them gives, and takes no time.
-"""
+"""Firings: schedules and single instants on the days that calendars allow, and counting them without listing."""
 
 from datetime import date
 
@@ -20,7 +17,7 @@ ONLY = CalendarFilter(CHRISTMAS, CalendarMode.ONLY)
 
 
 def test_a_single_instant() -> None:
-    """A firing that happens once lies ahead until it has happened."""
+    """A single firing is found after instants before it, and at or before later ones."""
     once = Firings.once(100)
 
     assert (once.after(99), once.after(100)) == (100, None)
@@ -30,7 +27,7 @@ def test_a_single_instant() -> None:
 
 
 def test_a_single_instant_on_an_excluded_day_never_fires() -> None:
-    """Calendars judge single instants by their local day too."""
+    """Calendars apply to a single firing by its local day."""
     noon = utc("2026-12-24T12:00")
 
     assert Firings.once(noon, UTC, [EXCLUDE]).after(0) is None
@@ -52,7 +49,7 @@ def test_a_single_instant_on_an_excluded_day_never_fires() -> None:
 def test_firings_on_allowed_days(
     references: list[CalendarFilter], t: str, following: str | None, latest: str | None
 ) -> None:
-    """The nearest allowed firing is found in both directions, or found not to exist."""
+    """The nearest allowed firing is found in both directions, or None."""
     firings = Firings.of(NOON, UTC, references)
 
     assert firings.after(utc(t)) == (following and utc(following))
@@ -60,14 +57,14 @@ def test_firings_on_allowed_days(
 
 
 def test_the_midnight_that_ends_an_allowed_day_is_not_part_of_it() -> None:
-    """From the first instant of a day that is not allowed the search goes back into the day before."""
+    """A firing at the midnight that begins an excluded day is not allowed."""
     firings = Firings.of(Cron.parse("0 0,12 * * *", Dialect.RULE), UTC, [ONLY])
 
     assert firings.at_or_before(utc("2026-12-26T00:00")) == utc("2026-12-25T12:00")
 
 
 def test_a_day_shown_for_a_minute_before_the_clock_went_back_counts() -> None:
-    """In St John's the 29th began, and went back to 23:01 of the 28th after a minute."""
+    """In St John's the 29th began, and after a minute clocks went back to 23:01 of the 28th."""
     only = CalendarFilter(DayCalendar(Days(dates=(date(2006, 10, 29),))), CalendarMode.ONLY)
     firings = Firings.of(Cron.parse("* * * * *", Dialect.BUDGET), load_zone("America/St_Johns"), [only])
 
@@ -76,7 +73,7 @@ def test_a_day_shown_for_a_minute_before_the_clock_went_back_counts() -> None:
 
 
 def test_firings_between_leave_out_excluded_days() -> None:
-    """The list of firings has gaps where days are excluded."""
+    """Firings on excluded days are not listed."""
     firings = Firings.of(NOON, UTC, [EXCLUDE])
 
     assert list(firings.between(utc("2026-12-22T12:00"), utc("2026-12-26T12:00"))) == [
@@ -86,7 +83,7 @@ def test_firings_between_leave_out_excluded_days() -> None:
 
 
 def test_a_recurring_calendar_is_searched_year_by_year() -> None:
-    """Only New Year leaves one firing a year, forwards and backwards."""
+    """With a calendar that allows only New Year, one firing a year is found in both directions."""
     new_year = CalendarFilter(DayCalendar(Days(yearly=((1, 1),))), CalendarMode.ONLY)
     firings = Firings.of(Cron.parse("*/10 9 * * *", Dialect.RULE), UTC, [new_year])
 
@@ -110,7 +107,7 @@ def test_a_count_is_the_length_of_the_list(
     calendars: tuple[CalendarFilter, ...],
     length: int,
 ) -> None:
-    """Whatever clocks and calendars do, and where the end is before the beginning."""
+    """Also around clock changes, with calendars, and for an interval whose end is before its beginning."""
     a = data.draw(moments(zone))
     firings = Firings.of(Cron.parse(schedule, dialect), load_zone(zone), calendars)
 
@@ -118,14 +115,14 @@ def test_a_count_is_the_length_of_the_list(
 
 
 def test_every_minute_of_centuries_is_counted_at_once() -> None:
-    """Listing them would take minutes."""
+    """Counting does not list the firings, which would take minutes."""
     firings = Firings.of(Cron.parse("* * * * *", Dialect.RULE), UTC)
 
     assert firings.count(utc("2000-01-01"), utc("2400-01-01")) == 146_097 * 1440
 
 
 def test_a_single_instant_counts_once() -> None:
-    """It lies in (a, b] or it does not."""
+    """A single firing counts if it is in (a, b]."""
     once = Firings.once(100)
 
     assert (once.count(99, 100), once.count(100, 200), once.count(0, 99)) == (1, 0, 0)

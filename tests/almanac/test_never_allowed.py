@@ -1,4 +1,4 @@
-"""What calendars always exclude never happens: a search over a whole cycle of the calendar ends with nothing."""
+"""Schedules and windows that calendars always exclude: the search ends after a cycle of the calendar with no result."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -51,7 +51,7 @@ NEVER = [
 
 @pytest.mark.parametrize(("day", "references"), NEVER)
 def test_a_schedule_that_is_always_excluded_never_fires(day: tuple[int, int], references: list[CalendarFilter]) -> None:
-    """No firing lies ahead, and none behind."""
+    """There is neither a next nor a previous firing."""
     firings = Firings.of(Cron.parse(f"0 9 {day[1]} {day[0]} *", Dialect.RULE), UTC, references)
 
     assert firings.after(utc("2026-11-18")) is None
@@ -60,7 +60,7 @@ def test_a_schedule_that_is_always_excluded_never_fires(day: tuple[int, int], re
 
 @pytest.mark.parametrize(("day", "references"), NEVER)
 def test_a_window_that_is_always_excluded_never_opens(day: tuple[int, int], references: list[CalendarFilter]) -> None:
-    """Nothing changes, neither as a window nor as a value laid over a default, with a lead or without."""
+    """There is no next change, neither of the window nor of an overlay of it with a lead time."""
     window = _window(*day, references)
 
     assert not window.at(utc("2026-11-18"))
@@ -68,8 +68,8 @@ def test_a_window_that_is_always_excluded_never_opens(day: tuple[int, int], refe
     assert overlay([(with_lead_time(window, 600), 4)], 1).next_change(utc("2026-11-18")) is None
 
 
-def test_a_single_instant_is_judged_by_its_own_day_however_far_away() -> None:
-    """What happens once may lie further ahead than anything that recurs."""
+def test_a_single_firing_may_be_centuries_ahead() -> None:
+    """A one-off firing is allowed or excluded by its own day, also beyond a cycle of recurring days."""
     new_year = _reference(Days(yearly=((1, 1),)))
     allowed, excluded = utc("2999-01-02T12:00"), utc("2999-01-01T12:00")
 
@@ -79,7 +79,7 @@ def test_a_single_instant_is_judged_by_its_own_day_however_far_away() -> None:
 
 
 def test_days_are_listed_beyond_a_cycle() -> None:
-    """New Year comes after 400 years too, so that the days in between are never taken for the last."""
+    """New Year is listed for a thousand years, beyond the cycle of 400."""
     runs = Days(yearly=((1, 1),)).runs(0)
 
     assert sum(1 for _ in zip(runs, range(1000), strict=False)) == 1000
@@ -100,10 +100,10 @@ def _references(draw: st.DrawFn) -> CalendarFilter:
     st.lists(_references(), min_size=1, max_size=2),
     st.dates(date(2024, 1, 1), date(2032, 12, 31)),
 )
-def test_the_next_time_is_what_a_walk_over_the_days_finds(
+def test_the_next_time_equals_a_search_day_by_day(
     day: tuple[int, int], references: list[CalendarFilter], today: date
 ) -> None:
-    """Firings and windows begin on the first allowed day of a whole cycle, or never."""
+    """Firings and windows begin on the first allowed day within a cycle, or never."""
     expected = next(_allowed_days(day, references, today), None)
     start = None if expected is None else utc(f"{expected}T09:00")
     firings = Firings.of(Cron.parse(f"0 9 {day[1]} {day[0]} *", Dialect.RULE), UTC, references)
@@ -138,7 +138,7 @@ def _allows(reference: CalendarFilter, day: date) -> bool:
 
 
 def test_a_search_into_the_past_stops_where_nothing_older_counts() -> None:
-    """Whoever knows what is settled need not be told what came before it."""
+    """With `since`, a firing before that instant is not returned."""
     weekday = _reference(Days(dates=(date(2026, 11, 18),)))
     firings = Firings.of(Cron.parse("0 9 * * *", Dialect.RULE), UTC, [weekday])
     yesterday = utc("2026-11-17T09:00")

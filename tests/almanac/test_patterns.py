@@ -1,4 +1,4 @@
-"""What a pattern may say, and what we say about what it may not."""
+"""The lists of a pattern, the messages for what they reject, and the occurrences of a pattern."""
 
 import pytest
 from tests.almanac.builders import utc
@@ -11,23 +11,23 @@ REJECTED = [
     pytest.param(
         {"weekdays": "Mon-Fri"},
         [("weekdays", "'Mon-Fri' is not allowed", "only lists are understood: Mon,Tue,Wed,Thu,Fri")],
-        id="V02-weekday-range",
+        id="weekday-range",
     ),
     pytest.param(
         {"months": "Jan-Mar"},
         [("months", "'Jan-Mar' is not allowed", "only lists are understood: Jan,Feb,Mar")],
-        id="V02-month-range",
+        id="month-range",
     ),
     pytest.param(
         {"hours": "*/2"},
         [("hours", "'*/2' is not", "only lists are understood: 0,2,4,6,8,10,12,14,16,18,20,22")],
-        id="V02-step",
+        id="step",
     ),
-    pytest.param({"days": "*"}, [("days", "'*' is not allowed", "leave days out to match any")], id="V02-star"),
-    pytest.param({"weekdays": "8"}, [("weekdays", "'8' is not", "choose a value from 0 to 6")], id="V03"),
-    pytest.param({"hours": ""}, [("hours", "hours is empty", "leave hours out, or list values such as 1")], id="V06"),
+    pytest.param({"days": "*"}, [("days", "'*' is not allowed", "leave days out to match any")], id="star"),
+    pytest.param({"weekdays": "8"}, [("weekdays", "'8' is not", "choose a value from 0 to 6")], id="weekday-8"),
+    pytest.param({"hours": ""}, [("hours", "hours is empty", "leave hours out, or list values such as 1")], id="empty"),
     pytest.param(
-        {"hours": "9,,10"}, [("hours", "'9,,10' has an empty element", "remove the extra comma")], id="V06-comma"
+        {"hours": "9,,10"}, [("hours", "'9,,10' has an empty element", "remove the extra comma")], id="empty-element"
     ),
     pytest.param({"hours": 24}, [("hours", "'24' is not allowed", "choose a value from 0 to 23")], id="hour-24"),
     pytest.param({"minutes": 60}, [("minutes", "'60' is not", "choose a value from 0 to 59")], id="minute-60"),
@@ -49,12 +49,12 @@ REJECTED = [
     pytest.param(
         {"days": 30, "months": "Feb"},
         [("days", "days 30 never come in months Feb", "choose a day that one of the months has")],
-        id="W55-never",
+        id="30-february",
     ),
     pytest.param(
         {"days": "31", "months": "Apr,Jun"},
         [("days", "days 31 never come in months Apr,Jun", "choose a day that one of the months has")],
-        id="W56-never",
+        id="31-april-and-june",
     ),
     pytest.param(
         {"minutes": "61", "hours": "9-17", "weekdays": "Mon,Funday"},
@@ -83,8 +83,8 @@ def test_rejected_with_every_problem(given: dict[str, str | int], expected: list
 @pytest.mark.parametrize(
     ("given", "weekdays"),
     [
-        pytest.param("Monday", (1,), id="V03-full-name"),
-        pytest.param("7", (0,), id="V03-seven"),
+        pytest.param("Monday", (1,), id="full-name"),
+        pytest.param("7", (0,), id="seven-is-sunday"),
         pytest.param(0, (0,), id="zero"),
         pytest.param("mon, TUE,Wednesday", (1, 2, 3), id="any-case-and-spaces"),
         pytest.param("Fri,5", (5,), id="twice"),
@@ -96,7 +96,7 @@ def test_weekdays(given: str | int, weekdays: tuple[int, ...]) -> None:
 
 
 def test_numbers_may_be_numbers() -> None:
-    """V05: hours 17 is the same as hours "17"."""
+    """Hours 17 is the same as hours "17"."""
     assert TimePattern.parse(hours=17) == TimePattern.parse(hours="17")
     assert TimePattern.parse(hours=17) != TimePattern.parse(hours=18)
     assert len({TimePattern.parse(hours=17), TimePattern.parse(hours="17", minutes=0)}) == 1
@@ -113,19 +113,19 @@ def test_left_out_times_are_zero_and_left_out_days_are_any() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({"days": 29, "months": "Feb"}, True, id="V08"),
-        pytest.param({"days": "29,30", "months": 2}, True, id="V08-with-a-day-that-never-comes"),
+        pytest.param({"days": 29, "months": "Feb"}, True, id="29-february"),
+        pytest.param({"days": "29,30", "months": 2}, True, id="29-february-and-a-day-that-never-comes"),
         pytest.param({"days": "28,29", "months": "Feb"}, False, id="with-the-28th"),
         pytest.param({"days": 29, "months": "Feb,Mar"}, False, id="with-march"),
         pytest.param({"days": 29}, False, id="any-month"),
     ],
 )
 def test_leap_years_only(given: dict[str, str | int], expected: bool) -> None:
-    """A pattern that matches only 29 February can be warned about."""
+    """A pattern that matches only 29 February is recognised."""
     assert TimePattern.parse(**given).leap_years_only is expected
 
 
-def test_occurrences_carry_the_wall_time_they_stand_for() -> None:
+def test_occurrences_have_their_wall_time() -> None:
     """Wall times that a clock skips share an instant and keep their order."""
     zone, pattern = load_zone("America/New_York"), TimePattern.parse(hours="2,3", minutes="0,30")
     jump = utc("2026-03-08T07:00")

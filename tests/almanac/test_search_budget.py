@@ -1,11 +1,11 @@
-"""Searches that come to an end whatever they search through, and after the same work on every machine."""
+"""Search budgets: every search ends, and after the same number of steps on every machine."""
 
 from __future__ import annotations
 
 import pytest
 
 from springtide.almanac import Timeline, TimePattern, load_zone, overlay, recurring, with_lead_time
-from springtide.almanac.search_budget import DEFAULT_SEARCH_STEPS, SearchScope, exceeds_budget, limit_search
+from springtide.almanac.search_budget import DEFAULT_SEARCH_STEPS, BudgetScope, exceeds_budget, limit_search
 
 NOW = 1_780_000_000
 PLENTY = 10**9
@@ -28,37 +28,39 @@ NEVER_SEEN = recurring(TimePattern.parse(hours="9"), TimePattern.parse(hours="17
     "timeline",
     [
         pytest.param(overlay([(BUSY, 5), (PAUSE, 5), (NEVER_SEEN, 8)], 5), id="a-layer-that-never-wins"),
-        pytest.param(overlay([*[(BUSY, 5), (PAUSE, 5)] * 100, (NEVER_SEEN, 8)], 5), id="below-many"),
-        pytest.param(with_lead_time(each_minute(EVEN, ODD, "UTC"), 60), id="a-lead-that-fills-pauses"),
-        pytest.param(overlay([(with_lead_time(BUSY, 3600 + more), more) for more in range(100)], 5), id="many-of-them"),
+        pytest.param(overlay([*[(BUSY, 5), (PAUSE, 5)] * 100, (NEVER_SEEN, 8)], 5), id="below-many-layers"),
+        pytest.param(with_lead_time(each_minute(EVEN, ODD, "UTC"), 60), id="a-lead-time-that-fills-the-pauses"),
+        pytest.param(
+            overlay([(with_lead_time(BUSY, 3600 + more), more) for more in range(100)], 5), id="many-lead-times"
+        ),
     ],
 )
-def test_a_search_for_a_change_is_given_up_after_a_number_of_steps(timeline: Timeline[object]) -> None:
-    """The steps of all layers count, not only those at which they meet."""
-    with limit_search(PLENTY) as effort:
+def test_a_search_for_a_change_ends_when_the_budget_is_exhausted(timeline: Timeline[object]) -> None:
+    """The steps of all layers use the budget, not only those of the overlay."""
+    with limit_search(PLENTY) as budget:
         with limit_search(DEFAULT_SEARCH_STEPS) as bounded:
             assert timeline.next_change(NOW) is None
         assert bounded.exhausted
 
-    assert DEFAULT_SEARCH_STEPS < PLENTY - effort.left < 1.01 * DEFAULT_SEARCH_STEPS
+    assert DEFAULT_SEARCH_STEPS < PLENTY - budget.left < 1.01 * DEFAULT_SEARCH_STEPS
 
 
-def test_nobody_has_to_set_a_bound() -> None:
-    """A timeline that is asked by itself gives up as well, and the next question begins anew."""
+def test_a_search_without_a_limit_uses_the_default_budget() -> None:
+    """A query outside `limit_search` ends as well, and the next one has a new budget."""
     lasting = with_lead_time(each_minute(EVEN, ODD, "UTC"), 60)
 
     assert [lasting.next_change(NOW), lasting.at(NOW)] == [None, True]
-    with SearchScope() as effort:
-        assert effort.left == DEFAULT_SEARCH_STEPS
+    with BudgetScope() as budget:
+        assert budget.left == DEFAULT_SEARCH_STEPS
 
 
-def test_changes_that_come_are_all_found() -> None:
-    """The bound is on the way to one change, not on how many there are."""
+def test_the_default_budget_is_for_one_change() -> None:
+    """A timeline with more changes than the default budget has steps lists all of them."""
     assert len(BUSY.changes(NOW, NOW + 500 * 86_400)) > DEFAULT_SEARCH_STEPS
 
 
-def test_a_bound_within_a_bound_is_a_part_of_it() -> None:
-    """What is spent within counts outside, and nobody gets more than is left."""
+def test_a_nested_budget_is_part_of_the_outer_one() -> None:
+    """Steps of the inner search reduce the outer budget, and an inner budget is never larger than what is left."""
     with limit_search(10) as outer:
         with limit_search(4) as inner:
             assert [exceeds_budget(3), exceeds_budget(3)] == [False, True]
@@ -68,11 +70,11 @@ def test_a_bound_within_a_bound_is_a_part_of_it() -> None:
     assert not exceeds_budget(PLENTY)
 
 
-def test_a_failure_leaves_no_bound_behind() -> None:
-    """Whoever searches next has all steps, whatever happened before."""
+def test_an_exception_removes_the_budget() -> None:
+    """A search after a failed one is not limited by the budget of the failed one."""
     with pytest.raises(ZeroDivisionError), limit_search(1):
         _ = 1 // 0
-    with pytest.raises(ZeroDivisionError), SearchScope():
+    with pytest.raises(ZeroDivisionError), BudgetScope():
         _ = 1 // 0
 
     assert not exceeds_budget(PLENTY)

@@ -1,4 +1,4 @@
-"""Timelines: the values at instants, the changes between them, and when to stop looking."""
+"""Timelines: the values at instants, the changes between them, and when a search gives up."""
 
 import itertools
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def test_steps_in_any_order_without_repetition() -> None:
 
 
 def test_constants_have_no_changes() -> None:
-    """A constant answers at once for any instant."""
+    """A constant has its value at every instant and no next change."""
     assert list(constant(7).segments(-5)) == [(-5, 7)]
     assert always().at(0)
     assert not never().at(0)
@@ -59,7 +59,7 @@ def test_constants_have_no_changes() -> None:
 
 
 def test_spans_are_half_open_and_may_last_forever() -> None:
-    """Touching spans are one, and an end of None never comes."""
+    """Touching spans are joined, and a span with the end None does not end."""
     timeline = spans([(30, None), (10, 20), (20, 25)])
 
     assert list(timeline.segments(0)) == [(0, False), (10, True), (25, False), (30, True)]
@@ -68,7 +68,7 @@ def test_spans_are_half_open_and_may_last_forever() -> None:
 
 
 def test_map_joins_what_becomes_equal() -> None:
-    """Changes that a function does not see are no changes."""
+    """Changes between values that the function maps to one value are dropped."""
     assert list(UPS.map(lambda value: value != "low").segments(0)) == [(0, False), (10, True)]
     assert constant(2).map(str).at(0) == "2"
 
@@ -92,7 +92,7 @@ def test_lazy_spans_are_the_union_of_their_intervals(intervals: list[tuple[int, 
 
 
 def test_what_lasts_a_cycle_of_the_calendar_lasts_forever() -> None:
-    """An endless chain of touching intervals is one without end."""
+    """An endless chain of touching intervals is one interval without end."""
 
     def years(_: int) -> Iterator[tuple[int, int | None]]:
         start = 0
@@ -104,7 +104,7 @@ def test_what_lasts_a_cycle_of_the_calendar_lasts_forever() -> None:
 
 
 def test_endless_breakpoints_without_effect_end() -> None:
-    """After a stated number of breakpoints without a change the value counts as settled."""
+    """The search gives up after a stated number of breakpoints without a change."""
 
     def flat() -> Iterator[tuple[int, bool]]:
         at = 0
@@ -118,7 +118,7 @@ def test_endless_breakpoints_without_effect_end() -> None:
 
 
 def test_the_value_at_an_instant_needs_no_look_ahead() -> None:
-    """Asking for a value does not search for the change after it."""
+    """`at` does not search for the next change."""
 
     def points() -> Iterator[tuple[int, int]]:
         yield 0, 1

@@ -1,4 +1,4 @@
-"""Schedules and patterns in words."""
+"""Short descriptions of schedules and patterns."""
 
 import pytest
 
@@ -26,13 +26,13 @@ from springtide.almanac import Cron, Dialect, TimePattern
         ("0 0 * 6-8 *", "at 00:00 in jun-aug"),
     ],
 )
-def test_schedule_in_words(text: str, words: str) -> None:
-    """A schedule is described by what it does, not by its fields."""
+def test_description_of_a_schedule(text: str, words: str) -> None:
+    """A description names times and days, not fields."""
     assert Cron.parse(text, Dialect.BUDGET).describe() == words
 
 
-def test_pattern_in_words() -> None:
-    """V12: days and weekdays together are said to be one condition."""
+def test_description_of_a_pattern() -> None:
+    """Days and weekdays are described as one condition."""
     pattern = TimePattern.parse(hours="6", days="23,24,25,26,27,28,29", months="Nov", weekdays="Fri")
 
     assert pattern.describe() == "at 06:00 on day 23-29 that is fri in nov"

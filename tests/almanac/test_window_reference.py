@@ -1,12 +1,11 @@
-"""Windows and calendars against their definitions, evaluated instant by instant with zoneinfo alone."""
+"""Windows and calendars compared with their definitions, evaluated instant by instant with zoneinfo alone."""
 
 from collections.abc import Callable
 from datetime import date, timedelta
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.almanac import reference as oracle
-from tests.almanac import strategies
+from tests.almanac import reference, strategies
 
 from springtide.almanac import (
     CalendarFilter,
@@ -35,7 +34,7 @@ _WEEKDAYS = st.one_of(st.none(), st.lists(st.integers(0, 6), min_size=1, max_siz
 
 
 def assert_follows(timeline: Timeline[bool], truth: Callable[[int], bool], a: int, b: int, probes: list[int]) -> None:
-    """Check a timeline against the truth: at probes, and on both sides of every change that it reports."""
+    """Compare a timeline with the definition at probes, and on both sides of every change that it reports."""
     changes = timeline.changes(a, b)
     edges = [at + d for at, _ in changes for d in (-1, 0, 1)]
     for t in [a, b, *edges, *probes]:
@@ -77,8 +76,8 @@ def test_recurring_windows(
     centre = data.draw(strategies.moments(zone))
     # Two weeks hold every weekday on both sides, also where a day is skipped.
     span = (centre - 14 * DAY, centre + 14 * DAY)
-    starts = oracle.occurrences(start[1], start[2], zone, *span)
-    ends = oracle.occurrences(end[1], end[2], zone, *span)
+    starts = reference.occurrences(start[1], start[2], zone, *span)
+    ends = reference.occurrences(end[1], end[2], zone, *span)
 
     def literal(now: int) -> bool:
         return min(key for key in ends if key[0] > now) <= min(key for key in starts if key[0] > now)
@@ -109,7 +108,7 @@ def test_recurring_windows(
     data=st.data(),
 )
 def test_windows_from_hits(text: str, minutes: int, dialect: Dialect, data: st.DataObject) -> None:
-    """Active means that a hit lies in the elapsed time just passed."""
+    """A window is active if there was a hit within its duration."""
     try:
         cron = Cron.parse(text, dialect)
     except CronError:
@@ -117,7 +116,7 @@ def test_windows_from_hits(text: str, minutes: int, dialect: Dialect, data: st.D
     zone, seconds = data.draw(strategies.zones), minutes * 60
     centre = data.draw(strategies.moments(zone))
     a, b = centre - DAY // 2, centre + DAY // 2
-    find = oracle.fixed_times if cron.fixed_time else oracle.follow_clock
+    find = reference.fixed_times if cron.fixed_time else reference.follow_clock
     hits = find(text, zone, a - seconds - 2, b)
 
     def active(now: int) -> bool:
@@ -148,7 +147,7 @@ def _calendar(draw: st.DrawFn, around: date) -> tuple[Days, Callable[[date], boo
 @settings(max_examples=120, deadline=None)
 @given(mode=st.sampled_from(CalendarMode), text=strategies.schedules, data=st.data())
 def test_calendars_cut_levels_and_choose_firings(mode: CalendarMode, text: str, data: st.DataObject) -> None:
-    """An instant is allowed by the local day that its calendar's clock shows, and so is a firing."""
+    """Windows and firings are allowed by the local day in the zone of the calendar."""
     try:
         cron = Cron.parse(text, Dialect.BUDGET)
     except CronError:
@@ -156,18 +155,18 @@ def test_calendars_cut_levels_and_choose_firings(mode: CalendarMode, text: str, 
     zone = data.draw(strategies.zones)
     own = data.draw(st.one_of(st.none(), strategies.zones))
     centre = data.draw(strategies.moments(own or zone))
-    days, listed = data.draw(_calendar(oracle.clock(centre, own or zone).date()))
-    reference = CalendarFilter(DayCalendar(days, None if own is None else load_zone(own)), mode)
+    days, listed = data.draw(_calendar(reference.clock(centre, own or zone).date()))
+    day_filter = CalendarFilter(DayCalendar(days, None if own is None else load_zone(own)), mode)
 
     def allowed(now: int) -> bool:
-        return listed(oracle.clock(now, own or zone).date()) is (mode is CalendarMode.ONLY)
+        return listed(reference.clock(now, own or zone).date()) is (mode is CalendarMode.ONLY)
 
     a, b = centre - DAY, centre + DAY
     probes = [centre, *data.draw(st.lists(st.integers(a, b), max_size=5)), *strategies.near_changes(own or zone, a, b)]
-    assert_follows(restrict(always(), [reference], load_zone(zone)), allowed, a, b, probes)
+    assert_follows(restrict(always(), [day_filter], load_zone(zone)), allowed, a, b, probes)
 
-    hits = [hit for hit in oracle.follow_clock(text, zone, a, b) if allowed(hit)]
-    firings = Firings.of(cron, load_zone(zone), [reference])
+    hits = [hit for hit in reference.follow_clock(text, zone, a, b) if allowed(hit)]
+    firings = Firings.of(cron, load_zone(zone), [day_filter])
     assert list(firings.between(a, b)) == hits
     for t in probes:
         following, latest = firings.after(t), firings.at_or_before(t)

@@ -1,7 +1,4 @@
-"""Zones agree with zoneinfo, and answer what zoneinfo does not.
-
-Names of zones, and hints for those that are none.
-"""
+"""Zones compared with zoneinfo, what they offer beyond it, and hints for unknown names."""
 
 from datetime import timedelta
 from zoneinfo import ZoneInfo
@@ -61,7 +58,7 @@ def test_wall_times_belong_to_their_first_instant(data: st.DataObject) -> None:
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_latest_wall_is_the_furthest_the_clock_has_been(data: st.DataObject) -> None:
-    """Exactly the wall times up to the latest one have had their instant."""
+    """Exactly the wall times up to the latest one map to an instant that has passed."""
     name = data.draw(strategies.zones)
     zone, t = load_zone(name), data.draw(strategies.moments(name))
     latest = zone.latest_wall(t)
@@ -122,7 +119,7 @@ def test_transitions_of_a_year() -> None:
 
 
 def test_far_future_follows_the_rule() -> None:
-    """Changes are known up to the end of the calendar."""
+    """Changes follow the POSIX rule up to the last year of the calendar."""
     changes = load_zone("America/New_York").transitions(utc("9999-01-01"), utc("9999-12-31"))
 
     assert [change.at for change in changes] == [utc("9999-03-14T07:00"), utc("9999-11-07T06:00")]
@@ -141,25 +138,25 @@ def test_far_future_follows_the_rule() -> None:
     ],
 )
 def test_posix_rules(rule: str, year: int, expected: list[str]) -> None:
-    """Every form of a yearly change is read."""
+    """Every form of a yearly change is parsed."""
     assert [at for at, _ in PosixRule.parse(rule).changes(year)] == [utc(text) for text in expected]
 
 
 @pytest.mark.parametrize("rule", ["", "nonsense", "CET-1CEST,M3,M10", "CET-1CEST,M3.5.0"])
 def test_posix_rule_that_is_none(rule: str) -> None:
-    """A footer that cannot be read is an error, not a zone without changes."""
+    """An invalid footer is an error."""
     with pytest.raises(ValueError, match="time zone rule"):
         PosixRule.parse(rule)
 
 
 def test_zone_file_that_is_none() -> None:
-    """Bytes that are no time zone file are refused."""
+    """Bytes that are not a time zone file are an error."""
     with pytest.raises(ValueError, match="expected TZif"):
         parse_zone_file(b"TZjf" + bytes(60))
 
 
 def test_version_is_that_of_the_package() -> None:
-    """The release has the shape that the database's maintainers use."""
+    """The release has the form of IANA's releases, such as 2026a."""
     assert tzdata_version()[:2] == "20"
 
 
@@ -188,7 +185,7 @@ def test_version_is_that_of_the_package() -> None:
     ],
 )
 def test_unknown_name_has_a_hint(name: str, hint: str) -> None:
-    """A name that is no zone gets the nearest one, or words of its own."""
+    """An unknown name gets the most similar zone as a hint, or a special hint."""
     with pytest.raises(UnknownZone) as caught:
         load_zone(name)
 
@@ -203,13 +200,13 @@ def test_known_names(name: str) -> None:
 
 
 def test_machine_dependent_names_are_unknown() -> None:
-    """No name stands for whatever a machine is set to."""
+    """Names that mean the zone of the machine are unknown."""
     assert known_zones().isdisjoint(("localtime", "posixrules", "Factory"))
 
 
 @pytest.mark.parametrize("name", ["EST", "MST", "HST"])
 def test_abbreviations_that_never_change(name: str) -> None:
-    """V11: these load, have one offset today, and deserve a warning."""
+    """EST, MST and HST load, have one offset today, and get a warning."""
     warning = fixed_abbreviation_warning(name)
 
     assert is_fixed_abbreviation(name)
@@ -219,6 +216,6 @@ def test_abbreviations_that_never_change(name: str) -> None:
 
 
 def test_places_are_no_abbreviations() -> None:
-    """A zone that is named by its place needs no warning."""
+    """A zone with a place name gets no warning."""
     assert not is_fixed_abbreviation("America/New_York")
     assert fixed_abbreviation_warning("UTC") is None

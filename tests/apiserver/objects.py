@@ -1,4 +1,4 @@
-"""Small objects, and ways to play a story against a server."""
+"""Small objects, and servers to store them in."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ def key(name: str) -> Key:
     return Key("default", name)
 
 
-def a_server(*, now: Callable[[], int] = lambda: START, history: int = 10_000) -> ApiServer:
+def make_server(*, now: Callable[[], int] = lambda: START, history: int = 10_000) -> ApiServer:
     return ApiServer(now=now, random=Random(7), history=history)
 
 
-def played(story: Callable[[Transport], Coroutine[Any, Any, None]]) -> None:
-    """Play a story that knows nothing of the server but its port."""
+def run_story(story: Callable[[Transport], Coroutine[Any, Any, None]]) -> None:
+    """Run a coroutine against a server, through the cluster port only."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(DirectTransport(a_server(now=clock.now)))
+        await story(DirectTransport(make_server(now=clock.now)))
 
     run(main, start=START)
 
 
 def refused(error: type[ApiError], act: Callable[[], Any]) -> ApiError:
-    """Give the refusal of what must be refused."""
+    """Return the error of a call that must fail."""
     with pytest.raises(error) as caught:
         act()
     assert type(caught.value) is error or issubclass(type(caught.value), error)
@@ -110,7 +110,7 @@ def widget(name: str = "w", *, of: Resource = WIDGETS, **spec: Any) -> Object:
 
 
 def owner(item: Object, *, block: bool = False, controller: bool = True) -> Object:
-    """Give the reference by which a dependent names this owner."""
+    """Return an owner reference to an object."""
     return {
         "apiVersion": item["apiVersion"],
         "kind": item["kind"],

@@ -1,4 +1,4 @@
-"""What the cluster adds to new objects, and what does not fit into it."""
+"""Built-in admission: quotas, priorities, limit ranges, taints and initial statuses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.apiserver.objects import (
     PRIORITY_CLASSES,
     QUOTAS,
     WRITE,
-    a_server,
     config_map,
     key,
+    make_server,
     pod,
 )
 
@@ -28,7 +28,7 @@ from springtide.cluster.transport import Patch, Write
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 def _quota(server: ApiServer, **spec: Any) -> None:
@@ -55,31 +55,31 @@ _TOO_MUCH = [
         {"requests.cpu": "1", "requests.memory": "1Gi"},
         {"cpu": "1", "memory": "1Gi"},
         "requested: requests.cpu=1,requests.memory=1Gi, used: requests.cpu=1,requests.memory=1Gi",
-        id="all that is exceeded",
+        id="all exceeded resources",
     ),
 ]
 
 
-@pytest.mark.parametrize(("hard", "requests", "told"), _TOO_MUCH)
-def test_the_second_pod_is_too_much(
-    server: ApiServer, hard: Object, requests: dict[str, str] | None, told: str
+@pytest.mark.parametrize(("hard", "requests", "text"), _TOO_MUCH)
+def test_the_second_pod_exceeds_the_quota(
+    server: ApiServer, hard: Object, requests: dict[str, str] | None, text: str
 ) -> None:
     _quota(server, hard=hard)
     _add(server, pod("first", requests=requests))
     with pytest.raises(Forbidden) as caught:
         _add(server, pod("second", requests=requests))
     assert caught.value.message.startswith('pods "second" is forbidden: exceeded quota: q, ')
-    assert told in caught.value.message
+    assert text in caught.value.message
 
 
 def _counted(server: ApiServer, **used: str) -> None:
-    """Have a quota whose controller has counted once."""
+    """Create a quota that its controller has counted once."""
     _quota(server, hard={"pods": "2", "requests.cpu": "2"})
     status = Patch.merge({"status": {"used": {name.replace("_", "."): amount for name, amount in used.items()}}})
     server.patch(QUOTAS, key("q"), status, Write("counter"), subresource="status")
 
 
-def test_an_object_is_counted_in_its_quota_as_it_is_made(server: ApiServer) -> None:
+def test_a_new_object_is_charged_to_its_quota(server: ApiServer) -> None:
     _counted(server, pods="0", requests_cpu="250m")
     before = server.revision
     made = _add(server, pod("first", requests={"cpu": "500m"}))
@@ -92,8 +92,8 @@ def test_an_object_is_counted_in_its_quota_as_it_is_made(server: ApiServer) -> N
     assert versions == [before + 1, before + 2]
 
 
-def test_what_is_not_made_is_not_counted(server: ApiServer) -> None:
-    """A trial counts nothing, nor does an object that is there already or does not fit."""
+def test_objects_that_are_not_created_are_not_counted(server: ApiServer) -> None:
+    """Dry runs, existing names and refused objects are not counted."""
     _counted(server, pods="0", requests_cpu="0")
     server.create(PODS, pod("first", requests={"cpu": "1"}), DRY, namespace="default")
     _add(server, pod("first", requests={"cpu": "1"}))
@@ -105,14 +105,14 @@ def test_what_is_not_made_is_not_counted(server: ApiServer) -> None:
     assert server.get(QUOTAS, key("q"))["status"]["used"] == {"pods": "1", "requests.cpu": "1"}
 
 
-def test_what_nobody_has_counted_yet_stays_uncounted(server: ApiServer) -> None:
+def test_resources_without_a_count_are_not_charged(server: ApiServer) -> None:
     _counted(server, pods="0")
     _add(server, pod("first", requests={"cpu": "1"}))
 
     assert server.get(QUOTAS, key("q"))["status"]["used"] == {"pods": "1"}
 
 
-def test_finished_pods_use_nothing_but_their_place(server: ApiServer) -> None:
+def test_finished_pods_count_as_objects_only(server: ApiServer) -> None:
     _quota(server, hard={"pods": "1", "count/pods": "2"})
     _add(server, pod("first"))
     server.patch(PODS, key("first"), Patch.merge({"status": {"phase": "Succeeded"}}), WRITE, subresource="status")
@@ -121,10 +121,10 @@ def test_finished_pods_use_nothing_but_their_place(server: ApiServer) -> None:
         _add(server, pod("third"))
 
 
-def test_who_is_limited_must_say_how_much(server: ApiServer) -> None:
+def test_quotas_require_requests_and_limits(server: ApiServer) -> None:
     _quota(server, hard={"requests.cpu": "1", "limits.memory": "1Gi"})
-    told = "failed quota: q: must specify limits.memory for: main; requests.cpu for: main"
-    with pytest.raises(Forbidden, match=told):
+    text = "failed quota: q: must specify limits.memory for: main; requests.cpu for: main"
+    with pytest.raises(Forbidden, match=text):
         _add(server, pod())
 
 
@@ -135,24 +135,24 @@ _SCOPES = [
     pytest.param(
         {"scopes": ["NotTerminating"]}, {"spec": {"activeDeadlineSeconds": 5}}, False, id="without a deadline"
     ),
-    pytest.param({"scopes": ["BestEffort", "Terminating"]}, {}, False, id="all scopes have to hold"),
+    pytest.param({"scopes": ["BestEffort", "Terminating"]}, {}, False, id="all scopes must match"),
     pytest.param(
         {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
         {"spec": {"priorityClassName": "high"}},
         True,
-        id="of a priority",
+        id="of a priority class",
     ),
     pytest.param(
         {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
         {},
         False,
-        id="of another priority",
+        id="of another priority class",
     ),
 ]
 
 
 @pytest.mark.parametrize(("scope", "state", "covered"), _SCOPES)
-def test_quotas_count_what_is_in_their_scope(
+def test_quotas_count_pods_in_their_scopes(
     server: ApiServer, scope: Object, state: dict[str, Any], covered: bool
 ) -> None:
     server.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 10}, WRITE)
@@ -172,7 +172,7 @@ def test_other_kinds_are_counted_too(server: ApiServer) -> None:
         server.create(CONFIG_MAPS, config_map("b"), WRITE, namespace="default")
 
 
-def test_limit_ranges_fill_what_containers_leave_open(server: ApiServer) -> None:
+def test_limit_ranges_set_defaults(server: ApiServer) -> None:
     limit = {"type": "Container", "default": {"cpu": "2", "memory": "1Gi"}, "defaultRequest": {"cpu": "500m"}}
     body = {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "9"}}, limit]}}
     server.create(LIMIT_RANGES, body, WRITE, namespace="default")
@@ -189,10 +189,10 @@ def test_limit_ranges_fill_what_containers_leave_open(server: ApiServer) -> None
         pytest.param(
             {"priorityClassName": "system-node-critical"}, (2_000_001_000, "system-node-critical"), id="named"
         ),
-        pytest.param({"priority": 5}, (5, "usual"), id="the right number"),
+        pytest.param({"priority": 5}, (5, "usual"), id="matching value"),
     ],
 )
-def test_priority_is_the_number_of_its_class(server: ApiServer, spec: Object, expected: tuple[int, str]) -> None:
+def test_priority_comes_from_the_priority_class(server: ApiServer, spec: Object, expected: tuple[int, str]) -> None:
     server.create(PRIORITY_CLASSES, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True}, WRITE)
     made = _add(server, pod(spec=spec))["spec"]
     assert (made["priority"], made["priorityClassName"]) == expected
@@ -204,23 +204,23 @@ def test_without_classes_priority_is_zero(server: ApiServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "text"),
     [
         pytest.param(
-            {"priorityClassName": "none"}, 'pods "p" is forbidden: no PriorityClass with name none', id="none"
+            {"priorityClassName": "none"}, 'pods "p" is forbidden: no PriorityClass with name none', id="no taints"
         ),
         pytest.param({"priority": 7}, r"the integer value of priority \(7\) must not be provided", id="by number"),
     ],
 )
-def test_refuses_priorities(server: ApiServer, spec: Object, told: str) -> None:
-    with pytest.raises(Forbidden, match=told):
+def test_refuses_priorities(server: ApiServer, spec: Object, text: str) -> None:
+    with pytest.raises(Forbidden, match=text):
         _add(server, pod(spec=spec))
 
 
 def test_only_one_class_is_the_default(server: ApiServer) -> None:
     server.create(PRIORITY_CLASSES, {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True}, WRITE)
-    told = 'priorityclasses.scheduling.k8s.io "more" is forbidden: PriorityClass usual is already marked as default.'
-    with pytest.raises(Forbidden, match=told):
+    text = 'priorityclasses.scheduling.k8s.io "more" is forbidden: PriorityClass usual is already marked as default.'
+    with pytest.raises(Forbidden, match=text):
         server.create(PRIORITY_CLASSES, {"metadata": {"name": "more"}, "value": 6, "globalDefault": True}, WRITE)
     server.create(PRIORITY_CLASSES, {"metadata": {"name": "more"}, "value": 6}, WRITE)
     with pytest.raises(Forbidden, match="Only one default can exist"):
@@ -228,7 +228,7 @@ def test_only_one_class_is_the_default(server: ApiServer) -> None:
     server.patch(PRIORITY_CLASSES, Key("", "usual"), Patch.merge({"description": "x"}), WRITE)
 
 
-def test_the_classes_of_the_system_stay(server: ApiServer) -> None:
+def test_system_priority_classes_cannot_be_deleted(server: ApiServer) -> None:
     with pytest.raises(Forbidden, match="this is a system priority class and cannot be deleted"):
         server.delete(PRIORITY_CLASSES, Key("", "system-node-critical"), WRITE)
 
@@ -240,9 +240,9 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param([], [_NOT_READY], id="none"),
-        pytest.param([_ELSE], [_ELSE, _NOT_READY], id="beside another"),
-        pytest.param([{**_NOT_READY, "value": "x"}], [{**_NOT_READY, "value": "x"}], id="there already"),
+        pytest.param([], [_NOT_READY], id="no taints"),
+        pytest.param([_ELSE], [_ELSE, _NOT_READY], id="with another taint"),
+        pytest.param([{**_NOT_READY, "value": "x"}], [{**_NOT_READY, "value": "x"}], id="already present"),
         pytest.param(
             [{**_NOT_READY, "effect": "NoExecute"}],
             [{**_NOT_READY, "effect": "NoExecute"}, _NOT_READY],
@@ -250,7 +250,7 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
         ),
     ],
 )
-def test_a_new_node_is_not_ready(server: ApiServer, before: list[Object], after: list[Object]) -> None:
+def test_a_new_node_has_the_not_ready_taint(server: ApiServer, before: list[Object], after: list[Object]) -> None:
     body: Object = {"metadata": {"name": "n"}} | ({"spec": {"taints": before}} if before else {})
     assert server.create(NODES, body, WRITE)["spec"]["taints"] == after
     freed = server.patch(NODES, Key("", "n"), Patch.merge({"spec": {"taints": None}}), WRITE)
@@ -258,7 +258,7 @@ def test_a_new_node_is_not_ready(server: ApiServer, before: list[Object], after:
 
 
 _BEGINNINGS = [
-    pytest.param({}, {"phase": "Pending", "qosClass": "BestEffort"}, id="of no class"),
+    pytest.param({}, {"phase": "Pending", "qosClass": "BestEffort"}, id="best effort"),
     pytest.param({"requests": {"cpu": "1"}}, {"phase": "Pending", "qosClass": "Burstable"}, id="with requests"),
     pytest.param(
         {"spec": {"schedulingGates": [{"name": "example.com/a"}]}},
@@ -282,18 +282,18 @@ _BEGINNINGS = [
 
 
 @pytest.mark.parametrize(("given", "status"), _BEGINNINGS)
-def test_the_status_that_pods_begin_with(server: ApiServer, given: dict[str, Any], status: Object) -> None:
+def test_the_initial_status_of_pods(server: ApiServer, given: dict[str, Any], status: Object) -> None:
     assert _add(server, pod(**given))["status"] == status
 
 
-def test_defaults_count_for_the_class_of_service(server: ApiServer) -> None:
+def test_limit_range_defaults_count_for_the_qos_class(server: ApiServer) -> None:
     limit = {"type": "Container", "default": {"cpu": "1", "memory": "1Gi"}}
     server.create(LIMIT_RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}}, WRITE, namespace="default")
     assert _add(server, pod())["status"]["qosClass"] == "Guaranteed"
 
 
-def test_nobody_owns_what_the_cluster_adds(server: ApiServer) -> None:
-    """It was not written by the author, who may apply the object later without it."""
+def test_fields_set_by_admission_have_no_owner(server: ApiServer) -> None:
+    """The author did not write it, and may apply the object later without it."""
     limit = {"type": "Container", "default": {"cpu": "1"}}
     server.create(LIMIT_RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}}, WRITE, namespace="default")
     (entry,) = _add(server, pod(labels={"a": "b"}))["metadata"]["managedFields"]

@@ -1,11 +1,11 @@
-"""Replacing what is not there: some kinds are created so, and of the others nothing is found."""
+"""Updates without a stored object: some kinds are created, others are not found."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apiserver.objects import BUDGETS, CONFIG_MAPS, DRY, SERVICES, WRITE, a_server, key
+from tests.apiserver.objects import BUDGETS, CONFIG_MAPS, DRY, SERVICES, WRITE, key, make_server
 from tests.apiserver.patches.samples import owners
 
 from springtide.cluster.errors import BadRequest, Conflict, Invalid, NotFound
@@ -25,7 +25,7 @@ def _body(spec: Any = None, **metadata: Any) -> Object:
     ("resource", "body"),
     [
         pytest.param(_LEASES, _body(_SPEC), id="lease"),
-        pytest.param(_LEASES, _body(_SPEC, resourceVersion="5"), id="one that was there once"),
+        pytest.param(_LEASES, _body(_SPEC, resourceVersion="5"), id="lease with a version"),
         pytest.param(_LIMITS, _body({"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}), id="limit range"),
         pytest.param(SERVICES, _body({"ports": [{"port": 80}]}), id="service"),
         pytest.param(
@@ -34,7 +34,7 @@ def _body(spec: Any = None, **metadata: Any) -> Object:
     ],
 )
 def test_creates(resource: Resource, body: Object) -> None:
-    server = a_server()
+    server = make_server()
     before = server.revision
 
     made = server.update(resource, key("a"), body, WRITE)
@@ -45,8 +45,8 @@ def test_creates(resource: Resource, body: Object) -> None:
     assert list(owners(made)) == ["tester Update"]
 
 
-def test_a_trial_creates_nothing() -> None:
-    server = a_server()
+def test_a_dry_run_creates_nothing() -> None:
+    server = make_server()
     before = server.revision
 
     assert server.update(_LEASES, key("a"), _body(_SPEC), DRY)["spec"] == _SPEC
@@ -54,10 +54,10 @@ def test_a_trial_creates_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource", "place", "body", "error", "told"),
+    ("resource", "place", "body", "error", "message"),
     [
         pytest.param(CONFIG_MAPS, key("a"), _body(), NotFound, 'configmaps "a" not found', id="another kind"),
-        pytest.param(BUDGETS, key("a"), _body({}), NotFound, 'budgets.policy "a" not found', id="never blindly"),
+        pytest.param(BUDGETS, key("a"), _body({}), NotFound, 'budgets.policy "a" not found', id="custom kind"),
         pytest.param(_LEASES, Key("nowhere", "a"), _body(_SPEC), NotFound, 'namespaces "nowhere"', id="no namespace"),
         pytest.param(
             _LEASES,
@@ -65,26 +65,26 @@ def test_a_trial_creates_nothing() -> None:
             _body(_SPEC, uid="u"),
             Conflict,
             "Precondition failed: UID in precondition: u, UID in object meta: $",
-            id="another one of the name",
+            id="another uid",
         ),
-        pytest.param(_LEASES, key("b"), _body(_SPEC), BadRequest, r"\(a\) does not match the name", id="other name"),
-        pytest.param(CONFIG_MAPS, key("b"), _body(), BadRequest, r"\(a\) does not match the name", id="anyone's name"),
+        pytest.param(_LEASES, key("b"), _body(_SPEC), BadRequest, r"\(a\) does not match the name", id="another name"),
+        pytest.param(CONFIG_MAPS, key("b"), _body(), BadRequest, r"\(a\) does not match the name", id="generated name"),
         pytest.param(_LEASES, key("a"), {"spec": _SPEC}, BadRequest, "name must be provided", id="no name"),
         pytest.param(
-            _LEASES, key("a"), _body({"leaseDurationSeconds": -1}), Invalid, "must be greater than 0", id="no lease"
+            _LEASES, key("a"), _body({"leaseDurationSeconds": -1}), Invalid, "must be greater than 0", id="config map"
         ),
     ],
 )
-def test_refuses(resource: Resource, place: Key, body: Object, error: type[Exception], told: str) -> None:
-    server = a_server()
+def test_refuses(resource: Resource, place: Key, body: Object, error: type[Exception], message: str) -> None:
+    server = make_server()
     before = server.revision
 
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         server.update(resource, place, body, WRITE)
 
     assert server.revision == before
 
 
-def test_a_status_creates_nothing() -> None:
+def test_an_update_of_the_status_creates_nothing() -> None:
     with pytest.raises(NotFound, match='services "a" not found'):
-        a_server().update(SERVICES, key("a"), _body({"ports": [{"port": 80}]}), WRITE, subresource="status")
+        make_server().update(SERVICES, key("a"), _body({"ports": [{"port": 80}]}), WRITE, subresource="status")

@@ -1,4 +1,4 @@
-"""CRDs change what is served, at once and both ways."""
+"""CRDs take effect at once when they are created, changed and deleted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.apiserver.objects import (
     WIDGETS,
     WIDGETS_BETA,
     WRITE,
-    a_server,
     config_map,
     definition,
     key,
+    make_server,
     widget,
 )
 
@@ -27,22 +27,22 @@ _KEY = Key("", "widgets.example.com")
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 def _make(server: ApiServer, body: Object) -> Object:
     return server.create(WIDGETS, body, WRITE, namespace="default")
 
 
-def test_a_kind_is_served_from_its_definition_on(server: ApiServer) -> None:
+def test_a_definition_is_served_at_once(server: ApiServer) -> None:
     with pytest.raises(NotFound, match="the server could not find the requested resource"):
         _make(server, widget())
     server.create(DEFINITIONS, definition(), DRY)
     with pytest.raises(NotFound):
         _make(server, widget())
     made = server.create(DEFINITIONS, definition(), WRITE)
-    told = {each["type"]: each["status"] for each in made["status"]["conditions"]}
-    assert told == {"NamesAccepted": "True", "Established": "True"}
+    message = {each["type"]: each["status"] for each in made["status"]["conditions"]}
+    assert message == {"NamesAccepted": "True", "Established": "True"}
     assert _make(server, widget())["spec"] == {"size": 3}
 
 
@@ -56,7 +56,7 @@ def test_a_bad_definition_is_refused_and_changes_nothing(server: ApiServer) -> N
     assert _make(server, widget())["spec"] == {"size": 3}
 
 
-def test_a_changed_definition_counts_at_once(server: ApiServer) -> None:
+def test_a_changed_definition_takes_effect_at_once(server: ApiServer) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     changed = definition()["spec"]
     changed["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]["maximum"] = 5
@@ -65,7 +65,7 @@ def test_a_changed_definition_counts_at_once(server: ApiServer) -> None:
         _make(server, widget(size=6))
 
 
-def test_versions_come_and_go(server: ApiServer) -> None:
+def test_versions_are_added_and_removed(server: ApiServer) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     _make(server, widget())
     with pytest.raises(NotFound):
@@ -77,7 +77,7 @@ def test_versions_come_and_go(server: ApiServer) -> None:
         server.get(WIDGETS_BETA, key("w"))
 
 
-def test_a_definition_takes_its_objects_with_it(server: ApiServer) -> None:
+def test_deleting_a_definition_deletes_its_objects(server: ApiServer) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     for name in ("a", "b"):
         _make(server, widget(name))
@@ -93,7 +93,7 @@ def test_a_definition_takes_its_objects_with_it(server: ApiServer) -> None:
     assert list(server.list(Selection(WIDGETS)).items) == []
 
 
-def test_a_definition_waits_for_the_last_of_its_objects(server: ApiServer) -> None:
+def test_a_definition_stays_until_its_last_object_is_gone(server: ApiServer) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     held = widget()
     held["metadata"]["finalizers"] = ["example.com/a"]
@@ -107,7 +107,7 @@ def test_a_definition_waits_for_the_last_of_its_objects(server: ApiServer) -> No
         server.get(DEFINITIONS, _KEY)
 
 
-def test_a_definition_is_held_only_when_it_goes(server: ApiServer) -> None:
+def test_a_definition_gets_its_finalizer_on_deletion(server: ApiServer) -> None:
     assert "finalizers" not in server.create(DEFINITIONS, definition(), WRITE)["metadata"]
     _make(server, widget() | {"metadata": {"name": "w", "finalizers": ["example.com/a"]}})
     going = server.delete(DEFINITIONS, _KEY, WRITE)["metadata"]
@@ -129,7 +129,7 @@ def test_discovery_follows(server: ApiServer) -> None:
     assert [kind.resource.plural for kind in server.catalogue.all()] == names
 
 
-def test_custom_objects_are_replaced_only_by_those_who_know_them(server: ApiServer) -> None:
+def test_updates_of_custom_objects_need_a_version(server: ApiServer) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     made = _make(server, widget())
     with pytest.raises(Invalid, match=r"metadata\.resourceVersion: Invalid value: 0: must be specified for an update"):

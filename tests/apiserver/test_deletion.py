@@ -1,4 +1,4 @@
-"""How objects go: at once, with grace, after their finalizers, or not."""
+"""Deletion: at once, with a grace period, with finalizers, and with preconditions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.apiserver.objects import (
     PODS,
     START,
     WRITE,
-    a_server,
     config_map,
     deployment,
     key,
+    make_server,
     pod,
 )
 
@@ -31,7 +31,7 @@ _NOW = [START]
 @pytest.fixture
 def server() -> ApiServer:
     _NOW[0] = START
-    return a_server(now=lambda: _NOW[0])
+    return make_server(now=lambda: _NOW[0])
 
 
 def _find(server: ApiServer, name: str) -> Object | None:
@@ -46,14 +46,14 @@ def _running(server: ApiServer, *, phase: str = "Running", **metadata: Any) -> O
     return server.patch(PODS, key("p"), Patch.merge({"status": {"phase": phase}}), WRITE, subresource="status")
 
 
-def test_what_nothing_holds_goes_at_once(server: ApiServer) -> None:
+def test_an_object_without_blockers_is_removed_at_once(server: ApiServer) -> None:
     server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default")
     server.delete(CONFIG_MAPS, key("a"), WRITE)
     with pytest.raises(NotFound):
         server.get(CONFIG_MAPS, key("a"))
 
 
-def test_finalizers_hold_an_object_and_the_last_one_lets_it_go(server: ApiServer) -> None:
+def test_finalizers_block_the_removal(server: ApiServer) -> None:
     body = deployment()
     body["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
     server.create(DEPLOYMENTS, body, WRITE, namespace="default")
@@ -70,8 +70,8 @@ def test_finalizers_hold_an_object_and_the_last_one_lets_it_go(server: ApiServer
     assert subscription.events[-1].object["metadata"]["finalizers"] == ["example.com/b"]
 
 
-def test_who_removes_the_last_finalizer_is_shown_what_they_wrote(server: ApiServer) -> None:
-    """It has never been stored, so it has the version of what was."""
+def test_removing_the_last_finalizer_returns_the_written_object(server: ApiServer) -> None:
+    """The returned object was never stored, so it has the version of the stored one."""
     server.create(CONFIG_MAPS, config_map(finalizers=["example.com/a"]), WRITE, namespace="default")
     marked = server.delete(CONFIG_MAPS, key("a"), WRITE)
     last = Patch.merge({"metadata": {"finalizers": None, "labels": {"a": "b"}}, "data": {"k": "w"}})
@@ -81,7 +81,7 @@ def test_who_removes_the_last_finalizer_is_shown_what_they_wrote(server: ApiServ
     assert answer["metadata"]["resourceVersion"] == marked["metadata"]["resourceVersion"]
 
 
-def test_an_object_that_is_going_takes_no_new_finalizer(server: ApiServer) -> None:
+def test_a_terminating_object_accepts_no_new_finalizer(server: ApiServer) -> None:
     server.create(CONFIG_MAPS, config_map(finalizers=["example.com/a"]), WRITE, namespace="default")
     server.delete(CONFIG_MAPS, key("a"), WRITE)
     more = Patch.merge({"metadata": {"finalizers": ["example.com/a", "example.com/b"]}})
@@ -92,14 +92,14 @@ def test_an_object_that_is_going_takes_no_new_finalizer(server: ApiServer) -> No
 
 
 _GRACE = [
-    pytest.param({}, None, 30, id="its own"),
-    pytest.param({}, 5, 5, id="as asked"),
-    pytest.param({}, 0, None, id="none"),
-    pytest.param({}, -1, 1, id="negative is the shortest"),
+    pytest.param({}, None, 30, id="grace period of the pod"),
+    pytest.param({}, 5, 5, id="requested grace period"),
+    pytest.param({}, 0, None, id="no grace period"),
+    pytest.param({}, -1, 1, id="negative becomes 1"),
     pytest.param({"phase": "Succeeded"}, 30, None, id="finished"),
     pytest.param({"phase": "Failed"}, None, None, id="failed"),
-    pytest.param({"finalizers": ["example.com/a"]}, 0, 0, id="none, but held"),
-    pytest.param({"finalizers": ["example.com/a"]}, 5, 5, id="held and with grace"),
+    pytest.param({"finalizers": ["example.com/a"]}, 0, 0, id="no grace period with finalizer"),
+    pytest.param({"finalizers": ["example.com/a"]}, 5, 5, id="finalizer and grace period"),
 ]
 
 
@@ -123,7 +123,7 @@ _AT_ONCE = [
 
 
 @pytest.mark.parametrize(("phase", "asked"), _AT_ONCE)
-def test_a_pod_that_goes_at_once_is_marked_first(server: ApiServer, phase: str | None, asked: int | None) -> None:
+def test_a_pod_without_grace_gets_a_timestamp_first(server: ApiServer, phase: str | None, asked: int | None) -> None:
     if phase:
         _running(server, phase=phase)
     else:
@@ -131,24 +131,24 @@ def test_a_pod_that_goes_at_once_is_marked_first(server: ApiServer, phase: str |
     before = server.revision
     subscription = server.watch(Selection(PODS), version=str(before))
     answer = server.delete(PODS, key("p"), WRITE, grace_seconds=asked)
-    told = [(event.change.value, event.object["metadata"]) for event in subscription.events]
-    assert [change for change, _ in told] == ["MODIFIED", "DELETED"]
-    for _, metadata in told:
+    events = [(event.change.value, event.object["metadata"]) for event in subscription.events]
+    assert [change for change, _ in events] == ["MODIFIED", "DELETED"]
+    for _, metadata in events:
         assert metadata["deletionTimestamp"] == "2027-01-15T08:00:00Z"
         assert metadata["deletionGracePeriodSeconds"] == 0
         assert metadata["generation"] == 2
-    assert [int(metadata["resourceVersion"]) - before for _, metadata in told] == [1, 2]
-    assert answer["metadata"] == told[-1][1]
+    assert [int(metadata["resourceVersion"]) - before for _, metadata in events] == [1, 2]
+    assert answer["metadata"] == events[-1][1]
     assert _find(server, "p") is None
 
 
-def test_a_dry_run_shows_the_mark(server: ApiServer) -> None:
+def test_a_dry_run_shows_the_deletion_timestamp(server: ApiServer) -> None:
     made = server.create(PODS, pod(), WRITE, namespace="default")
     assert "deletionTimestamp" in server.delete(PODS, key("p"), DRY)["metadata"]
     assert _find(server, "p") is made
 
 
-def test_other_objects_go_unmarked(server: ApiServer) -> None:
+def test_other_objects_get_no_timestamp(server: ApiServer) -> None:
     server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default")
     subscription = server.watch(Selection(CONFIG_MAPS), version=str(server.revision))
     assert "deletionTimestamp" not in server.delete(CONFIG_MAPS, key("a"), WRITE)["metadata"]
@@ -161,7 +161,7 @@ def test_other_objects_go_unmarked(server: ApiServer) -> None:
         pytest.param(4, 20, 20, "08:00:20", id="shorter"),
         pytest.param(4, 40, 30, "08:00:30", id="longer changes nothing"),
         pytest.param(4, None, 30, "08:00:30", id="again changes nothing"),
-        pytest.param(25, 10, 1, "08:00:25", id="shorter than what has passed"),
+        pytest.param(25, 10, 1, "08:00:25", id="shorter than the elapsed time"),
     ],
 )
 def test_grace_can_only_be_shortened(server: ApiServer, after: int, asked: int | None, grace: int, until: str) -> None:
@@ -175,13 +175,15 @@ def test_grace_can_only_be_shortened(server: ApiServer, after: int, asked: int |
     assert server.revision == before + (grace != 30)
 
 
-def test_force_ends_a_graceful_deletion(server: ApiServer) -> None:
+def test_zero_grace_ends_a_graceful_deletion(server: ApiServer) -> None:
     _running(server)
     server.delete(PODS, key("p"), WRITE)
     subscription = server.watch(Selection(PODS), version=str(server.revision))
     server.delete(PODS, key("p"), WRITE, grace_seconds=0)
-    told = [(each.change.value, each.object["metadata"]["deletionGracePeriodSeconds"]) for each in subscription.events]
-    assert told == [("MODIFIED", 0), ("DELETED", 0)]
+    events = [
+        (each.change.value, each.object["metadata"]["deletionGracePeriodSeconds"]) for each in subscription.events
+    ]
+    assert events == [("MODIFIED", 0), ("DELETED", 0)]
     assert _find(server, "p") is None
 
 
@@ -195,7 +197,7 @@ def test_the_last_finalizer_does_not_cut_grace_short(server: ApiServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("precondition", "told"),
+    ("precondition", "message"),
     [
         pytest.param(Precondition(uid="other"), r"the UID in the precondition \(other\) does not match", id="uid"),
         pytest.param(
@@ -203,9 +205,9 @@ def test_the_last_finalizer_does_not_cut_grace_short(server: ApiServer) -> None:
         ),
     ],
 )
-def test_deletes_only_what_was_meant(server: ApiServer, precondition: Precondition, told: str) -> None:
+def test_deletes_honour_preconditions(server: ApiServer, precondition: Precondition, message: str) -> None:
     server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default")
-    with pytest.raises(Conflict, match=told):
+    with pytest.raises(Conflict, match=message):
         server.delete(CONFIG_MAPS, key("a"), WRITE, precondition=precondition)
     metadata = server.get(CONFIG_MAPS, key("a"))["metadata"]
     exactly = Precondition(metadata["resourceVersion"], metadata["uid"])
@@ -216,16 +218,16 @@ _PROPAGATION = [
     pytest.param([], Propagation.BACKGROUND, None, id="background"),
     pytest.param([], Propagation.FOREGROUND, ["foregroundDeletion"], id="foreground"),
     pytest.param([], Propagation.ORPHAN, ["orphan"], id="orphan"),
-    pytest.param([], None, None, id="unsaid"),
-    pytest.param(["orphan"], None, ["orphan"], id="unsaid, and said before"),
-    pytest.param(["orphan"], Propagation.BACKGROUND, None, id="said otherwise before"),
+    pytest.param([], None, None, id="no policy"),
+    pytest.param(["orphan"], None, ["orphan"], id="no policy with an existing finalizer"),
+    pytest.param(["orphan"], Propagation.BACKGROUND, None, id="other policy before"),
     pytest.param(["orphan"], Propagation.FOREGROUND, ["foregroundDeletion"], id="changed"),
-    pytest.param(["example.com/a"], Propagation.ORPHAN, ["example.com/a", "orphan"], id="beside others"),
+    pytest.param(["example.com/a"], Propagation.ORPHAN, ["example.com/a", "orphan"], id="with other finalizers"),
 ]
 
 
 @pytest.mark.parametrize(("before", "propagation", "after"), _PROPAGATION)
-def test_propagation_is_kept_as_a_finalizer(
+def test_propagation_policies_become_finalizers(
     server: ApiServer, before: list[str], propagation: Propagation | None, after: list[str] | None
 ) -> None:
     server.create(CONFIG_MAPS, config_map(finalizers=before), WRITE, namespace="default")
@@ -234,14 +236,14 @@ def test_propagation_is_kept_as_a_finalizer(
     assert (items[0]["metadata"]["finalizers"] if items else None) == after
 
 
-def test_a_job_leaves_its_pods_unless_told_otherwise(server: ApiServer) -> None:
-    """As of old: whoever deletes a job through the API and says nothing keeps its pods."""
+def test_a_job_orphans_its_pods_by_default(server: ApiServer) -> None:
+    """A delete of a Job without a propagation policy orphans its pods."""
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app"}]}}
     server.create(JOBS, {"metadata": {"name": "j"}, "spec": {"template": template}}, WRITE, namespace="default")
     assert server.delete(JOBS, key("j"), WRITE)["metadata"]["finalizers"] == ["orphan"]
 
 
-def test_a_collection_goes_as_selected(server: ApiServer) -> None:
+def test_deletecollection_deletes_selected_objects(server: ApiServer) -> None:
     for name in ("a", "b", "c"):
         server.create(CONFIG_MAPS, config_map(name, labels={"n": name}), WRITE, namespace="default")
     gone = server.deletecollection(Selection(CONFIG_MAPS, labels="n notin (b)"), WRITE)

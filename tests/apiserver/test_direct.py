@@ -1,4 +1,4 @@
-"""The transport without a network: when calls take effect, when streams end, and how a connection is lost."""
+"""The direct transport: when calls take effect, how streams end, and lost connections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apiserver.objects import CONFIG_MAPS, PODS, START, WRITE, a_server, config_map, key, pod
+from tests.apiserver.objects import CONFIG_MAPS, PODS, START, WRITE, config_map, key, make_server, pod
 
 from springtide.apiserver.direct import DirectTransport
 from springtide.apiserver.server import ApiServer, CommittedWrite
@@ -23,7 +23,7 @@ _ALL = Selection(CONFIG_MAPS)
 
 def _played(story: Callable[[ApiServer, DirectTransport, VirtualClock], Coroutine[Any, Any, None]]) -> None:
     async def main(clock: VirtualClock) -> None:
-        server = a_server(now=clock.now)
+        server = make_server(now=clock.now)
         await story(server, DirectTransport(server, bookmark_seconds=60), clock)
 
     run(main, start=START)
@@ -47,7 +47,7 @@ async def _collect(transport: DirectTransport, into: list[WatchEvent], **ask: An
             into += [event]
 
 
-def test_a_call_takes_effect_only_when_the_loop_has_turned() -> None:
+def test_a_call_takes_effect_after_yielding_once() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         before = server.revision
         call = asyncio.ensure_future(transport.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
@@ -59,7 +59,7 @@ def test_a_call_takes_effect_only_when_the_loop_has_turned() -> None:
     _played(story)
 
 
-def test_who_is_not_permitted_has_no_effect() -> None:
+def test_a_refused_permit_has_no_effect() -> None:
     def no() -> None:
         raise NotLeader("not any more")
 
@@ -79,8 +79,8 @@ def test_who_is_not_permitted_has_no_effect() -> None:
     _played(story)
 
 
-def test_permission_is_asked_in_the_moment_of_the_effect() -> None:
-    """Between the answer and the write no other task runs."""
+def test_permit_is_called_right_before_the_effect() -> None:
+    """No other task runs between the permission and the write."""
     seen: list[int] = []
 
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
@@ -108,7 +108,7 @@ def test_views_are_decoded() -> None:
     _played(story)
 
 
-def test_a_stream_ends_in_time() -> None:
+def test_a_stream_ends_at_its_timeout() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         events: list[WatchEvent] = []
         task = asyncio.ensure_future(_collect(transport, events, selection=_ALL, version="0", timeout=30))
@@ -123,7 +123,7 @@ def test_a_stream_ends_in_time() -> None:
     _played(story)
 
 
-def test_bookmarks_follow_changes_elsewhere_and_nothing_ticks_without_them() -> None:
+def test_bookmarks_follow_other_changes_without_idle_timers() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         events: list[WatchEvent] = []
         task = asyncio.ensure_future(_collect(transport, events, selection=_ALL, version="0"))
@@ -141,7 +141,7 @@ def test_bookmarks_follow_changes_elsewhere_and_nothing_ticks_without_them() -> 
     _played(story)
 
 
-def test_a_version_that_is_compacted_raises_out_of_the_stream() -> None:
+def test_a_compacted_version_raises_from_the_stream() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default")
         server.compact()
@@ -151,7 +151,7 @@ def test_a_version_that_is_compacted_raises_out_of_the_stream() -> None:
     _played(story)
 
 
-def test_a_cut_connection_does_nothing_more() -> None:
+def test_a_cut_connection_has_no_further_effect() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         events: list[WatchEvent] = []
         stream = asyncio.ensure_future(_collect(transport, events, selection=_ALL, version="0"))
@@ -180,7 +180,7 @@ def test_a_cut_connection_does_nothing_more() -> None:
     _played(story)
 
 
-def test_events_on_their_way_are_lost_with_the_connection() -> None:
+def test_queued_events_are_lost_with_the_connection() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         events: list[WatchEvent] = []
         stream = asyncio.ensure_future(_collect(transport, events, selection=_ALL, version="0"))
@@ -194,7 +194,7 @@ def test_events_on_their_way_are_lost_with_the_connection() -> None:
     _played(story)
 
 
-def test_a_closed_stream_leaves_nothing_behind() -> None:
+def test_a_closed_stream_removes_its_subscription() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         task = asyncio.ensure_future(_collect(transport, [], selection=_ALL, version="0", timeout=3600))
         await clock.sleep(1)
@@ -206,7 +206,7 @@ def test_a_closed_stream_leaves_nothing_behind() -> None:
     _played(story)
 
 
-def test_refusals_are_cluster_errors() -> None:
+def test_errors_are_cluster_errors() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         with pytest.raises(ClusterError) as caught:
             await transport.get(CONFIG_MAPS, key("a"))
@@ -215,7 +215,7 @@ def test_refusals_are_cluster_errors() -> None:
     _played(story)
 
 
-def test_observers_hear_every_effect_in_order_and_nothing_else() -> None:
+def test_observers_are_called_for_each_committed_write() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         heard: list[CommittedWrite] = []
         server.observers.append(heard.append)

@@ -1,11 +1,11 @@
-"""Who owns what of new objects of built-in kinds: their author, but for what the server adds of its own accord."""
+"""Field ownership of new built-in objects: the author owns defaults, but not what the server adds."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apiserver.objects import JOBS, PODS, REPLICA_SETS, WRITE, a_server
+from tests.apiserver.objects import JOBS, PODS, REPLICA_SETS, WRITE, make_server
 from tests.apiserver.patches.samples import owners
 
 from springtide.apiserver.values import value_at
@@ -24,16 +24,16 @@ def _job(**template: Any) -> Object:
 
 def _owned(resource: Resource, body: Object) -> Any:
     namespace = "default" if resource.namespaced else ""
-    return owners(a_server().create(resource, body, WRITE, namespace=namespace)).get("tester Update")
+    return owners(make_server().create(resource, body, WRITE, namespace=namespace)).get("tester Update")
 
 
-def test_a_pod_is_not_asked_for_its_patience() -> None:
+def test_default_tolerations_are_not_owned() -> None:
     assert (
         "f:tolerations" not in _owned(PODS, {"metadata": {"name": "p"}, "spec": {"containers": _CONTAINERS}})["f:spec"]
     )
 
 
-def test_tolerations_that_are_written_are_owned() -> None:
+def test_written_tolerations_are_owned() -> None:
     spec = {"containers": _CONTAINERS, "tolerations": [{"operator": "Exists"}]}
 
     assert "f:tolerations" in _owned(PODS, {"metadata": {"name": "p"}, "spec": spec})["f:spec"]
@@ -46,8 +46,8 @@ def test_tolerations_that_are_written_are_owned() -> None:
         pytest.param({"metadata": {"labels": {"app": "x"}}}, {".": {}, "f:app": {}}, id="labels"),
     ],
 )
-def test_what_a_job_is_selected_by_is_not_its_authors(template: Any, labels: Any) -> None:
-    """Labels of the template are given to the job, too, and that is a default."""
+def test_the_generated_selector_of_a_job_is_not_owned(template: Any, labels: Any) -> None:
+    """Labels of the template are copied to the Job as a default."""
     owned = _owned(JOBS, _job(**template))
 
     assert value_at(owned, ("f:spec", "f:selector")) is None
@@ -58,24 +58,24 @@ def test_what_a_job_is_selected_by_is_not_its_authors(template: Any, labels: Any
 @pytest.mark.parametrize(
     ("resource", "body", "owned"),
     [
-        pytest.param(_NODES, {"metadata": {"name": "n"}}, None, id="a bare node is nobody's"),
+        pytest.param(_NODES, {"metadata": {"name": "n"}}, None, id="bare node has no managed fields"),
         pytest.param(
             _NODES,
             {"metadata": {"name": "n"}, "spec": {"unschedulable": True}},
             {"f:spec": {"f:unschedulable": {}}},
-            id="a struct is not owned as such",
+            id="structs are not owned themselves",
         ),
         pytest.param(
             _BUDGETS,
             {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}},
             {"f:spec": {"f:minAvailable": {}}},
-            id="nor is the status that everybody can read",
+            id="status is not owned",
         ),
         pytest.param(
             _REVISIONS,
             {"metadata": {"name": "r"}, "revision": 1, "data": {"any": {"thing": 1}}},
             {"f:data": {}, "f:revision": {}},
-            id="what may be anything is one value",
+            id="untyped field is owned as a whole",
         ),
     ],
 )
@@ -83,7 +83,7 @@ def test_owns_as_on_a_real_server(resource: Resource, body: Object, owned: Any) 
     assert _owned(resource, body) == owned
 
 
-def test_lists_that_are_always_there_are_owned_by_their_entries() -> None:
+def test_required_lists_are_owned_by_entry() -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": _CONTAINERS}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
 
@@ -94,9 +94,9 @@ def test_lists_that_are_always_there_are_owned_by_their_entries() -> None:
     assert "." in pods["f:containers"]['k:{"name":"a"}']
 
 
-def test_a_time_that_is_not_written_is_owned_with_its_condition() -> None:
+def test_a_null_time_is_owned_with_its_condition() -> None:
     """A server writes it as null."""
-    server = a_server()
+    server = make_server()
     body = {"metadata": {"name": "p"}, "spec": {"containers": _CONTAINERS}}
     made = server.create(PODS, body, WRITE, namespace="default")
     written = {**made, "status": {**made["status"], "conditions": [{"type": "Ready", "status": "True"}]}}

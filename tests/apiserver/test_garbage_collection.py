@@ -1,4 +1,4 @@
-"""Owners and dependents, and the ends of namespaces, as the server's housekeepers see to them."""
+"""The garbage collector and the namespace controller."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.apiserver.objects import (
     START,
     WIDGETS,
     WRITE,
-    a_server,
     config_map,
     definition,
     key,
+    make_server,
     owner,
     pod,
     widget,
@@ -44,7 +44,7 @@ def _names(server: ApiServer, resource: Resource = CONFIG_MAPS) -> list[str]:
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 @pytest.fixture
@@ -52,9 +52,7 @@ def collector(server: ApiServer) -> GarbageCollector:
     return GarbageCollector(server)
 
 
-def test_dependents_go_after_their_owner_generation_by_generation(
-    server: ApiServer, collector: GarbageCollector
-) -> None:
+def test_dependents_are_deleted_level_by_level(server: ApiServer, collector: GarbageCollector) -> None:
     parent = _make(server, "parent")
     child = _make(server, "child", parent)
     _make(server, "grandchild", child)
@@ -67,7 +65,7 @@ def test_dependents_go_after_their_owner_generation_by_generation(
     assert _names(server) == ["stranger"]
 
 
-def test_one_owner_is_enough(server: ApiServer, collector: GarbageCollector) -> None:
+def test_one_present_owner_keeps_a_dependent(server: ApiServer, collector: GarbageCollector) -> None:
     first, second = _make(server, "first"), _make(server, "second")
     _make(server, "child", first, second)
     server.delete(CONFIG_MAPS, key("first"), WRITE)
@@ -79,7 +77,7 @@ def test_one_owner_is_enough(server: ApiServer, collector: GarbageCollector) -> 
     assert _names(server) == []
 
 
-def test_an_owner_of_the_same_name_is_another_one(server: ApiServer, collector: GarbageCollector) -> None:
+def test_an_owner_with_another_uid_is_not_the_owner(server: ApiServer, collector: GarbageCollector) -> None:
     parent = _make(server, "parent")
     _make(server, "child", parent)
     server.delete(CONFIG_MAPS, key("parent"), WRITE)
@@ -91,25 +89,27 @@ def test_an_owner_of_the_same_name_is_another_one(server: ApiServer, collector: 
 @pytest.mark.parametrize(
     ("change", "kept"),
     [
-        pytest.param({}, False, id="gone before"),
-        pytest.param({"apiVersion": "example.com/v1", "kind": "Widget"}, True, id="of a kind that is not served"),
+        pytest.param({}, False, id="owner never existed"),
+        pytest.param({"apiVersion": "example.com/v1", "kind": "Widget"}, True, id="kind is not served"),
     ],
 )
-def test_a_dependent_that_is_late(server: ApiServer, collector: GarbageCollector, change: Object, kept: bool) -> None:
+def test_a_dependent_created_after_its_owner_is_gone(
+    server: ApiServer, collector: GarbageCollector, change: Object, kept: bool
+) -> None:
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "u", **change}
     server.create(CONFIG_MAPS, config_map("child", ownerReferences=[reference]), WRITE, namespace="default")
     collector.collect()
     assert _names(server) == (["child"] if kept else [])
 
 
-def test_an_owner_in_another_namespace_is_none(server: ApiServer, collector: GarbageCollector) -> None:
+def test_an_owner_in_another_namespace_does_not_count(server: ApiServer, collector: GarbageCollector) -> None:
     elsewhere = server.create(CONFIG_MAPS, config_map("parent"), WRITE, namespace="kube-system")
     _make(server, "child", elsewhere)
     collector.collect()
     assert _names(server) == ["parent"]
 
 
-def test_an_owner_without_a_namespace_owns_everywhere(server: ApiServer, collector: GarbageCollector) -> None:
+def test_a_cluster_scoped_owner_counts_in_all_namespaces(server: ApiServer, collector: GarbageCollector) -> None:
     node = server.create(NODES, {"metadata": {"name": "n"}}, WRITE)
     _make(server, "child", node)
     collector.collect()
@@ -119,7 +119,7 @@ def test_an_owner_without_a_namespace_owns_everywhere(server: ApiServer, collect
     assert _names(server) == []
 
 
-def test_foreground_waits_for_those_who_block(server: ApiServer, collector: GarbageCollector) -> None:
+def test_foreground_deletion_waits_for_blocking_dependents(server: ApiServer, collector: GarbageCollector) -> None:
     parent = _make(server, "parent")
     references = [owner(parent, block=True)]
     held = config_map("held", ownerReferences=references, finalizers=["example.com/a"])
@@ -136,9 +136,12 @@ def test_foreground_waits_for_those_who_block(server: ApiServer, collector: Garb
 
 @pytest.mark.parametrize(
     "references",
-    [pytest.param(lambda _: None, id="forgets"), pytest.param(lambda parent: [owner(parent)], id="stops blocking")],
+    [
+        pytest.param(lambda _: None, id="reference removed"),
+        pytest.param(lambda parent: [owner(parent)], id="no longer blocking"),
+    ],
 )
-def test_foreground_ends_when_nobody_blocks_any_more(
+def test_foreground_deletion_ends_when_no_dependent_blocks(
     server: ApiServer, collector: GarbageCollector, references: Callable[[Object], Any]
 ) -> None:
     parent = _make(server, "parent")
@@ -152,7 +155,7 @@ def test_foreground_ends_when_nobody_blocks_any_more(
     assert _names(server) == ["held"]
 
 
-def test_foreground_reaches_all_generations(server: ApiServer, collector: GarbageCollector) -> None:
+def test_foreground_deletion_reaches_all_levels(server: ApiServer, collector: GarbageCollector) -> None:
     parent = _make(server, "1")
     child = _make(server, "2", parent, block=True)
     _make(server, "3", child, block=True)
@@ -168,7 +171,7 @@ def test_foreground_reaches_all_generations(server: ApiServer, collector: Garbag
     assert gone == ["3", "2", "1"]
 
 
-def test_a_ring_of_owners_does_not_wait_for_itself(server: ApiServer, collector: GarbageCollector) -> None:
+def test_a_cycle_of_owners_is_deleted(server: ApiServer, collector: GarbageCollector) -> None:
     first = _make(server, "first")
     second = _make(server, "second", first, block=True)
     back = {"metadata": {"ownerReferences": [owner(second, block=True)]}}
@@ -179,7 +182,7 @@ def test_a_ring_of_owners_does_not_wait_for_itself(server: ApiServer, collector:
     assert _names(server) == []
 
 
-def test_orphans_stay_and_forget(server: ApiServer, collector: GarbageCollector) -> None:
+def test_orphans_stay_without_their_owner_reference(server: ApiServer, collector: GarbageCollector) -> None:
     parent = _make(server, "parent")
     _make(server, "child", parent)
     server.delete(CONFIG_MAPS, key("parent"), WRITE, propagation=Propagation.ORPHAN)
@@ -188,7 +191,7 @@ def test_orphans_stay_and_forget(server: ApiServer, collector: GarbageCollector)
     assert "ownerReferences" not in server.get(CONFIG_MAPS, key("child"))["metadata"]
 
 
-def test_a_collector_that_comes_late_finds_what_was_left(server: ApiServer) -> None:
+def test_a_late_collector_processes_existing_objects(server: ApiServer) -> None:
     parent = _make(server, "parent")
     _make(server, "child", parent)
     server.delete(CONFIG_MAPS, key("parent"), WRITE)
@@ -196,11 +199,11 @@ def test_a_collector_that_comes_late_finds_what_was_left(server: ApiServer) -> N
     assert _names(server) == []
 
 
-def _housekept(story: Callable[[ApiServer], Iterator[int]], *, delay: float) -> None:
-    """Play a story of generator steps: each yields how many seconds pass before the next."""
+def _run_steps(story: Callable[[ApiServer], Iterator[int]], *, delay: float) -> None:
+    """Run a generator whose steps yield the seconds until the next one."""
 
     async def main(clock: VirtualClock) -> None:
-        server = a_server(now=clock.now)
+        server = make_server(now=clock.now)
         tasks = [
             asyncio.create_task(GarbageCollector(server, delay=delay).run(clock)),
             asyncio.create_task(NamespaceController(server, delay=delay).run(clock)),
@@ -214,7 +217,7 @@ def _housekept(story: Callable[[ApiServer], Iterator[int]], *, delay: float) -> 
     run(main, start=START)
 
 
-def test_collects_after_a_while_and_waits_for_more() -> None:
+def test_collects_after_its_delay() -> None:
     def story(server: ApiServer) -> Iterator[int]:
         for _ in range(2):
             parent = _make(server, "parent")
@@ -226,10 +229,10 @@ def test_collects_after_a_while_and_waits_for_more() -> None:
             yield 2
             assert _names(server) == []
 
-    _housekept(story, delay=2)
+    _run_steps(story, delay=2)
 
 
-def test_a_namespace_goes_with_everything_in_it() -> None:
+def test_a_namespace_is_deleted_with_its_contents() -> None:
     def story(server: ApiServer) -> Iterator[int]:
         made = server.create(NAMESPACES, {"metadata": {"name": "team"}}, WRITE)
         assert (made["spec"], made["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
@@ -245,16 +248,16 @@ def test_a_namespace_goes_with_everything_in_it() -> None:
         yield 5
         assert (_names(server, WIDGETS), _names(server, PODS)) == ([], [])
         status = server.get(NAMESPACES, Key("", "team"))["status"]
-        told = {each["type"]: (each["status"], each["message"]) for each in status["conditions"]}
-        assert told["NamespaceContentRemaining"] == (
+        text = {each["type"]: (each["status"], each["message"]) for each in status["conditions"]}
+        assert text["NamespaceContentRemaining"] == (
             "True",
             "Some resources are remaining: configmaps. has 1 resource instances",
         )
-        assert told["NamespaceFinalizersRemaining"] == (
+        assert text["NamespaceFinalizersRemaining"] == (
             "True",
             "Some content in the namespace has finalizers remaining: example.com/a in 1 resource instances",
         )
-        assert told["NamespaceDeletionContentFailure"][0] == "False"
+        assert text["NamespaceDeletionContentFailure"][0] == "False"
         before = server.revision
         yield 1000
         assert server.revision == before
@@ -264,11 +267,11 @@ def test_a_namespace_goes_with_everything_in_it() -> None:
         with pytest.raises(NotFound, match='namespaces "team" not found'):
             server.get(NAMESPACES, Key("", "team"))
 
-    _housekept(story, delay=1)
+    _run_steps(story, delay=1)
 
 
-def test_nobody_takes_the_finalizer_of_a_namespace_by_the_front_door() -> None:
-    server = a_server()
+def test_updates_cannot_remove_the_namespace_finalizer() -> None:
+    server = make_server()
     server.create(NAMESPACES, {"metadata": {"name": "team"}}, WRITE)
     changed = server.patch(NAMESPACES, Key("", "team"), Patch.merge({"spec": {"finalizers": None}}), WRITE)
     assert changed["spec"] == {"finalizers": ["kubernetes"]}

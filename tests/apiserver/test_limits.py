@@ -1,9 +1,9 @@
-"""What limit ranges fill in, and what they refuse."""
+"""Limit ranges: defaults and violations."""
 
 from __future__ import annotations
 
 import pytest
-from tests.apiserver.objects import CLAIMS, LIMIT_RANGES, PODS, WRITE, a_server
+from tests.apiserver.objects import CLAIMS, LIMIT_RANGES, PODS, WRITE, make_server
 
 from springtide.apiserver.quota import LIMIT_RANGER_ANNOTATION
 from springtide.apiserver.server import ApiServer
@@ -13,7 +13,7 @@ from springtide.cluster.resources import Object
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 def _limit(server: ApiServer, *limits: Object, name: str = "l") -> None:
@@ -41,7 +41,7 @@ _REFUSED = [
         {"type": "Pod", "min": {"memory": "1Mi"}},
         _pod(_SMALL),
         "minimum memory usage per Pod is 1Mi.  No request is specified",
-        id="nothing said of a least",
+        id="no request",
     ),
     pytest.param(
         {"type": "Container", "max": {"cpu": "2"}},
@@ -53,90 +53,100 @@ _REFUSED = [
         {"type": "Container", "max": {"cpu": "2"}},
         _pod(_SMALL, first=_BIG),
         "maximum cpu usage per Container is 2, but limit is 4",
-        id="too large before it starts",
+        id="init container too large",
     ),
     pytest.param(
         {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
         _pod({"requests": {"cpu": "300m"}, "limits": {"cpu": "1"}}),
         "cpu max limit to request ratio per Container is 2, but provided ratio is 3.333333",
-        id="far apart",
+        id="ratio too large",
     ),
     pytest.param(
         {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
         _pod({"requests": {"cpu": "300m"}}),
         "cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0",
-        id="no limit to compare",
+        id="no limit for the ratio",
     ),
     pytest.param(
         {"type": "Pod", "max": {"cpu": "5"}},
         _pod(_BIG, _BIG),
         "maximum cpu usage per Pod is 5, but limit is 8",
-        id="too large together",
+        id="sum too large",
     ),
     pytest.param(
         {"type": "Pod", "max": {"memory": "1Gi"}},
         _pod(_SMALL),
         "maximum memory usage per Pod is 1Gi.  No limit is specified",
-        id="nothing said of a most",
+        id="no limit",
     ),
     pytest.param(
         {"type": "Pod", "min": {"cpu": "1"}, "max": {"memory": "1Gi"}},
         _pod(_SMALL),
         "[minimum cpu usage per Pod is 1, but request is 50m, "
         "maximum memory usage per Pod is 1Gi.  No limit is specified]",
-        id="several",
+        id="several problems",
     ),
 ]
 
 
-@pytest.mark.parametrize(("limit", "body", "told"), _REFUSED)
-def test_refuses_pods(server: ApiServer, limit: Object, body: Object, told: str) -> None:
+@pytest.mark.parametrize(("limit", "body", "text"), _REFUSED)
+def test_refuses_pods(server: ApiServer, limit: Object, body: Object, text: str) -> None:
     _limit(server, limit)
     with pytest.raises(Forbidden) as caught:
         server.create(PODS, body, WRITE, namespace="default")
-    assert caught.value.message == f'pods "p" is forbidden: {told}'
+    assert caught.value.message == f'pods "p" is forbidden: {text}'
 
 
 @pytest.mark.parametrize(
     ("limit", "body"),
     [
-        pytest.param({"type": "Pod", "max": {"cpu": "5"}}, _pod(_SMALL, _SMALL, first=_BIG), id="one after the other"),
-        pytest.param({"type": "Container", "max": {"cpu": "5"}}, _pod(_BIG, _BIG), id="each by itself"),
-        pytest.param({"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}, _pod(_BIG), id="close together"),
         pytest.param(
-            {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, _pod(_BIG), id="a limit for something else"
+            {"type": "Pod", "max": {"cpu": "5"}},
+            _pod(_SMALL, _SMALL, first=_BIG),
+            id="init containers count separately",
+        ),
+        pytest.param({"type": "Container", "max": {"cpu": "5"}}, _pod(_BIG, _BIG), id="containers count separately"),
+        pytest.param({"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}, _pod(_BIG), id="ratio within bounds"),
+        pytest.param(
+            {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, _pod(_BIG), id="other resource type"
         ),
     ],
 )
-def test_takes_pods(server: ApiServer, limit: Object, body: Object) -> None:
+def test_accepts_pods(server: ApiServer, limit: Object, body: Object) -> None:
     _limit(server, limit)
     server.create(PODS, body, WRITE, namespace="default")
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "text"),
     [
         pytest.param(
-            {"min": {"storage": "2Gi"}}, "minimum storage usage per {} is 2Gi, but request is 1Gi", id="least"
+            {"min": {"storage": "2Gi"}},
+            "minimum storage usage per {} is 2Gi, but request is 1Gi",
+            id="below the minimum",
         ),
-        pytest.param({"max": {"storage": "1Mi"}}, "maximum storage usage per {} is 1Mi, but request is 1Gi", id="most"),
+        pytest.param(
+            {"max": {"storage": "1Mi"}},
+            "maximum storage usage per {} is 1Mi, but request is 1Gi",
+            id="above the maximum",
+        ),
         pytest.param({"min": {"storage": "1Mi"}, "max": {"storage": "1Gi"}}, "", id="within"),
     ],
 )
-def test_limits_claims(server: ApiServer, limit: Object, told: str) -> None:
+def test_limits_claims(server: ApiServer, limit: Object, text: str) -> None:
     _limit(server, limit | {"type": "PersistentVolumeClaim"})
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     body = {"metadata": {"name": "v"}, "spec": spec}
-    if not told:
+    if not text:
         server.create(CLAIMS, body, WRITE, namespace="default")
         return
     with pytest.raises(Forbidden) as caught:
         server.create(CLAIMS, body, WRITE, namespace="default")
-    expected = told.format("PersistentVolumeClaim")
+    expected = text.format("PersistentVolumeClaim")
     assert caught.value.message == f'persistentvolumeclaims "v" is forbidden: {expected}'
 
 
-def test_what_is_filled_in_is_noted(server: ApiServer) -> None:
+def test_defaults_are_recorded_in_an_annotation(server: ApiServer) -> None:
     _limit(server, {"type": "Container", "default": {"memory": "1Gi", "cpu": "2"}, "defaultRequest": {"memory": "1Gi"}})
     made = server.create(PODS, _pod({"requests": {"cpu": "1"}}, first={}), WRITE, namespace="default")
     assert made["metadata"]["annotations"][LIMIT_RANGER_ANNOTATION] == (
@@ -149,6 +159,6 @@ def test_what_is_filled_in_is_noted(server: ApiServer) -> None:
     }
 
 
-def test_what_needs_nothing_is_not_noted(server: ApiServer) -> None:
+def test_pods_without_defaults_get_no_annotation(server: ApiServer) -> None:
     _limit(server, {"type": "Container", "default": {"cpu": "4"}})
     assert "annotations" not in server.create(PODS, _pod(_BIG), WRITE, namespace="default")["metadata"]

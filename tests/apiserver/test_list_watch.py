@@ -1,4 +1,4 @@
-"""Lists and watches: versions, pages, bookmarks and their refusals."""
+"""Lists and watches: versions, pages, bookmarks and errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.apiserver.objects import (
     WIDGETS,
     WIDGETS_BETA,
     WRITE,
-    a_server,
     config_map,
     definition,
     key,
+    make_server,
     pod,
     widget,
 )
@@ -32,27 +32,27 @@ _ALL = Selection(CONFIG_MAPS)
 
 
 def _filled(count: int = 5) -> ApiServer:
-    server = a_server()
+    server = make_server()
     for index in range(count):
         server.create(CONFIG_MAPS, config_map(f"c{index}"), WRITE, namespace="default")
     return server
 
 
-def _told(subscription: WatchSubscription) -> list[tuple[str, str]]:
-    """Take everything that a watch has to tell: what happened to which object."""
-    told = []
+def _events(subscription: WatchSubscription) -> list[tuple[str, str]]:
+    """Return the queued events of a watch: type and name."""
+    events = []
     while subscription.events:
         event = subscription.events.popleft()
-        told.append((event.change.value, event.object["metadata"].get("name", "")))
-    return told
+        events.append((event.change.value, event.object["metadata"].get("name", "")))
+    return events
 
 
 def _paint(server: ApiServer, name: str, color: str | None) -> None:
     server.patch(CONFIG_MAPS, key(name), Patch.merge({"metadata": {"labels": {"color": color}}}), WRITE)
 
 
-def test_lists_are_ordered_by_key_not_by_age() -> None:
-    server = a_server()
+def test_lists_are_ordered_by_key() -> None:
+    server = make_server()
     for namespace, name in (("kube-system", "a"), ("default", "z"), ("default", "b-1"), ("default", "b")):
         server.create(CONFIG_MAPS, config_map(name), WRITE, namespace=namespace)
     listed = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in server.list(_ALL).items]
@@ -60,7 +60,7 @@ def test_lists_are_ordered_by_key_not_by_age() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "told"),
+    ("ask", "error", "message"),
     [
         pytest.param({"version": "1", "exact": True}, Gone, "The resourceVersion for the provided list", id="old"),
         pytest.param({"continue_": "!"}, BadRequest, "continue key is not valid", id="bad token"),
@@ -72,27 +72,27 @@ def test_lists_are_ordered_by_key_not_by_age() -> None:
         ),
         pytest.param({"version": "x"}, BadRequest, 'resourceVersion: Invalid value: "x"', id="not a number"),
         pytest.param({"version": "-1"}, BadRequest, 'resourceVersion: Invalid value: "-1"', id="negative"),
-        pytest.param({"exact": True}, BadRequest, "an exact list needs one", id="exactly nothing"),
+        pytest.param({"exact": True}, BadRequest, "an exact list needs a version", id="exact without a version"),
         pytest.param({"version": "999"}, ServerError, "Too large resource version: 999, current: ", id="future"),
         pytest.param({"version": "999", "exact": True}, ServerError, "Too large resource version", id="exact future"),
     ],
 )
-def test_refuses_to_list(ask: dict[str, Any], error: type[ApiError], told: str) -> None:
+def test_refuses_to_list(ask: dict[str, Any], error: type[ApiError], message: str) -> None:
     server = _filled()
     server.compact()
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         server.list(_ALL, **ask)
 
 
 @pytest.mark.parametrize("version", ["", "0", "1"])
-def test_a_list_not_older_than_something_is_the_newest(version: str) -> None:
+def test_a_list_not_older_than_a_version_is_the_newest(version: str) -> None:
     server = _filled()
     server.compact()
     page = server.list(_ALL, version=version)
     assert (len(page.items), page.version) == (5, str(server.revision))
 
 
-def test_a_version_in_the_future_reads_as_a_timeout_with_a_cause() -> None:
+def test_a_future_version_is_a_timeout_with_a_cause() -> None:
     """Clients recognise it by code and cause, and wait."""
     with pytest.raises(ServerError) as caught:
         _filled().watch(_ALL, version="999")
@@ -100,7 +100,7 @@ def test_a_version_in_the_future_reads_as_a_timeout_with_a_cause() -> None:
     assert [cause.reason for cause in caught.value.causes] == ["ResourceVersionTooLarge"]
 
 
-def test_a_list_that_outlives_history_is_gone() -> None:
+def test_a_paged_list_behind_the_history_is_gone() -> None:
     server = _filled()
     page = server.list(_ALL, limit=2)
     server.delete(CONFIG_MAPS, key("c4"), WRITE)
@@ -109,7 +109,7 @@ def test_a_list_that_outlives_history_is_gone() -> None:
         server.list(_ALL, limit=2, continue_=page.continue_)
 
 
-def test_pages_tell_how_much_is_left_unless_they_select() -> None:
+def test_pages_without_selectors_count_remaining_items() -> None:
     server = _filled()
     first = server.list(_ALL, limit=2)
     second = server.list(_ALL, limit=2, continue_=first.continue_)
@@ -120,7 +120,7 @@ def test_pages_tell_how_much_is_left_unless_they_select() -> None:
     assert server.list(_ALL, limit=5).continue_ == ""
 
 
-def test_compacting_keeps_the_present() -> None:
+def test_compaction_keeps_the_current_state() -> None:
     server = _filled()
     server.compact()
     assert server.watch(_ALL, version=str(server.revision)).events.__len__() == 0
@@ -128,12 +128,12 @@ def test_compacting_keeps_the_present() -> None:
         server.watch(_ALL, version="7")
 
 
-def test_compacting_to_a_version_keeps_what_came_after() -> None:
+def test_compaction_to_a_version_keeps_later_changes() -> None:
     server = _filled()
     middle = server.revision - 2
     server.compact(middle)
     assert len(server.list(_ALL, version=str(middle), exact=True).items) == 3
-    assert _told(server.watch(_ALL, version=str(middle))) == [("ADDED", "c3"), ("ADDED", "c4")]
+    assert _events(server.watch(_ALL, version=str(middle))) == [("ADDED", "c3"), ("ADDED", "c4")]
     with pytest.raises(Gone):
         server.at(CONFIG_MAPS, key("c0"), middle - 1)
 
@@ -143,7 +143,7 @@ def test_a_watch_of_any_version_starts_with_what_exists(version: str) -> None:
     server = _filled(2)
     subscription = server.watch(_ALL, version=version)
     server.delete(CONFIG_MAPS, key("c0"), WRITE)
-    assert _told(subscription) == [("ADDED", "c0"), ("ADDED", "c1"), ("DELETED", "c0")]
+    assert _events(subscription) == [("ADDED", "c0"), ("ADDED", "c1"), ("DELETED", "c0")]
 
 
 def test_initial_events_end_with_a_bookmark() -> None:
@@ -163,15 +163,15 @@ def test_initial_events_end_with_a_bookmark() -> None:
     )
 
 
-def test_watches_of_everything_share_their_events() -> None:
-    server = a_server()
+def test_watches_without_selectors_share_events() -> None:
+    server = make_server()
     first, second = server.watch(_ALL, version="0"), server.watch(_ALL, version="0")
     server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default")
     assert first.events[0] is second.events[0]
     assert first.events[0].object is server.get(CONFIG_MAPS, key("a"))
 
 
-def test_a_selector_turns_changes_into_coming_and_going() -> None:
+def test_a_selector_turns_changes_into_added_and_deleted() -> None:
     server = _filled(1)
     subscription = server.watch(Selection(CONFIG_MAPS, labels="color=red"), version=str(server.revision))
     _paint(server, "c0", "blue")
@@ -179,13 +179,13 @@ def test_a_selector_turns_changes_into_coming_and_going() -> None:
     server.patch(CONFIG_MAPS, key("c0"), Patch.merge({"data": {"k": "w"}}), WRITE)
     _paint(server, "c0", None)
     gone = subscription.events[-1].object
-    assert _told(subscription) == [("ADDED", "c0"), ("MODIFIED", "c0"), ("DELETED", "c0")]
+    assert _events(subscription) == [("ADDED", "c0"), ("MODIFIED", "c0"), ("DELETED", "c0")]
     assert gone["metadata"]["labels"] == {"color": "red"}
     assert gone["data"] == {"k": "w"}
     assert gone["metadata"]["resourceVersion"] == str(server.revision)
 
 
-def test_what_is_deleted_was_last_as_told_under_a_new_version() -> None:
+def test_deleted_events_have_the_version_of_the_deletion() -> None:
     server = _filled(1)
     subscription = server.watch(_ALL, version=str(server.revision))
     last = server.get(CONFIG_MAPS, key("c0"))
@@ -196,37 +196,37 @@ def test_what_is_deleted_was_last_as_told_under_a_new_version() -> None:
     assert int(metadata["resourceVersion"]) == int(last["metadata"]["resourceVersion"]) + 1
 
 
-def test_a_watch_of_a_namespace_hears_of_no_other() -> None:
-    server = a_server()
+def test_a_watch_of_a_namespace_sees_no_other() -> None:
+    server = make_server()
     subscription = server.watch(Selection(CONFIG_MAPS, namespace="default"), version="0")
     server.create(CONFIG_MAPS, config_map("there"), WRITE, namespace="kube-system")
     server.create(CONFIG_MAPS, config_map("here"), WRITE, namespace="default")
-    assert _told(subscription) == [("ADDED", "here")]
+    assert _events(subscription) == [("ADDED", "here")]
 
 
-def test_bookmarks_come_only_to_those_who_lag() -> None:
+def test_bookmarks_are_sent_only_to_lagging_watches() -> None:
     server = _filled(1)
     maps, pods = server.watch(_ALL, version=str(server.revision)), server.watch(Selection(PODS), version="0")
     server.create(PODS, pod(), WRITE, namespace="default")
     for _ in range(2):
         server.bookmark()
-    assert _told(pods) == [("ADDED", "p")]
+    assert _events(pods) == [("ADDED", "p")]
     (bookmark,) = maps.events
     assert bookmark.change is WatchEventType.BOOKMARK
     assert bookmark.object["metadata"]["resourceVersion"] == str(server.revision)
 
 
-def test_an_ended_watch_hears_nothing() -> None:
+def test_an_ended_watch_receives_nothing() -> None:
     server = _filled(1)
     subscription = server.watch(_ALL, version=str(server.revision))
     subscription.end()
     _paint(server, "c0", "red")
     server.bookmark()
-    assert _told(subscription) == []
+    assert _events(subscription) == []
 
 
 def test_kinds_are_served_in_every_version() -> None:
-    server = a_server()
+    server = make_server()
     server.create(DEFINITIONS, definition(beta=True), WRITE)
     subscription = server.watch(Selection(WIDGETS_BETA), version="0")
     made = server.create(WIDGETS_BETA, widget(of=WIDGETS_BETA), WRITE, namespace="default")
@@ -240,8 +240,8 @@ def test_kinds_are_served_in_every_version() -> None:
     assert again["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
 
 
-def test_a_custom_kind_selects_by_the_fields_it_declares() -> None:
-    server = a_server()
+def test_custom_kinds_support_their_selectable_fields() -> None:
+    server = make_server()
     server.create(DEFINITIONS, definition(selectable=(".spec.color",)), WRITE)
     for color in ("red", "blue"):
         server.create(WIDGETS, widget(color, color=color), WRITE, namespace="default")
@@ -251,17 +251,17 @@ def test_a_custom_kind_selects_by_the_fields_it_declares() -> None:
         server.list(Selection(WIDGETS, fields="spec.size=3"))
 
 
-def test_nothing_is_read_of_what_is_not_served() -> None:
+def test_kinds_that_are_not_served_cannot_be_read() -> None:
     nowhere = Selection(Resource("example.com", "v1", "gadgets", "Gadget"))
-    server = a_server()
+    server = make_server()
     for read in (server.list, server.watch):
         with pytest.raises(NotFound, match="the server could not find the requested resource"):
             read(nowhere)
 
 
 def test_history_is_bounded() -> None:
-    """However long a server runs, it keeps only so many changes, and forgets the names of what is gone."""
-    server = a_server(history=100)
+    """The server keeps a limited number of changes, and drops the names of deleted objects."""
+    server = make_server(history=100)
     for index in range(5000):
         server.create(CONFIG_MAPS, config_map(f"c{index}"), WRITE, namespace="default")
         server.delete(CONFIG_MAPS, key(f"c{index}"), WRITE)
@@ -271,8 +271,8 @@ def test_history_is_bounded() -> None:
     assert server.at(CONFIG_MAPS, Key("default", "c4999"), server.revision - 1) is not None
 
 
-def test_versions_that_differ_are_converted_both_ways() -> None:
-    """The converter is asked for what is read in another version, and for what is written in one."""
+def test_objects_are_converted_on_reads_and_writes() -> None:
+    """The converter runs for reads in another version and for writes in another version."""
 
     def convert(item: Object, version: str) -> Object:
         other = {"example.com/v1": ("length", "size"), "example.com/v1beta1": ("size", "length")}

@@ -1,4 +1,4 @@
-"""Whatever a request contains, it is answered: by an effect, or by an error of the API."""
+"""Malformed objects are stored or refused with an API error."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.apiserver.objects import (
     QUOTAS,
     WIDGETS,
     WRITE,
-    a_server,
     config_map,
     definition,
     deployment,
     key,
+    make_server,
     pod,
     widget,
 )
@@ -46,34 +46,34 @@ _BODIES: dict[str, tuple[Resource, Object]] = {
     "definition": (DEFINITIONS, definition(beta=True, selectable=(".spec.color",))),
     "widget": (WIDGETS, widget(size=1)),
 }
-_NONSENSE: st.SearchStrategy[Any] = st.sampled_from(
+_JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, "", "x", 0, -1, 1.5, True, [], {}, [None], ["x"], [{}], {"x": None}, {"": []}]
 )
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """List every place in a tree."""
+    """Return all paths of a value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(place for step, item in inner for place in _places(item, (*path, step)))]
 
 
-def _spoilt(value: Any, path: tuple[Any, ...], nonsense: Any) -> Any:
-    """Give a tree with nonsense in one place."""
+def _with_junk(value: Any, path: tuple[Any, ...], junk: Any) -> Any:
+    """Return a value with junk at one path."""
     if not path:
-        return nonsense
+        return junk
     step, *rest = path
     if isinstance(value, dict):
-        return {**value, step: _spoilt(value[step], tuple(rest), nonsense)}
-    return [*value[:step], _spoilt(value[step], tuple(rest), nonsense), *value[step + 1 :]]
+        return {**value, step: _with_junk(value[step], tuple(rest), junk)}
+    return [*value[:step], _with_junk(value[step], tuple(rest), junk), *value[step + 1 :]]
 
 
 @pytest.mark.parametrize("name", _BODIES)
 @given(data=st.data())
-def test_nonsense_is_answered(name: str, data: st.DataObject) -> None:
-    server = a_server()
+def test_malformed_objects_are_stored_or_refused(name: str, data: st.DataObject) -> None:
+    server = make_server()
     server.create(DEFINITIONS, definition(), WRITE)
     resource, body = _BODIES[name]
-    spoilt = _spoilt(body, data.draw(st.sampled_from(_places(body))), data.draw(_NONSENSE))
+    spoilt = _with_junk(body, data.draw(st.sampled_from(_places(body))), data.draw(_JUNK))
     namespace = "default" if resource.namespaced else ""
     before = server.revision
     try:

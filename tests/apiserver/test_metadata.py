@@ -1,4 +1,4 @@
-"""What may be written into metadata, through which door, and what it counts."""
+"""Metadata: what each kind of write may change, what is invalid, and the generation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.apiserver.objects import (
     SERVICES,
     WIDGETS,
     WRITE,
-    a_server,
     config_map,
     definition,
     deployment,
     key,
+    make_server,
     pod,
     widget,
 )
@@ -42,7 +42,7 @@ _ALL = ("annotations", "finalizers", "labels", "ownerReferences")
 
 @pytest.fixture
 def server() -> ApiServer:
-    return a_server()
+    return make_server()
 
 
 def _make(server: ApiServer, resource: Resource, body: Object) -> Key:
@@ -88,7 +88,7 @@ def test_writes_to_the_status_change_metadata_too(
     }
     before = server.get(resource, at)["metadata"]
     written = server.patch(resource, at, Patch.merge({"metadata": wanted}), WRITE, subresource="status")
-    # Some kinds come with labels of their own.
+    # Some samples have labels already.
     labels = {name: value for name, value in written["metadata"].get("labels", {}).items() if name == "a"}
     after = written["metadata"] | {"labels": labels}
     assert tuple(name for name in _ALL if after.get(name) == wanted[name]) == expected
@@ -98,17 +98,17 @@ def test_writes_to_the_status_change_metadata_too(
 @pytest.mark.parametrize(
     ("resource", "body", "change", "counts"),
     [
-        pytest.param(DEPLOYMENTS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, True, id="notes"),
+        pytest.param(DEPLOYMENTS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, True, id="annotations"),
         pytest.param(DEPLOYMENTS, deployment(), {"metadata": {"labels": {"a": "b"}}}, False, id="labels"),
-        pytest.param(REPLICA_SETS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, False, id="of others"),
         pytest.param(
-            PRIORITY_CLASSES, {"metadata": {"name": "p"}, "value": 1}, {"description": "x"}, False, id="never counted"
+            REPLICA_SETS, deployment(), {"metadata": {"annotations": {"a": "b"}}}, False, id="labels of others"
+        ),
+        pytest.param(
+            PRIORITY_CLASSES, {"metadata": {"name": "p"}, "value": 1}, {"description": "x"}, False, id="no generation"
         ),
     ],
 )
-def test_what_generation_counts(
-    server: ApiServer, resource: Resource, body: Object, change: Object, counts: bool
-) -> None:
+def test_generation(server: ApiServer, resource: Resource, body: Object, change: Object, counts: bool) -> None:
     at = _make(server, resource, body)
     assert server.patch(resource, at, Patch.merge(change), WRITE)["metadata"]["generation"] == 1 + counts
 
@@ -131,13 +131,13 @@ _REFUSED = [
         CONFIG_MAPS,
         config_map(ownerReferences=[{"apiVersion": "a/b/c", "kind": "Pod", "name": "x", "uid": "u"}]),
         'metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty',
-        id="an owner of a strange version",
+        id="owner with an invalid version",
     ),
     pytest.param(
         CONFIG_MAPS,
         {"metadata": {"generateName": "No_"}},
         'metadata.generateName: Invalid value: "No_": a lowercase RFC 1123 subdomain',
-        id="a prefix that makes no name",
+        id="prefix that makes an invalid name",
     ),
     pytest.param(
         CONFIG_MAPS,
@@ -154,17 +154,19 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("resource", "body", "told"), _REFUSED)
-def test_refuses_metadata(server: ApiServer, resource: Resource, body: Object, told: str) -> None:
+@pytest.mark.parametrize(("resource", "body", "text"), _REFUSED)
+def test_refuses_metadata(server: ApiServer, resource: Resource, body: Object, text: str) -> None:
     with pytest.raises(Invalid) as caught:
         _make(server, resource, body)
-    assert told in caught.value.message
+    assert text in caught.value.message
 
 
 _TAKEN = [
     pytest.param(CONFIG_MAPS, config_map(finalizers=["kubernetes"]), id="a standard finalizer"),
     pytest.param(_LEASES, {"metadata": {"name": "l", "finalizers": ["bare"]}}, id="any finalizer of a lease"),
-    pytest.param(WIDGETS, widget() | {"metadata": {"name": "w", "finalizers": ["bare"]}}, id="of a custom object"),
+    pytest.param(
+        WIDGETS, widget() | {"metadata": {"name": "w", "finalizers": ["bare"]}}, id="finalizer of a custom object"
+    ),
     pytest.param(
         CONFIG_MAPS,
         config_map(ownerReferences=[{"apiVersion": "events.k8s.io/v1", "kind": "Event", "name": "x", "uid": "u"}]),
@@ -175,12 +177,12 @@ _TAKEN = [
 
 
 @pytest.mark.parametrize(("resource", "body"), _TAKEN)
-def test_takes_metadata(server: ApiServer, resource: Resource, body: Object) -> None:
+def test_accepts_metadata(server: ApiServer, resource: Resource, body: Object) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
     _make(server, resource, body)
 
 
-def test_labels_and_annotations_that_are_null_are_empty(server: ApiServer) -> None:
+def test_null_labels_and_annotations_are_empty(server: ApiServer) -> None:
     at = _make(server, CONFIG_MAPS, config_map(labels={"a": None, "b": "c"}, annotations={"d": None}))
     metadata = server.get(CONFIG_MAPS, at)["metadata"]
     assert (metadata["labels"], metadata["annotations"]) == ({"a": "", "b": "c"}, {"d": ""})
@@ -191,7 +193,7 @@ _IMMUTABLE = [
     pytest.param(
         {"deletionTimestamp": "2001-01-01T00:00:00Z"},
         'metadata.deletionTimestamp: Invalid value: "2001-01-01T00:00:00Z": field is immutable',
-        id="end",
+        id="deletion timestamp",
     ),
     pytest.param(
         {"deletionGracePeriodSeconds": 5},
@@ -202,66 +204,66 @@ _IMMUTABLE = [
 ]
 
 
-@pytest.mark.parametrize(("metadata", "told"), _IMMUTABLE)
+@pytest.mark.parametrize(("metadata", "text"), _IMMUTABLE)
 @pytest.mark.parametrize("applied", [False, True], ids=["merged", "applied"])
-def test_refuses_changes_of_metadata(server: ApiServer, metadata: dict[str, Any], told: str, applied: bool) -> None:
+def test_refuses_changes_of_metadata(server: ApiServer, metadata: dict[str, Any], text: str, applied: bool) -> None:
     at = _make(server, CONFIG_MAPS, config_map())
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     with pytest.raises(Invalid) as caught:
         server.patch(CONFIG_MAPS, at, Patch.apply(body) if applied else Patch.merge(body), WRITE)
-    assert told in caught.value.message
+    assert text in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("body", "error", "told"),
+    ("body", "error", "text"),
     [
         pytest.param(
-            {"data": {}}, BadRequest, r"\(a based on URL\) was undeterminable: name must be provided", id="nobody"
+            {"data": {}}, BadRequest, r"\(a based on URL\) was undeterminable: name must be provided", id="no name"
         ),
-        pytest.param(config_map(uid="other"), Conflict, "UID in precondition: other", id="somebody else"),
+        pytest.param(config_map(uid="other owner"), Conflict, "UID in precondition: other", id="another uid"),
     ],
 )
-def test_refuses_to_replace_by(server: ApiServer, body: Object, error: type[Exception], told: str) -> None:
+def test_refuses_updates(server: ApiServer, body: Object, error: type[Exception], text: str) -> None:
     at = _make(server, CONFIG_MAPS, config_map())
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=text):
         server.update(CONFIG_MAPS, at, body, WRITE)
 
 
 @pytest.mark.parametrize(
-    ("manager", "told"),
+    ("manager", "text"),
     [
-        pytest.param(_LONG, "fieldManager: Too long: may not be more than 128 bytes", id="long"),
-        pytest.param("é" * 65, "fieldManager: Too long: may not be more than 128 bytes", id="long in bytes"),
+        pytest.param(_LONG, "fieldManager: Too long: may not be more than 128 bytes", id="too long"),
+        pytest.param("é" * 65, "fieldManager: Too long: may not be more than 128 bytes", id="too long in bytes"),
         pytest.param(
             "é\n", r'fieldManager: Invalid value: "é\n": invalid character U+000A (at position 2)', id="unprintable"
         ),
     ],
 )
-def test_refuses_managers(server: ApiServer, manager: str, told: str) -> None:
+def test_refuses_field_managers(server: ApiServer, manager: str, text: str) -> None:
     at = _make(server, CONFIG_MAPS, config_map())
     write = Write(manager)
     with pytest.raises(Invalid) as created:
         server.create(CONFIG_MAPS, config_map("b"), write, namespace="default")
     with pytest.raises(Invalid) as patched:
         server.patch(CONFIG_MAPS, at, Patch.merge({}), write)
-    assert created.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {told}'
-    assert patched.value.message == f'PatchOptions.meta.k8s.io "" is invalid: {told}'
+    assert created.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {text}'
+    assert patched.value.message == f'PatchOptions.meta.k8s.io "" is invalid: {text}'
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "text"),
     [
         pytest.param({"apiVersion": "example.com/v1"}, "must be of type Widget.*Object 'Kind' is missing", id="kind"),
         pytest.param({"kind": "Widget"}, r"the API version in the data \(\) does not match the expected", id="version"),
     ],
 )
-def test_custom_objects_say_what_they_are(server: ApiServer, body: Object, told: str) -> None:
+def test_custom_objects_need_a_kind_and_a_version(server: ApiServer, body: Object, text: str) -> None:
     server.create(DEFINITIONS, definition(), WRITE)
-    with pytest.raises(BadRequest, match=told):
+    with pytest.raises(BadRequest, match=text):
         server.create(WIDGETS, body | {"metadata": {"name": "w"}}, WRITE, namespace="default")
 
 
-def test_a_status_owns_only_what_it_can_change(server: ApiServer) -> None:
+def test_a_status_update_owns_only_what_it_can_change(server: ApiServer) -> None:
     _make(server, DEPLOYMENTS, deployment())
     metadata = {"name": "web", "labels": {"x": "y"}, "annotations": {"q": "r"}}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "status": {"replicas": 9}}

@@ -1,4 +1,4 @@
-"""Random writes against a model that keeps every version as a plain dict: all ways to read must agree with it."""
+"""Random writes against a model with one dict per version: all reads must agree with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.apiserver.objects import CONFIG_MAPS, WRITE, a_server
+from tests.apiserver.objects import CONFIG_MAPS, WRITE, make_server
 
 from springtide.apiserver.server import ApiServer
 from springtide.cluster.errors import AlreadyExists, Gone, NotFound
@@ -42,12 +42,12 @@ _SELECTIONS = (
 )
 
 State = dict[Key, dict[str, Any]]
-"""What the model knows of each object: color, count, whether it is held, and whether it is going."""
+"""Per object: color, count, whether a finalizer is set, and whether it is being deleted."""
 
 
 @dataclass
 class Model:
-    """The world as it should be, one dict for each version."""
+    """The expected state, one dict per version."""
 
     server: ApiServer
     state: State = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Model:
         self.versions[self.server.revision] = {}
 
     def do(self, step: tuple[str, Key, Any]) -> None:
-        """Do one step in the server and in the model; both must refuse it, or neither."""
+        """Run a step in the server and in the model; both must refuse it, or neither."""
         before = self.server.revision
         verb, key, value = step
         known = self.state.get(key)
@@ -95,7 +95,7 @@ class Model:
         self.versions[self.server.revision] = after
 
     def seen(self, version: int, selection: Selection) -> State:
-        """Give what a selection shows at a version."""
+        """Return what a selection contains at a version."""
         known = max(each for each in self.versions if each <= version)
         return {key: item for key, item in sorted(self.versions[known].items()) if _meant(key, item, selection)}
 
@@ -137,7 +137,7 @@ def _shown(items: Iterable[Object]) -> State:
 
 
 def _replayed(events: Iterable[WatchEvent], state: State) -> Iterator[tuple[int, State]]:
-    """Give the state after each event, and its version, as somebody sees it who knows only the events."""
+    """Yield the version and the state after each event, computed from events only."""
     for event in events:
         if event.change is not WatchEventType.BOOKMARK:
             key = key_of(event.object)
@@ -150,7 +150,7 @@ def _replayed(events: Iterable[WatchEvent], state: State) -> Iterator[tuple[int,
 
 @given(stories)
 def test_every_version_can_be_listed(story: list[Any]) -> None:
-    model = Model(a_server())
+    model = Model(make_server())
     for step in story:
         model.do(step)
     for version in model.versions:
@@ -177,9 +177,9 @@ def _check_pages(model: Model, selection: Selection, version: int, limit: int, w
 
 
 @given(stories)
-def test_a_watch_from_any_version_tells_the_story(story: list[Any]) -> None:
-    """Whoever starts at a version and applies what is told sees every later version as it was."""
-    model = Model(a_server())
+def test_a_watch_from_any_version_replays_all_changes(story: list[Any]) -> None:
+    """A client that starts at any version and applies events sees each later version."""
+    model = Model(make_server())
     live = [model.server.watch(selection, initial_events=True) for selection in _SELECTIONS]
     for step in story:
         model.do(step)
@@ -193,19 +193,19 @@ def test_a_watch_from_any_version_tells_the_story(story: list[Any]) -> None:
 
 
 def _check_watch(model: Model, selection: Selection, version: int) -> None:
-    told, state = version, model.seen(version, selection)
+    message, state = version, model.seen(version, selection)
     for at, after in _replayed(model.server.watch(selection, version=str(version)).events, state):
-        assert at > told
-        assert [model.seen(between, selection) for between in range(told, at)] == [state] * (at - told)
-        told, state = at, after
+        assert at > message
+        assert [model.seen(between, selection) for between in range(message, at)] == [state] * (at - message)
+        message, state = at, after
         assert state == model.seen(at, selection)
     assert state == model.seen(model.server.revision, selection)
 
 
 @given(before=stories, between=st.lists(stories, min_size=1, max_size=4))
-def test_pages_show_one_version_whatever_happens_between(before: list[Any], between: list[list[Any]]) -> None:
+def test_pages_show_one_version_despite_writes(before: list[Any], between: list[list[Any]]) -> None:
     for selection in _SELECTIONS[:3]:
-        model = Model(a_server())
+        model = Model(make_server())
         for step in before:
             model.do(step)
         expected = model.seen(model.server.revision, selection)
@@ -221,8 +221,8 @@ def test_pages_show_one_version_whatever_happens_between(before: list[Any], betw
 
 
 @given(stories, st.integers(0, 5))
-def test_what_is_compacted_is_gone_and_the_rest_is_there(story: list[Any], history: int) -> None:
-    server = a_server(history=history)
+def test_compacted_versions_are_gone_and_others_stay(story: list[Any], history: int) -> None:
+    server = make_server(history=history)
     model = Model(server)
     for step in story:
         model.do(step)

@@ -1,7 +1,4 @@
-"""What is stored is never changed in place, and values are shared rather than kept twice.
-
-JSON values: what a copy shares with another value, and what it does not.
-"""
+"""Stored objects are immutable, and unchanged parts are shared."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from springtide.cluster.resources import Key, Object
 _KEY = Key("default", "a")
 
 
-def test_a_write_leaves_what_it_was_made_from_alone() -> None:
+def test_a_write_does_not_modify_its_input() -> None:
     storage = Storage(history=10)
     collection = storage.collection(CollectionId("", "things"))
     first: Object = {"metadata": {"name": "a"}, "data": 1}
@@ -43,7 +40,7 @@ def test_a_write_leaves_what_it_was_made_from_alone() -> None:
     assert collection.changes[-1].event.object == {"metadata": {"name": "a", "resourceVersion": "3"}, "data": 2}
 
 
-def test_trimming_keeps_the_names_that_older_versions_show() -> None:
+def test_trimming_keeps_keys_of_listable_versions() -> None:
     storage = Storage(history=100)
     collection = storage.collection(CollectionId("", "things"))
     for name in ("b", "a", "c"):
@@ -63,18 +60,18 @@ json = st.recursive(
 )
 
 
-def _spelt(value: Any) -> str:
-    """Write a value so that true and 1 differ, and the order of fields does not matter."""
+def _canonical(value: Any) -> str:
+    """Encode a value so that true and 1 differ, and the order of fields does not matter."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{name}:{_spelt(value[name])}" for name in sorted(value)) + "}"
-    return "[" + ",".join(map(_spelt, value)) + "]" if isinstance(value, list) else repr(value)
+        return "{" + ",".join(f"{name}:{_canonical(value[name])}" for name in sorted(value)) + "}"
+    return "[" + ",".join(map(_canonical, value)) + "]" if isinstance(value, list) else repr(value)
 
 
 @given(json, json)
-def test_sharing_changes_nothing_and_finds_what_is_the_same(old: Any, new: Any) -> None:
-    before, wanted = _spelt(old), _spelt(new)
+def test_sharing_preserves_equality(old: Any, new: Any) -> None:
+    before, wanted = _canonical(old), _canonical(new)
     result = share_unchanged(deep_copy(new), old)
-    assert (_spelt(old), _spelt(result)) == (before, wanted)
+    assert (_canonical(old), _canonical(result)) == (before, wanted)
     if isinstance(old, dict | list):
         assert (result is old) is (before == wanted)
 
@@ -82,7 +79,7 @@ def test_sharing_changes_nothing_and_finds_what_is_the_same(old: Any, new: Any) 
 @given(json)
 def test_a_copy_shares_no_tree(value: Any) -> None:
     copy = deep_copy(value)
-    assert _spelt(copy) == _spelt(value)
+    assert _canonical(copy) == _canonical(value)
     if isinstance(value, dict | list):
         assert copy is not value
         for mine, other in zip(copy, value, strict=True):
@@ -95,7 +92,7 @@ def test_a_copy_shares_no_tree(value: Any) -> None:
     [
         pytest.param(".a.b", 1, id="there"),
         pytest.param(".a.c", None, id="not there"),
-        pytest.param(".a.b.c", None, id="below a leaf"),
+        pytest.param(".a.b.c", None, id="below a scalar"),
         pytest.param("a", {"b": 1}, id="without a dot"),
     ],
 )
@@ -103,7 +100,7 @@ def test_paths(path: str, expected: Any) -> None:
     assert value_at({"a": {"b": 1}}, path_steps(path)) == expected
 
 
-def test_replacing_makes_way_and_leaves_the_original() -> None:
+def test_setting_a_path_creates_parents_and_keeps_the_original() -> None:
     value = {"a": {"b": 1}, "x": {}}
     other = with_value_at(value, ("a", "c", "d"), 2)
     assert other == {"a": {"b": 1, "c": {"d": 2}}, "x": {}}
@@ -127,7 +124,7 @@ TREES = st.recursive(
 
 
 def containers(value: Any) -> list[Any]:
-    """Give all lists and objects of a value, itself included."""
+    """Return all lists and objects of a value, including itself."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     found = [inner for part in parts for inner in containers(part)]
     return [value, *found] if isinstance(value, dict | list) else found
@@ -147,7 +144,7 @@ def containers(value: Any) -> list[Any]:
     ],
 )
 def test_what_a_copy_shares(value: Any, shared: list[Any]) -> None:
-    """It is the very same objects at the very same places, and nothing else."""
+    """Instances are shared at the same paths only."""
     copy = deep_copy_unshared(value, HELD)
 
     kept = {id(part) for top in shared for part in containers(top)}
@@ -157,8 +154,8 @@ def test_what_a_copy_shares(value: Any, shared: list[Any]) -> None:
 
 
 @given(value=TREES, held=TREES)
-def test_a_copy_beside_a_stranger_shares_nothing(value: Any, held: Any) -> None:
-    """It is then what any copy is."""
+def test_a_copy_beside_an_unrelated_value_shares_nothing(value: Any, held: Any) -> None:
+    """It is then an ordinary copy."""
     copy = deep_copy_unshared(value, held)
 
     assert copy == deep_copy(value) == value

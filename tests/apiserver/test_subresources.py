@@ -1,4 +1,4 @@
-"""Scale, binding and eviction, played through the port."""
+"""Scale, binding and eviction, through the cluster port."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.apiserver.objects import (
     PODS,
     WIDGETS,
     WRITE,
-    a_server,
     definition,
     deployment,
     key,
-    played,
+    make_server,
     pod,
+    run_story,
     widget,
 )
 from tests.apiserver.patches.samples import owners
@@ -46,7 +46,7 @@ def test_scale_shows_and_sets_replicas() -> None:
         assert after["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
         assert [entry.get("subresource") for entry in stored["metadata"]["managedFields"]] == [None, "scale"]
 
-    played(story)
+    run_story(story)
 
 
 def _scale(replicas: int, **metadata: str) -> Object:
@@ -73,16 +73,16 @@ def test_a_scale_can_be_applied() -> None:
         with pytest.raises(Conflict, match='conflict with "scaler" with subresource "scale"'):
             await applied(Patch.apply(_scale(5)), "another")
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        pytest.param(_scale(-3), Invalid, id="less than nothing"),
+        pytest.param(_scale(-3), Invalid, id="negative"),
         pytest.param(_scale(3) | {"kind": "Deployment"}, BadRequest, id="another kind"),
         pytest.param([], BadRequest, id="not an object"),
-        pytest.param(_scale(3, uid="other"), Conflict, id="the scale of another"),
+        pytest.param(_scale(3, uid="uid"), Conflict, id="the scale of another"),
         pytest.param(_scale(3, resourceVersion="1"), Conflict, id="an old scale"),
         pytest.param(_scale(3, name="other"), BadRequest, id="another name"),
     ],
@@ -96,7 +96,7 @@ def test_refuses_to_apply_a_scale(body: Any, error: type[ApiError]) -> None:
         with pytest.raises(NotFound):
             await cluster.patch(DEPLOYMENTS, key("none"), Patch.apply(body), WRITE, subresource="scale")
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("subresource", ["binding", "eviction"])
@@ -109,10 +109,10 @@ def test_bindings_and_evictions_own_nothing(subresource: str) -> None:
         assert after["status"] != made["status"]
         assert after["metadata"]["managedFields"] == made["metadata"]["managedFields"]
 
-    played(story)
+    run_story(story)
 
 
-def test_a_scale_of_nothing_is_zero() -> None:
+def test_a_scale_without_replicas_is_zero() -> None:
     async def story(cluster: Transport) -> None:
         await cluster.create(DEPLOYMENTS, deployment(replicas=2), WRITE, namespace="default")
         patch = Patch.merge({"spec": {"replicas": 0}})
@@ -120,12 +120,12 @@ def test_a_scale_of_nothing_is_zero() -> None:
         assert after["spec"] == {}
         assert (await cluster.get(DEPLOYMENTS, key("web")))["spec"]["replicas"] == 0
 
-    played(story)
+    run_story(story)
 
 
-def test_nobody_owns_a_scale_of_nothing() -> None:
-    """A scale that says no number says nothing that could be owned."""
-    server = a_server()
+def test_zero_replicas_are_not_owned() -> None:
+    """Zero replicas are not written, so there is no field to own."""
+    server = make_server()
     server.create(DEPLOYMENTS, deployment(replicas=2), WRITE, namespace="default")
 
     def owned(replicas: int) -> list[str]:
@@ -137,7 +137,7 @@ def test_nobody_owns_a_scale_of_nothing() -> None:
     assert [owned(5), owned(0), owned(1)] == [["scaler Update scale"], [], ["scaler Update scale"]]
 
 
-def test_a_plain_map_selects_too() -> None:
+def test_a_plain_map_is_a_selector() -> None:
     spec = {"selector": {"b": "2", "a": "1"}, "template": pod(labels={"a": "1", "b": "2"})}
     body = {"metadata": {"name": "rc"}, "spec": spec}
 
@@ -146,7 +146,7 @@ def test_a_plain_map_selects_too() -> None:
         scale = await cluster.get(_REPLICATION_CONTROLLERS, key("rc"), subresource="scale")
         assert scale["status"]["selector"] == "a=1,b=2"
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_refuses_to_scale(change: Object, precondition: Precondition, error: typ
         assert type(caught.value) is error
         assert await cluster.get(DEPLOYMENTS, key("web")) == made
 
-    played(story)
+    run_story(story)
 
 
-def test_a_custom_kind_scales_by_the_paths_it_names() -> None:
+def test_a_custom_kind_scales_by_its_declared_paths() -> None:
     scalable = definition()
     version = scalable["spec"]["versions"][0]
     version["subresources"]["scale"] = {
@@ -203,7 +203,7 @@ def test_a_custom_kind_scales_by_the_paths_it_names() -> None:
         with pytest.raises(BadRequest, match="request to convert CR to an invalid group/version: autoscaling/v1"):
             await cluster.patch(WIDGETS, key("w"), Patch.apply(applied), WRITE, subresource="scale")
 
-    played(story)
+    run_story(story)
 
 
 # Bindings
@@ -228,20 +228,20 @@ def test_a_binding_places_a_pod() -> None:
         with pytest.raises(Conflict, match=r'on pods/binding "p": pod p is already assigned to node "n"'):
             await _bind(cluster)
 
-    played(story)
+    run_story(story)
 
 
 _UNBINDABLE = [
     pytest.param(
         {"spec": {"schedulingGates": [{"name": "x"}]}}, {}, Conflict, "non-empty .spec.schedulingGates", id="gated"
     ),
-    pytest.param({}, {"target": {}}, Invalid, "target.name: Required value", id="nowhere"),
+    pytest.param({}, {"target": {}}, Invalid, "target.name: Required value", id="no target"),
     pytest.param(
         {},
         {"target": {"kind": "Pod", "name": "n"}},
         Invalid,
         'target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"',
-        id="to something else",
+        id="target is not a node",
     ),
     pytest.param({}, {"metadata": {"name": "q"}}, BadRequest, "name in URL does not match", id="another name"),
     pytest.param({}, {"metadata": {"uid": "other"}}, Conflict, "UID in precondition: other", id="another pod"),
@@ -249,25 +249,25 @@ _UNBINDABLE = [
 ]
 
 
-@pytest.mark.parametrize(("state", "binding", "error", "told"), _UNBINDABLE)
-def test_refuses_to_bind(state: dict[str, Any], binding: Object, error: type[ApiError], told: str) -> None:
+@pytest.mark.parametrize(("state", "binding", "error", "text"), _UNBINDABLE)
+def test_refuses_to_bind(state: dict[str, Any], binding: Object, error: type[ApiError], text: str) -> None:
     async def story(cluster: Transport) -> None:
         made = await cluster.create(PODS, pod(**state), WRITE, namespace="default")
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=text):
             await _bind(cluster, **binding)
         assert await cluster.get(PODS, key("p")) == made
 
-    played(story)
+    run_story(story)
 
 
-def test_a_pod_that_is_going_is_not_bound() -> None:
+def test_a_terminating_pod_cannot_be_bound() -> None:
     async def story(cluster: Transport) -> None:
         await cluster.create(PODS, pod(finalizers=["example.com/a"]), WRITE, namespace="default")
         await cluster.delete(PODS, key("p"), WRITE)
         with pytest.raises(Conflict, match="pod p is being deleted, cannot be assigned to a host"):
             await _bind(cluster)
 
-    played(story)
+    run_story(story)
 
 
 # Evictions
@@ -295,7 +295,7 @@ async def _evict(cluster: Transport, write: Any = WRITE, **body: Any) -> Object:
     return await cluster.create(PODS, eviction, write, namespace="default", name="p", subresource="eviction")
 
 
-def test_an_eviction_spends_the_budget() -> None:
+def test_an_eviction_uses_the_budget() -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster)
         await _budget(cluster, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
@@ -314,24 +314,24 @@ def test_an_eviction_spends_the_budget() -> None:
             "InsufficientPods",
         )
 
-    played(story)
+    run_story(story)
 
 
 _REFUSALS = [
     pytest.param(
         {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 2},
         "The disruption budget b needs 2 healthy pods and has 1 currently",
-        id="too few",
+        id="too few healthy pods",
     ),
     pytest.param(
         {"disruptionsAllowed": 5, "generation": 0},
         "The disruption budget b is still being processed by the server.",
-        id="not looked at yet",
+        id="not observed yet",
     ),
     pytest.param(
         {"disruptionsAllowed": 0, "currentHealthy": 3, "desiredHealthy": 2},
         "The disruption budget b does not allow evicting pods currently",
-        id="no reason",
+        id="without a reason",
     ),
     pytest.param(
         {
@@ -347,7 +347,7 @@ _REFUSALS = [
 
 
 @pytest.mark.parametrize(("status", "cause"), _REFUSALS)
-def test_a_budget_refuses(status: dict[str, Any], cause: str) -> None:
+def test_budgets_refuse_evictions(status: dict[str, Any], cause: str) -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster)
         await _budget(cluster, **status)
@@ -358,7 +358,7 @@ def test_a_budget_refuses(status: dict[str, Any], cause: str) -> None:
         assert [(each.reason, each.message) for each in caught.value.causes] == [("DisruptionBudget", cause)]
         assert (await cluster.get(PODS, key("p")), await cluster.get(BUDGETS, key("b"))) == before
 
-    played(story)
+    run_story(story)
 
 
 _FREE = [
@@ -372,7 +372,7 @@ _FREE = [
 
 
 @pytest.mark.parametrize(("state", "budget"), _FREE)
-def test_some_pods_need_no_allowance(state: dict[str, Any], budget: dict[str, Any]) -> None:
+def test_some_pods_are_evicted_without_allowance(state: dict[str, Any], budget: dict[str, Any]) -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster, **state)
         await _budget(cluster, disruptionsAllowed=0, **budget)
@@ -385,27 +385,27 @@ def test_some_pods_need_no_allowance(state: dict[str, Any], budget: dict[str, An
             return
         assert "deletionTimestamp" in left["metadata"]
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
     "budget",
     [
-        pytest.param({"currentHealthy": 0, "desiredHealthy": 0}, id="nothing desired"),
+        pytest.param({"currentHealthy": 0, "desiredHealthy": 0}, id="no pods desired"),
         pytest.param({"currentHealthy": 1, "desiredHealthy": 2}, id="budget not healthy"),
     ],
 )
-def test_an_unhealthy_pod_still_counts_where_its_budget_is_in_need(budget: dict[str, Any]) -> None:
+def test_unhealthy_pods_need_allowance_where_the_budget_is_not_met(budget: dict[str, Any]) -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster, ready=False)
         await _budget(cluster, disruptionsAllowed=0, **budget)
         with pytest.raises(TooManyRequests):
             await _evict(cluster)
 
-    played(story)
+    run_story(story)
 
 
-def test_two_budgets_are_one_too_many() -> None:
+def test_several_budgets_are_an_error() -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster)
         for name in ("b", "c"):
@@ -413,7 +413,7 @@ def test_two_budgets_are_one_too_many() -> None:
         with pytest.raises(BadRequest, match="This pod has more than one PodDisruptionBudget"):
             await _evict(cluster)
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_two_budgets_are_one_too_many() -> None:
         pytest.param(WRITE, {"deleteOptions": {"dryRun": ["All"]}}, id="of the options"),
     ],
 )
-def test_a_dry_eviction_spends_nothing(write: Any, options: dict[str, Any]) -> None:
+def test_a_dry_run_eviction_has_no_effect(write: Any, options: dict[str, Any]) -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster)
         await _budget(cluster, disruptionsAllowed=1)
@@ -431,10 +431,10 @@ def test_a_dry_eviction_spends_nothing(write: Any, options: dict[str, Any]) -> N
         await _evict(cluster, write, **options)
         assert (await cluster.get(PODS, key("p")), await cluster.get(BUDGETS, key("b"))) == before
 
-    played(story)
+    run_story(story)
 
 
-def test_an_eviction_keeps_to_its_options() -> None:
+def test_an_eviction_honours_delete_options() -> None:
     async def story(cluster: Transport) -> None:
         await _running(cluster)
         with pytest.raises(Conflict, match=r"the UID in the precondition \(other\) does not match the UID in record"):
@@ -448,19 +448,19 @@ def test_an_eviction_keeps_to_its_options() -> None:
         await _evict(cluster, deleteOptions={"gracePeriodSeconds": 7})
         assert (await cluster.get(PODS, key("p")))["metadata"]["deletionGracePeriodSeconds"] == 7
 
-    played(story)
+    run_story(story)
 
 
-def test_only_what_is_there_is_evicted() -> None:
+def test_missing_pods_cannot_be_evicted() -> None:
     async def story(cluster: Transport) -> None:
         with pytest.raises(NotFound, match='pods "p" not found'):
             await _evict(cluster)
 
-    played(story)
+    run_story(story)
 
 
-def test_whoever_finalizes_a_namespace_is_believed() -> None:
-    server = a_server()
+def test_finalize_sets_the_finalizers_of_a_namespace() -> None:
+    server = make_server()
     made = server.create(NAMESPACES, {"metadata": {"name": "n"}}, WRITE)
 
     freed = server.update(NAMESPACES, Key("", "n"), made | {"spec": {}}, WRITE, subresource="finalize")
@@ -468,9 +468,9 @@ def test_whoever_finalizes_a_namespace_is_believed() -> None:
     assert (made["spec"], freed["spec"]) == ({"finalizers": ["kubernetes"]}, {})
 
 
-def test_a_pod_keeps_what_the_cluster_gave_it() -> None:
-    """Who replaces a pod need not repeat its priority, nor the tolerations that it got."""
-    server = a_server()
+def test_updates_keep_fields_set_by_admission() -> None:
+    """An update of a pod may leave out its priority and the tolerations that admission added."""
+    server = make_server()
     made = server.create(PODS, pod(), WRITE, namespace="default")
 
     again = server.update(PODS, key("p"), pod(labels={"new": "1"}), WRITE)
@@ -484,14 +484,18 @@ def test_a_pod_keeps_what_the_cluster_gave_it() -> None:
     [
         pytest.param({"podIP": "10.0.0.1"}, ("10.0.0.1", ["10.0.0.1"]), id="one"),
         pytest.param({"podIPs": [{"ip": "10.0.0.2"}, {"ip": "fd::2"}]}, ("10.0.0.2", ["10.0.0.2", "fd::2"]), id="all"),
-        pytest.param({"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}, ("10.0.0.1", ["10.0.0.1"]), id="two minds"),
+        pytest.param(
+            {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]},
+            ("10.0.0.1", ["10.0.0.1"]),
+            id="conflicting addresses",
+        ),
     ],
 )
-def test_the_addresses_of_a_pod_agree(status: Object, expected: tuple[str, list[str]]) -> None:
+def test_pod_ips_are_kept_consistent(status: Object, expected: tuple[str, list[str]]) -> None:
     async def story(cluster: Transport) -> None:
         await cluster.create(PODS, pod(), WRITE, namespace="default")
         patch = Patch.merge({"status": status})
         after = (await cluster.patch(PODS, key("p"), patch, WRITE, subresource="status"))["status"]
         assert (after["podIP"], [each["ip"] for each in after["podIPs"]]) == expected
 
-    played(story)
+    run_story(story)

@@ -1,11 +1,11 @@
-"""Objects that are older than the definition of their kind, or were written in another version of it."""
+"""Objects stored under an earlier definition, or in another version."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apiserver.objects import DEFINITIONS, WIDGETS, WIDGETS_BETA, WRITE, a_server, definition, key, widget
+from tests.apiserver.objects import DEFINITIONS, WIDGETS, WIDGETS_BETA, WRITE, definition, key, make_server, widget
 
 from springtide.apiserver.server import ApiServer
 from springtide.cluster.errors import Invalid
@@ -17,7 +17,7 @@ _KEY = Key("", "widgets.example.com")
 
 @pytest.fixture
 def server() -> ApiServer:
-    made = a_server()
+    made = make_server()
     made.create(DEFINITIONS, definition(), WRITE)
     made.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
     return made
@@ -34,7 +34,7 @@ def _redefine(server: ApiServer, **properties: Any) -> None:
     server.patch(DEFINITIONS, _KEY, Patch.merge({"spec": crd["spec"]}), WRITE)
 
 
-def test_a_new_default_shows_in_old_objects(server: ApiServer) -> None:
+def test_reads_add_new_defaults(server: ApiServer) -> None:
     before = server.get(WIDGETS, key("w"))["metadata"]["resourceVersion"]
     _redefine(server, shape={"type": "string", "default": "round"})
     expected = {"size": 3, "color": "red", "shape": "round"}
@@ -52,7 +52,7 @@ def test_a_write_stores_the_new_default(server: ApiServer) -> None:
     assert server.get(WIDGETS, key("w"))["spec"]["shape"] == "round"
 
 
-def test_even_a_write_of_nothing_stores_the_new_default(server: ApiServer) -> None:
+def test_an_update_without_changes_stores_the_new_default(server: ApiServer) -> None:
     before = server.get(WIDGETS, key("w"))["metadata"]["resourceVersion"]
     _redefine(server, shape={"type": "string", "default": "round"})
     written = server.patch(WIDGETS, key("w"), Patch.merge({}), WRITE)
@@ -61,22 +61,22 @@ def test_even_a_write_of_nothing_stores_the_new_default(server: ApiServer) -> No
     assert again["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
 
 
-def test_an_object_that_is_marked_gets_the_new_default(server: ApiServer) -> None:
+def test_a_deletion_timestamp_stores_the_new_default(server: ApiServer) -> None:
     server.patch(WIDGETS, key("w"), Patch.merge({"metadata": {"finalizers": ["example.com/a"]}}), WRITE)
     _redefine(server, shape={"type": "string", "default": "round"})
     server.delete(WIDGETS, key("w"), WRITE)
     assert server.get(WIDGETS, key("w"))["spec"]["shape"] == "round"
 
 
-def test_a_definition_that_changes_nothing_for_an_object_leaves_it(server: ApiServer) -> None:
+def test_an_irrelevant_change_of_the_definition_keeps_objects(server: ApiServer) -> None:
     before = server.get(WIDGETS, key("w"))
     _redefine(server, shape={"type": "string"})
     assert server.get(WIDGETS, key("w")) is before
     assert server.patch(WIDGETS, key("w"), Patch.merge({}), WRITE) is before
 
 
-def test_a_new_default_is_no_change_of_the_writer(server: ApiServer) -> None:
-    """A default that the schema itself would refuse was there before the write, which is about something else."""
+def test_a_new_default_is_not_a_change_of_the_writer(server: ApiServer) -> None:
+    """A default that the schema itself refuses existed before the write, which does not concern it."""
     _redefine(server, shape={"type": "string", "default": "round"})
     unchangeable = [{"rule": "self == oldSelf"}]
     _redefine(server, shape={"type": "string", "default": "round", "x-kubernetes-validations": unchangeable})
@@ -85,8 +85,8 @@ def test_a_new_default_is_no_change_of_the_writer(server: ApiServer) -> None:
         server.patch(WIDGETS, key("w"), Patch.merge({"spec": {"shape": "flat"}}), WRITE)
 
 
-def test_fields_that_the_stored_version_does_not_have_are_not_stored() -> None:
-    server = a_server()
+def test_fields_unknown_to_the_storage_version_are_dropped() -> None:
+    server = make_server()
     crd = definition(beta=True)
     crd["spec"]["versions"][1] = {
         **crd["spec"]["versions"][1],
@@ -112,8 +112,8 @@ def test_fields_that_the_stored_version_does_not_have_are_not_stored() -> None:
 
 
 def _in_two_versions() -> ApiServer:
-    """Serve widgets in a version that gives them a size, and in one that gives them a taste and knows no size."""
-    server = a_server()
+    """Serve widgets in one version with a size, and in one with a taste and no size."""
+    server = make_server()
     crd = definition(beta=True)
     fields = {"color": {"type": "string"}, "taste": {"type": "string", "default": "sweet"}}
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
@@ -122,8 +122,8 @@ def _in_two_versions() -> ApiServer:
     return server
 
 
-def test_defaults_are_those_of_the_stored_version() -> None:
-    """Another version leaves out what it does not have, and adds nothing."""
+def test_defaults_come_from_the_storage_version() -> None:
+    """Another version drops unknown fields, and adds no defaults."""
     server = _in_two_versions()
     server.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
 
@@ -134,8 +134,8 @@ def test_defaults_are_those_of_the_stored_version() -> None:
     assert server.get(WIDGETS_BETA, key("w")) is server.get(WIDGETS_BETA, key("w"))
 
 
-def test_what_the_version_of_an_owner_does_not_have_costs_all_owners() -> None:
-    """The write fills in a taste, of which the version that the first owner wrote in knows nothing."""
+def test_a_field_unknown_to_a_managers_version_drops_all_managers() -> None:
+    """The write sets a default that the version of the first manager does not have."""
     server = _in_two_versions()
     server.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
 
@@ -143,7 +143,7 @@ def test_what_the_version_of_an_owner_does_not_have_costs_all_owners() -> None:
     assert "managedFields" not in server.patch(WIDGETS_BETA, key("w"), blue, WRITE)["metadata"]
 
 
-def test_owners_in_one_version_stay() -> None:
+def test_managers_in_one_version_are_kept() -> None:
     server = _in_two_versions()
     server.create(WIDGETS_BETA, widget(of=WIDGETS_BETA, color="red"), WRITE, namespace="default")
 
@@ -152,8 +152,8 @@ def test_owners_in_one_version_stay() -> None:
     assert entry["fieldsV1"] == {"f:spec": {".": {}, "f:color": {}, "f:taste": {}}}
 
 
-def test_owners_in_two_versions_that_know_the_same_stay() -> None:
-    server = a_server()
+def test_managers_in_compatible_versions_are_kept() -> None:
+    server = make_server()
     server.create(DEFINITIONS, definition(beta=True), WRITE)
     server.create(WIDGETS, widget(color="red"), WRITE, namespace="default")
 

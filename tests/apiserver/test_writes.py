@@ -1,4 +1,4 @@
-"""What the API promises about single objects; played through the port, so that any transport can be held to it."""
+"""Writes to single objects, through the cluster port, so that any transport can be tested."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.apiserver.objects import (
     definition,
     deployment,
     key,
-    played,
     pod,
+    run_story,
     widget,
 )
 
@@ -44,7 +44,7 @@ async def _made(cluster: Transport, resource: Resource, body: Object) -> Object:
     return await cluster.create(resource, body, WRITE, namespace="default" if resource.namespaced else "")
 
 
-def test_a_new_object_gets_identity_and_time() -> None:
+def test_a_new_object_gets_uid_version_and_time() -> None:
     async def story(cluster: Transport) -> None:
         made = await _made(cluster, DEPLOYMENTS, deployment())
         metadata = made["metadata"]
@@ -55,39 +55,39 @@ def test_a_new_object_gets_identity_and_time() -> None:
         assert int(metadata["resourceVersion"]) > 0
         assert made == await cluster.get(DEPLOYMENTS, key("web"))
 
-    played(story)
+    run_story(story)
 
 
-def test_the_server_decides_what_only_it_may() -> None:
+def test_server_set_metadata_are_ignored_on_create() -> None:
     async def story(cluster: Transport) -> None:
-        wanted = config_map(uid="mine", creationTimestamp="2001-01-01T00:00:00Z", generation=9, selfLink="/x")
+        wanted = config_map(uid="matching", creationTimestamp="2001-01-01T00:00:00Z", generation=9, selfLink="/x")
         metadata = (await _made(cluster, CONFIG_MAPS, wanted))["metadata"]
         assert metadata["uid"] != "mine"
         assert metadata["creationTimestamp"] == "2027-01-15T08:00:00Z"
         assert "selfLink" not in metadata
-        # Nobody counts the changes of this kind, so nobody corrects the count either.
+        # The server does not count the generation of this kind, and accepts any.
         assert metadata["generation"] == 9
 
-    played(story)
+    run_story(story)
 
 
-def test_an_owner_that_is_named_twice_is_kept_once() -> None:
+def test_duplicate_owners_are_removed() -> None:
     async def story(cluster: Transport) -> None:
         owner, other = ({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name} for name in ("o", "p"))
         made = await _made(cluster, CONFIG_MAPS, config_map(ownerReferences=[owner, other, dict(owner)]))
         assert made["metadata"]["ownerReferences"] == [owner, other]
 
-    played(story)
+    run_story(story)
 
 
-def test_a_generated_name_is_new_each_time() -> None:
+def test_generated_names_are_unique() -> None:
     async def story(cluster: Transport) -> None:
         body = {"metadata": {"generateName": "job-"}}
         names = [(await _made(cluster, CONFIG_MAPS, body))["metadata"]["name"] for _ in range(3)]
         assert len(set(names)) == 3
         assert all(name.startswith("job-") and len(name) == 9 for name in names)
 
-    played(story)
+    run_story(story)
 
 
 _REFUSED_BODIES = [
@@ -111,9 +111,11 @@ _REFUSED_BODIES = [
         config_map(finalizers=["orphan", "foregroundDeletion"]),
         Invalid,
         "cannot be both set",
-        id="both ends",
+        id="both propagation finalizers",
     ),
-    pytest.param(CONFIG_MAPS, config_map(annotations={"a": "x" * 262_145}), Invalid, "Too long", id="much annotated"),
+    pytest.param(
+        CONFIG_MAPS, config_map(annotations={"a": "x" * 262_145}), Invalid, "Too long", id="annotations too large"
+    ),
     pytest.param(
         CONFIG_MAPS, config_map(ownerReferences=[{"kind": "Pod"}]), Invalid, "version must not be empty", id="bad owner"
     ),
@@ -167,29 +169,29 @@ _REFUSED_BODIES = [
 ]
 
 
-@pytest.mark.parametrize(("resource", "body", "error", "told"), _REFUSED_BODIES)
-def test_refuses_to_create(resource: Resource, body: Any, error: type[ApiError], told: str) -> None:
+@pytest.mark.parametrize(("resource", "body", "error", "text"), _REFUSED_BODIES)
+def test_refuses_to_create(resource: Resource, body: Any, error: type[ApiError], text: str) -> None:
     async def story(cluster: Transport) -> None:
         for write in (DRY, WRITE):
-            with pytest.raises(error, match=told) as caught:
+            with pytest.raises(error, match=text) as caught:
                 await cluster.create(resource, body, write, namespace="default" if resource.namespaced else "")
             assert type(caught.value) is error
         listed = await cluster.list(Selection(CONFIG_MAPS))
         assert [item["metadata"]["name"] for item in listed.items] == []
 
-    played(story)
+    run_story(story)
 
 
-def test_a_name_is_taken_once() -> None:
+def test_names_are_unique() -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, DEPLOYMENTS, deployment())
         with pytest.raises(AlreadyExists, match=r'^deployments\.apps "web" already exists$'):
             await _made(cluster, DEPLOYMENTS, deployment())
 
-    played(story)
+    run_story(story)
 
 
-def test_objects_live_in_namespaces_that_exist() -> None:
+def test_namespaces_must_exist() -> None:
     async def story(cluster: Transport) -> None:
         with pytest.raises(NotFound, match=r'^namespaces "nowhere" not found$'):
             await cluster.create(CONFIG_MAPS, config_map(), WRITE, namespace="nowhere")
@@ -198,10 +200,10 @@ def test_objects_live_in_namespaces_that_exist() -> None:
         made = await cluster.create(CONFIG_MAPS, config_map(namespace="kube-system"), WRITE)
         assert made["metadata"]["namespace"] == "kube-system"
 
-    played(story)
+    run_story(story)
 
 
-def test_what_belongs_to_the_cluster_has_no_namespace() -> None:
+def test_cluster_scoped_objects_have_no_namespace() -> None:
     async def story(cluster: Transport) -> None:
         body = {"metadata": {"name": "n", "namespace": "default"}}
         made = await cluster.create(NODES, body, WRITE, namespace="default")
@@ -210,19 +212,19 @@ def test_what_belongs_to_the_cluster_has_no_namespace() -> None:
         changed = await cluster.patch(NODES, Key("", "n"), label, WRITE)
         assert "namespace" not in changed["metadata"]
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_some_namespaces_stay(name: str) -> None:
+def test_system_namespaces_cannot_be_deleted(name: str) -> None:
     async def story(cluster: Transport) -> None:
         with pytest.raises(Forbidden, match=f'namespaces "{name}" is forbidden: this namespace may not be deleted'):
             await cluster.delete(NAMESPACES, Key("", name), WRITE)
 
-    played(story)
+    run_story(story)
 
 
-def test_what_is_not_there_is_not_found() -> None:
+def test_missing_objects_are_not_found() -> None:
     calls: list[Callable[[Transport], Awaitable[Any]]] = [
         lambda cluster: cluster.get(DEPLOYMENTS, key("x")),
         lambda cluster: cluster.patch(DEPLOYMENTS, key("x"), Patch.merge({}), WRITE),
@@ -237,7 +239,7 @@ def test_what_is_not_there_is_not_found() -> None:
         with pytest.raises(NotFound, match="could not find the requested resource"):
             await cluster.get(CONFIG_MAPS, key("x"), subresource="scale")
 
-    played(story)
+    run_story(story)
 
 
 _GENERATIONS = [
@@ -245,21 +247,21 @@ _GENERATIONS = [
     pytest.param({"metadata": {"labels": {"a": "b"}}}, "", 1, id="metadata"),
     pytest.param({"status": {"replicas": 3}}, "status", 1, id="status"),
     pytest.param({"spec": {"replicas": 3}}, "scale", 2, id="scale"),
-    pytest.param({"metadata": {"generation": 7}}, "", 1, id="generation itself"),
+    pytest.param({"metadata": {"generation": 7}}, "", 1, id="generation"),
 ]
 
 
 @pytest.mark.parametrize(("change", "subresource", "expected"), _GENERATIONS)
-def test_generation_counts_changes_of_what_is_wanted(change: Object, subresource: str, expected: int) -> None:
+def test_generation_counts_changes_of_the_spec(change: Object, subresource: str, expected: int) -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, DEPLOYMENTS, deployment())
         await cluster.patch(DEPLOYMENTS, key("web"), Patch.merge(change), WRITE, subresource=subresource)
         assert (await cluster.get(DEPLOYMENTS, key("web")))["metadata"]["generation"] == expected
 
-    played(story)
+    run_story(story)
 
 
-def test_without_a_status_subresource_status_counts_like_everything() -> None:
+def test_generation_counts_the_status_without_a_subresource() -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, DEFINITIONS, definition(status=False))
         await _made(cluster, WIDGETS, widget())
@@ -267,34 +269,34 @@ def test_without_a_status_subresource_status_counts_like_everything() -> None:
         assert changed["status"] == {"ready": 1}
         assert changed["metadata"]["generation"] == 2
 
-    played(story)
+    run_story(story)
 
 
 _NO_CHANGES = [
     pytest.param({}, "", id="nothing"),
     pytest.param({"spec": {"replicas": 1}}, "", id="the same value"),
-    pytest.param({"spec": {"paused": None}}, "", id="the absence of what is absent"),
-    pytest.param({"metadata": {"labels": {}}}, "", id="no labels instead of none"),
-    pytest.param({"status": {"replicas": 9}}, "", id="status through the front door"),
-    pytest.param({"spec": {"replicas": 9}}, "status", id="spec through the status"),
-    pytest.param({"metadata": {"labels": {"a": "b"}}}, "status", id="labels through the status"),
-    pytest.param({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}}, "", id="another past"),
+    pytest.param({"spec": {"paused": None}}, "", id="null for an absent field"),
+    pytest.param({"metadata": {"labels": {}}}, "", id="empty labels"),
+    pytest.param({"status": {"replicas": 9}}, "", id="status without the subresource"),
+    pytest.param({"spec": {"replicas": 9}}, "status", id="spec through the status subresource"),
+    pytest.param({"metadata": {"labels": {"a": "b"}}}, "status", id="labels through the status subresource"),
+    pytest.param({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}}, "", id="managed fields only"),
 ]
 
 
 @pytest.mark.parametrize(("change", "subresource"), _NO_CHANGES)
-def test_a_write_that_changes_nothing_is_none(change: Object, subresource: str) -> None:
+def test_a_write_without_changes_has_no_effect(change: Object, subresource: str) -> None:
     async def story(cluster: Transport) -> None:
         made = await _made(cluster, DEPLOYMENTS, deployment())
         again = await cluster.patch(DEPLOYMENTS, key("web"), Patch.merge(change), WRITE, subresource=subresource)
         assert again == made
         assert (await cluster.list(Selection(DEPLOYMENTS))).version == made["metadata"]["resourceVersion"]
 
-    played(story)
+    run_story(story)
 
 
-def test_true_is_not_one() -> None:
-    """A custom kind may keep anything: a change of type is a change."""
+def test_true_and_1_differ() -> None:
+    """A custom kind may have untyped fields: a change of type is a change."""
     anything = definition()
     schema = anything["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -306,7 +308,7 @@ def test_true_is_not_one() -> None:
         assert changed["spec"]["on"] is True
         assert (await cluster.get(WIDGETS, key("w")))["spec"]["on"] is True
 
-    played(story)
+    run_story(story)
 
 
 _CONFLICT = (
@@ -320,9 +322,9 @@ _CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "precondition", "told"), _CONFLICTS)
+@pytest.mark.parametrize(("change", "precondition", "text"), _CONFLICTS)
 @pytest.mark.parametrize("subresource", ["", "status"])
-def test_conflicts(change: Object, precondition: Precondition, told: str, subresource: str) -> None:
+def test_conflicts(change: Object, precondition: Precondition, text: str, subresource: str) -> None:
     async def story(cluster: Transport) -> None:
         made = await _made(cluster, DEPLOYMENTS, deployment())
         change_more = Patch.merge(change | {"spec": {"replicas": 4}, "status": {"replicas": 4}})
@@ -330,13 +332,13 @@ def test_conflicts(change: Object, precondition: Precondition, told: str, subres
             await cluster.patch(
                 DEPLOYMENTS, key("web"), change_more, WRITE, subresource=subresource, precondition=precondition
             )
-        assert told in caught.value.message
+        assert text in caught.value.message
         assert await cluster.get(DEPLOYMENTS, key("web")) == made
 
-    played(story)
+    run_story(story)
 
 
-def test_a_write_that_is_up_to_date_passes() -> None:
+def test_matching_preconditions_pass() -> None:
     async def story(cluster: Transport) -> None:
         metadata = (await _made(cluster, DEPLOYMENTS, deployment()))["metadata"]
         changed = await cluster.patch(
@@ -349,7 +351,7 @@ def test_a_write_that_is_up_to_date_passes() -> None:
         assert changed["spec"]["replicas"] == 4
         assert int(changed["metadata"]["resourceVersion"]) > int(metadata["resourceVersion"])
 
-    played(story)
+    run_story(story)
 
 
 _IMMUTABLE = [
@@ -358,17 +360,17 @@ _IMMUTABLE = [
 ]
 
 
-@pytest.mark.parametrize(("metadata", "told"), _IMMUTABLE)
-def test_an_object_stays_what_it_is(metadata: Object, told: str) -> None:
+@pytest.mark.parametrize(("metadata", "text"), _IMMUTABLE)
+def test_identity_fields_are_immutable(metadata: Object, text: str) -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, CONFIG_MAPS, config_map())
-        with pytest.raises(BadRequest, match=told):
+        with pytest.raises(BadRequest, match=text):
             await cluster.patch(CONFIG_MAPS, key("a"), Patch.merge({"metadata": metadata}), WRITE)
 
-    played(story)
+    run_story(story)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported() -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, DEFINITIONS, definition())
         body = widget("W", size="big")
@@ -379,10 +381,10 @@ def test_all_problems_are_told_at_once() -> None:
         assert fields == ["metadata.name", "metadata.labels", "spec.size"]
         assert caught.value.message.startswith('Widget.example.com "W" is invalid: [metadata.name: Invalid value: "W"')
 
-    played(story)
+    run_story(story)
 
 
-def test_dry_runs_do_everything_but_it() -> None:
+def test_dry_runs_have_no_effect() -> None:
     async def story(cluster: Transport) -> None:
         would = await cluster.create(DEPLOYMENTS, deployment(), DRY, namespace="default")
         assert would["spec"]["replicas"] == 1
@@ -396,10 +398,10 @@ def test_dry_runs_do_everything_but_it() -> None:
         assert await cluster.get(DEPLOYMENTS, key("web")) == made
         assert (await cluster.list(Selection(DEPLOYMENTS))).version == made["metadata"]["resourceVersion"]
 
-    played(story)
+    run_story(story)
 
 
-def test_apply_creates_changes_and_takes_back() -> None:
+def test_apply_creates_updates_and_removes_fields() -> None:
     def body(**data: str) -> Object:
         return {
             "apiVersion": "v1",
@@ -421,7 +423,7 @@ def test_apply_creates_changes_and_takes_back() -> None:
         back = await cluster.patch(CONFIG_MAPS, key("a"), Patch.apply(body()), WRITE)
         assert back["data"] == {"x": "3"}
 
-    played(story)
+    run_story(story)
 
 
 def test_apply_of_status_owns_status_alone() -> None:
@@ -438,15 +440,17 @@ def test_apply_of_status_owns_status_alone() -> None:
         owned = {entry["manager"]: list(entry["fieldsV1"]) for entry in changed["metadata"]["managedFields"]}
         assert owned == {"tester": ["f:spec"], "controller": ["f:status"]}
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
-    ("body", "write", "told"),
+    ("body", "write", "text"),
     [
         pytest.param([], WRITE, "expected an object", id="not an object"),
         pytest.param({"kind": "ConfigMap"}, WRITE, "apiVersion of an apply is None", id="no version"),
-        pytest.param({"apiVersion": "v1", "kind": "ConfigMap"}, Write(""), "fieldManager is required", id="nobody"),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "ConfigMap"}, Write(""), "fieldManager is required", id="no field manager"
+        ),
         pytest.param(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{}]}},
             WRITE,
@@ -463,41 +467,41 @@ def test_apply_of_status_owns_status_alone() -> None:
             {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
             WRITE,
             r"the name of the object \(a based on URL\) was undeterminable: name must be provided",
-            id="nameless",
+            id="no name",
         ),
     ],
 )
-def test_refuses_to_apply(body: Any, write: Write, told: str) -> None:
+def test_refuses_to_apply(body: Any, write: Write, text: str) -> None:
     async def story(cluster: Transport) -> None:
-        with pytest.raises(BadRequest, match=told):
+        with pytest.raises(BadRequest, match=text):
             await cluster.patch(CONFIG_MAPS, key("a"), Patch(PatchType.APPLY, body), write)
 
-    played(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("precondition", [Precondition(version="3"), Precondition(uid="u")], ids=["version", "uid"])
-def test_apply_under_a_condition_creates_nothing(precondition: Precondition) -> None:
-    """A late apply of somebody who thinks that the object still exists must not bring it back."""
+def test_apply_with_a_precondition_creates_nothing(precondition: Precondition) -> None:
+    """A late apply with a precondition must not recreate a deleted object."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
     async def story(cluster: Transport) -> None:
         with pytest.raises(NotFound):
             await cluster.patch(CONFIG_MAPS, key("a"), Patch.apply(body), WRITE, precondition=precondition)
 
-    played(story)
+    run_story(story)
 
 
-def test_custom_kinds_know_no_strategic_patches() -> None:
+def test_custom_kinds_refuse_strategic_patches() -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, DEFINITIONS, definition())
         await _made(cluster, WIDGETS, widget())
         with pytest.raises(UnsupportedPatch, match="application/merge-patch"):
             await cluster.patch(WIDGETS, key("w"), Patch(PatchType.STRATEGIC, {}), WRITE)
 
-    played(story)
+    run_story(story)
 
 
-def test_json_and_strategic_patches_reach_the_object() -> None:
+def test_json_and_strategic_patches() -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, PODS, pod())
         strategic = Patch(PatchType.STRATEGIC, {"spec": {"containers": [{"name": "main", "image": "other"}]}})
@@ -506,10 +510,10 @@ def test_json_and_strategic_patches_reach_the_object() -> None:
         json_patch = Patch.json({"op": "add", "path": "/metadata/labels", "value": {"a": "b"}})
         assert (await cluster.patch(PODS, key("p"), json_patch, WRITE))["metadata"]["labels"] == {"a": "b"}
 
-    played(story)
+    run_story(story)
 
 
-def test_a_node_registers_with_its_status_and_others_do_not() -> None:
+def test_only_nodes_are_created_with_a_status() -> None:
     async def story(cluster: Transport) -> None:
         status = {"capacity": {"cpu": "4"}}
         node = await _made(cluster, NODES, {"metadata": {"name": "n"}, "status": status})
@@ -517,11 +521,11 @@ def test_a_node_registers_with_its_status_and_others_do_not() -> None:
         made = await _made(cluster, PODS, pod() | {"status": {"phase": "Running"}})
         assert made["status"]["phase"] == "Pending"
 
-    played(story)
+    run_story(story)
 
 
-def test_what_goes_in_and_what_comes_out_are_not_the_same_thing() -> None:
-    """Whoever keeps changing the body of a request changes nothing that is stored."""
+def test_request_bodies_are_copied() -> None:
+    """Changing the body of a request later does not change the stored object."""
 
     async def story(cluster: Transport) -> None:
         body = config_map(labels={"a": "b"})
@@ -534,13 +538,13 @@ def test_what_goes_in_and_what_comes_out_are_not_the_same_thing() -> None:
         assert (stored["data"], stored["metadata"]["labels"]) == ({"k": "v"}, {"a": "b"})
         assert stored["metadata"]["annotations"] == {"x": "y"}
 
-    played(story)
+    run_story(story)
 
 
-def test_kinds_do_only_what_they_can() -> None:
+def test_unsupported_verbs_are_refused() -> None:
     async def story(cluster: Transport) -> None:
         await _made(cluster, PODS, pod())
         with pytest.raises(MethodNotAllowed):
             await cluster.get(PODS, key("p"), subresource="eviction")
 
-    played(story)
+    run_story(story)

@@ -1,4 +1,4 @@
-"""What is the present of an object in a cluster is what the cluster's clock says, not ours."""
+"""The present of objects in a cluster is the time of the cluster, not of this machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def ask(kubeconfig: Path, run: Run) -> Ask:
     return asked
 
 
-def test_explaining_is_of_the_clusters_present(ask: Ask) -> None:
+def test_explain_uses_the_time_of_the_cluster(ask: Ask) -> None:
     told = ask("explain", "metricsproducer/peak")
 
     assert told["at"] == PRESENT
@@ -70,13 +70,13 @@ def test_explaining_is_of_the_clusters_present(ask: Ask) -> None:
         pytest.param(("--from", "2030-01-01"), "2030-01-01T00:00:00Z", id="another time"),
     ],
 )
-def test_a_preview_begins(ask: Ask, options: tuple[str, ...], begins: str) -> None:
+def test_a_preview_starts_at(ask: Ask, options: tuple[str, ...], begins: str) -> None:
     (told,) = ask("preview", "metricsproducer/peak", *options)["objects"]
 
     assert told["from"] == begins
 
 
-def test_what_has_passed_there_has_passed(ask: Ask) -> None:
+def test_validation_uses_the_time_of_the_cluster(ask: Ask) -> None:
     problems = ask("check", "cronfederatedhpa/once")["problems"]
 
     assert any("past" in problem["message"] for problem in problems), problems

@@ -68,7 +68,7 @@ class Process:
             LeaderElector(self.line, clock, identity=identity, random=Random(identity)) if identity else None
         )
         self.manager = Manager(
-            self.line, clock, controllers, random=Random(1), leadership=self.leadership, mode=mode, **options
+            self.line, clock, controllers, random=Random(1), election=self.leadership, mode=mode, **options
         )
         self.task = asyncio.ensure_future(self.manager.run())
 

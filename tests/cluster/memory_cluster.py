@@ -96,7 +96,7 @@ class Line(WrappingTransport):
         """Let nothing more take effect."""
         self._direct.cut()
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         self.asked.append(f"{request.verb} {request.resource}")
         name = request.key.name or (request.body["metadata"]["name"] if request.body else "")
         key = Key(request.key.namespace, name)
@@ -105,7 +105,7 @@ class Line(WrappingTransport):
         await self.after(request.verb, request.resource, key)
         return answer
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
         """Watch, when the line is flowing."""

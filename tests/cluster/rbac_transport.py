@@ -72,7 +72,7 @@ class RbacTransport(WrappingTransport):
             f'in API group "{resource.group}" {where}'
         )
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         # RBAC does not see the name of what is created, which stands in the body; only what it is created below.
         self._check(request.verb, request.resource, request.key.namespace, _name(request), request.subresource)
         if request.patch is not None and request.patch.type is PatchType.APPLY and not request.subresource:
@@ -83,7 +83,7 @@ class RbacTransport(WrappingTransport):
                 self._check("create", request.resource, request.key.namespace, request.key.name)
         return await send()
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
         async with aclosing(events) as told:

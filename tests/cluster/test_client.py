@@ -1,4 +1,4 @@
-"""What a controller may do to a cluster, and what it sees of it afterwards."""
+"""The client of a controller: preconditions, permits, observe mode, and read-your-writes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.cluster.memory_cluster import CONFIG_MAPS, SECRETS, START, USER, MemoryCluster
 
-from springtide.cluster.client import PODS, Client, Mode, WriteBarrier
+from springtide.cluster.client import Client, Mode, WriteBarrier
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.errors import Conflict, NotFound, NotSent, RequestTimeout
 from springtide.cluster.reflector import Reflector
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import PODS, Key, Object, Resource, Selection
 from springtide.cluster.store import Store
 from springtide.cluster.transport import ObjectVersion, Patch
 from springtide.simulator.virtual_time import VirtualClock, run
@@ -64,8 +64,8 @@ def play(story: Callable[[Desk], Awaitable[None]], mode: Mode = Mode.ACT) -> Non
     run(main, start=START)
 
 
-def test_writes_carry_who_and_why() -> None:
-    """The field manager is the controller's, and the reason comes along."""
+def test_writes_carry_field_manager_and_reason() -> None:
+    """The field manager is that of the controller."""
 
     async def story(desk: Desk) -> None:
         body = {"metadata": {"name": "made", "namespace": "work"}}
@@ -81,7 +81,7 @@ def test_writes_carry_who_and_why() -> None:
     play(story)
 
 
-def test_a_change_of_something_else_than_was_read_is_refused() -> None:
+def test_a_patch_of_an_object_that_has_changed_is_refused() -> None:
     """The patch was computed from an older version: it must be computed again."""
 
     async def story(desk: Desk) -> None:
@@ -97,7 +97,7 @@ def test_a_change_of_something_else_than_was_read_is_refused() -> None:
     play(story)
 
 
-def test_a_looser_change_still_demands_the_same_object() -> None:
+def test_a_patch_that_is_not_exact_still_requires_the_uid() -> None:
     """Without `exact` the version may differ, but another object of the same name is refused."""
 
     async def story(desk: Desk) -> None:
@@ -123,22 +123,22 @@ def test_a_looser_change_still_demands_the_same_object() -> None:
         pytest.param(ObjectVersion(Key("work", "a"), "", "1"), False, id="no-uid"),
     ],
 )
-def test_unconditional_changes_are_not_sent(of: Any, exact: bool) -> None:
-    """There is no way to write over something that was not read."""
+def test_writes_without_a_precondition_are_not_sent(of: Any, exact: bool) -> None:
+    """An object that was not read from a cluster cannot be changed."""
 
     async def story(desk: Desk) -> None:
         asked = len(desk.line.asked)
-        with pytest.raises(ValueError, match="was never read from a cluster"):
+        with pytest.raises(ValueError, match="expected one that was read from a cluster"):
             await desk.client.patch(CONFIG_MAPS, LABEL, of=of, because="?", exact=exact)
-        with pytest.raises(ValueError, match="was never read from a cluster"):
+        with pytest.raises(ValueError, match="expected one that was read from a cluster"):
             await desk.client.delete(CONFIG_MAPS, of=of, because="?", exact=exact)
         assert len(desk.line.asked) == asked
 
     play(story)
 
 
-def test_a_write_that_is_not_permitted_is_not_sent() -> None:
-    """The permit is asked by the transport, as the request leaves."""
+def test_a_write_without_permit_is_not_sent() -> None:
+    """The transport asks for the permit as the request leaves."""
 
     async def story(desk: Desk) -> None:
         item = desk.world.config_map("a")
@@ -150,8 +150,8 @@ def test_a_write_that_is_not_permitted_is_not_sent() -> None:
     play(story)
 
 
-def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCaptureFixture) -> None:
-    """Every kind of write is held back, counted and logged; the caller gets what would have been sent."""
+def test_observe_mode_withholds_and_logs_every_write(caplog: pytest.LogCaptureFixture) -> None:
+    """All kinds of writes are counted; the caller gets what would have been sent."""
     caplog.set_level(logging.INFO)
 
     async def story(desk: Desk) -> None:
@@ -178,7 +178,7 @@ def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCapt
     play(story, Mode.OBSERVE)
 
 
-def test_lists_come_whole() -> None:
+def test_lists_have_all_pages() -> None:
     """However many pages there are."""
 
     async def story(desk: Desk) -> None:
@@ -197,7 +197,7 @@ def pod(name: str) -> Object:
 
 
 def test_binding_and_evicting_a_pod() -> None:
-    """Both go through their subresources, and demand the pod that was read."""
+    """Both use their subresources, with the uid that was read as precondition."""
 
     async def story(desk: Desk) -> None:
         read = desk.world.server.create(PODS, pod("a"), USER, namespace="work")
@@ -241,8 +241,8 @@ def test_scaling_goes_through_the_subresource() -> None:
     play(story)
 
 
-def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
-    """The second time there is nothing to do; conditions and fields of others stay, ours go when they must."""
+def test_a_status_is_applied_once_and_keeps_fields_of_others() -> None:
+    """The second time there is nothing to do; conditions and fields of other managers stay."""
 
     async def story(desk: Desk) -> None:
         desk.world.install_calendars()
@@ -313,17 +313,17 @@ async def lose_the_answer(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("write", [create, patch, delete, lose_the_answer])
-def test_the_barrier_holds_until_the_store_shows_the_write(write: Callable[[Desk], Awaitable[None]]) -> None:
-    """Whatever the write was, also where its answer told no version or was lost."""
+def test_the_barrier_waits_until_the_store_shows_the_write(write: Callable[[Desk], Awaitable[None]]) -> None:
+    """For every kind of write, also if its answer had no version or was lost."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
+        await desk.store.wait_for_version(desk.world.server.revision)
         before = desk.store.version
         desk.line.flowing.clear()
         await write(desk)
 
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        waiting = asyncio.ensure_future(desk.barrier.wait_for_writes())
         assert await is_waiting(waiting)
         assert desk.store.version == before
         began = desk.clock.monotonic()
@@ -336,8 +336,8 @@ def test_the_barrier_holds_until_the_store_shows_the_write(write: Callable[[Desk
     play(story)
 
 
-def test_the_barrier_is_about_what_was_written_and_asked_for() -> None:
-    """Writes of other resources, writes of others, and writes that never happened hold nobody up."""
+def test_the_barrier_ignores_other_writes() -> None:
+    """Writes to other resources, of other clients, and writes that did not happen."""
 
     async def story(desk: Desk) -> None:
         desk.line.flowing.clear()
@@ -353,24 +353,24 @@ def test_the_barrier_is_about_what_was_written_and_asked_for() -> None:
         desk.line.before = refuse
         with pytest.raises(RequestTimeout):
             await create(desk)
-        await desk.barrier.caught_up()
+        await desk.barrier.wait_for_writes()
 
         desk.line.before = desk.line.after
         await create(desk)
-        await desk.barrier.caught_up(SECRETS)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up(CONFIG_MAPS))
+        await desk.barrier.wait_for_writes(SECRETS)
+        waiting = asyncio.ensure_future(desk.barrier.wait_for_writes(CONFIG_MAPS))
         assert await is_waiting(waiting)
         waiting.cancel()
 
     play(story)
 
 
-def test_a_question_that_fails_is_asked_again() -> None:
-    """What nobody knows stays unknown until the server has told it."""
+def test_a_lookup_after_a_lost_answer_is_retried() -> None:
+    """The state of the object stays unknown until the server answers."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
+        await desk.store.wait_for_version(desk.world.server.revision)
         await delete(desk)
 
         async def refuse(verb: str, resource: Resource, key: Key) -> None:
@@ -379,50 +379,50 @@ def test_a_question_that_fails_is_asked_again() -> None:
         desk.line.before = refuse
         for _ in range(2):
             with pytest.raises(RequestTimeout):
-                await desk.barrier.caught_up()
+                await desk.barrier.wait_for_writes()
         desk.line.before = desk.line.after
-        await desk.barrier.caught_up()
+        await desk.barrier.wait_for_writes()
         assert Key("work", "a") not in desk.store
 
     play(story)
 
 
-def test_everybody_waits_for_what_nobody_knows_yet() -> None:
-    """While one asks and waits, another one of the same controller must not decide on the old state."""
+def test_all_workers_wait_for_a_lookup_after_a_lost_answer() -> None:
+    """While one worker asks, another one of the same controller must not decide on the old state."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
+        await desk.store.wait_for_version(desk.world.server.revision)
         desk.line.flowing.clear()
         await delete(desk)
-        waiting = [asyncio.ensure_future(desk.barrier.caught_up()) for _ in range(2)]
+        waiting = [asyncio.ensure_future(desk.barrier.wait_for_writes()) for _ in range(2)]
         assert [await is_waiting(one) for one in waiting] == [True, True]
         desk.line.flowing.set()
         await asyncio.gather(*waiting)
         assert Key("work", "a") not in desk.store
         asked = len(desk.line.asked)
-        await desk.barrier.caught_up()
+        await desk.barrier.wait_for_writes()
         assert len(desk.line.asked) == asked
 
     play(story)
 
 
-def test_what_is_written_again_while_one_asks_is_asked_again() -> None:
+def test_a_write_during_a_lookup_leads_to_another_lookup() -> None:
     """The answer is about the write before."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
+        await desk.store.wait_for_version(desk.world.server.revision)
 
         async def write_again(verb: str, resource: Resource, key: Key) -> None:
             if verb == "list" and desk.line.asked.count("list configmaps") == 1:
                 desk.line.flowing.clear()
                 desk.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
-                desk.barrier.unsure(CONFIG_MAPS, Key("work", "a"))
+                desk.barrier.note_unknown(CONFIG_MAPS, Key("work", "a"))
 
         desk.line.after = write_again
-        desk.barrier.unsure(CONFIG_MAPS, Key("work", "a"))
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        desk.barrier.note_unknown(CONFIG_MAPS, Key("work", "a"))
+        waiting = asyncio.ensure_future(desk.barrier.wait_for_writes())
         assert await is_waiting(waiting)
         desk.line.flowing.set()
         await waiting
@@ -431,8 +431,8 @@ def test_what_is_written_again_while_one_asks_is_asked_again() -> None:
     play(story)
 
 
-def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
-    """The barrier asks what has become of it."""
+def test_a_cancelled_write_may_have_taken_effect() -> None:
+    """The barrier asks the server for the object."""
 
     async def story(desk: Desk) -> None:
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
@@ -445,7 +445,7 @@ def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
         await desk.clock.sleep(1)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        waiting = asyncio.ensure_future(desk.barrier.wait_for_writes())
         assert await is_waiting(waiting)
         desk.line.flowing.set()
         await waiting
@@ -455,14 +455,14 @@ def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
 
 
 def test_the_barrier_waits_for_the_newest_write() -> None:
-    """Also where an older one is answered later."""
+    """Also if an older one is answered later."""
 
     async def story(desk: Desk) -> None:
         desk.line.flowing.clear()
         new, old = desk.world.config_map("a"), desk.store.version
-        desk.barrier.wrote(CONFIG_MAPS, Key("work", "a"), int(new["metadata"]["resourceVersion"]))
-        desk.barrier.wrote(CONFIG_MAPS, Key("work", "a"), old)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        desk.barrier.note_write(CONFIG_MAPS, Key("work", "a"), int(new["metadata"]["resourceVersion"]))
+        desk.barrier.note_write(CONFIG_MAPS, Key("work", "a"), old)
+        waiting = asyncio.ensure_future(desk.barrier.wait_for_writes())
         assert await is_waiting(waiting)
         desk.line.flowing.set()
         await waiting
@@ -470,28 +470,28 @@ def test_the_barrier_waits_for_the_newest_write() -> None:
     play(story)
 
 
-def test_the_barrier_is_about_the_namespace_of_a_store() -> None:
-    """A store of one namespace hears of others by bookmarks alone."""
+def test_the_barrier_of_a_store_with_a_namespace_ignores_other_namespaces() -> None:
+    """Such a store learns about other namespaces only by bookmarks."""
 
     async def story(desk: Desk) -> None:
         barrier = WriteBarrier(desk.line, [(Selection(CONFIG_MAPS, "work"), desk.store)])
-        barrier.wrote(CONFIG_MAPS, Key("elsewhere", "a"), desk.store.version + 1000)
-        barrier.unsure(CONFIG_MAPS, Key("elsewhere", "a"))
-        await asyncio.wait_for(barrier.caught_up(), 1)
+        barrier.note_write(CONFIG_MAPS, Key("elsewhere", "a"), desk.store.version + 1000)
+        barrier.note_unknown(CONFIG_MAPS, Key("elsewhere", "a"))
+        await asyncio.wait_for(barrier.wait_for_writes(), 1)
         assert desk.line.asked == []
 
     play(story)
 
 
-def test_something_that_is_there_again_does_not_hold_the_barrier() -> None:
-    """What was deleted and made anew stays in the store: its deletion is history."""
+def test_an_object_that_was_recreated_does_not_block_the_barrier() -> None:
+    """The store never shows its deletion."""
 
     async def story(desk: Desk) -> None:
         desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
+        await desk.store.wait_for_version(desk.world.server.revision)
         desk.line.flowing.clear()
         await delete(desk)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        waiting = asyncio.ensure_future(desk.barrier.wait_for_writes())
         assert await is_waiting(waiting)
         desk.world.config_map("a")
         # Both at once: whoever waits finds the new one.
@@ -501,8 +501,8 @@ def test_something_that_is_there_again_does_not_hold_the_barrier() -> None:
     play(story)
 
 
-def test_observing_goes_on_from_what_it_only_would_have_made() -> None:
-    """It has no uid, and needs none: nothing is sent."""
+def test_observe_mode_may_change_objects_that_it_would_have_created() -> None:
+    """They have no uid, and nothing is sent."""
 
     async def story(desk: Desk) -> None:
         body = {"metadata": {"name": "made", "namespace": "work"}}
@@ -517,8 +517,8 @@ def test_observing_goes_on_from_what_it_only_would_have_made() -> None:
     play(story, Mode.OBSERVE)
 
 
-def test_a_status_field_that_must_not_be_there_goes_although_another_wrote_it() -> None:
-    """An apply takes away only what is our own; once, and not with every reconcile."""
+def test_a_status_field_of_another_manager_is_removed() -> None:
+    """An apply removes only fields of its own manager; the second patch is sent once, not at every reconcile."""
 
     async def story(desk: Desk) -> None:
         desk.world.install_calendars()

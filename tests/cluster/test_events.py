@@ -1,4 +1,4 @@
-"""Events: what people are told, how often, and what becomes of those that cannot be sent."""
+"""Kubernetes Events: correlation, rate limits, and what happens to events that cannot be sent."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SUBJECT = InvolvedObject(CONFIG_MAPS, Key("work", "a"), "uid-a")
 
 
 def seen(correlator: EventCorrelator, notice: EventContent, *times: int) -> list[CountedEvent | None]:
-    return [correlator.see(SUBJECT, notice, time) for time in times]
+    return [correlator.correlate(SUBJECT, notice, time) for time in times]
 
 
-def test_the_same_event_is_counted() -> None:
+def test_equal_events_are_counted() -> None:
     """One name, one first time, a growing count."""
     first, second, third = seen(EventCorrelator("c"), normal("Made", "it was made"), 10, 20, 30)
 
@@ -47,11 +47,11 @@ def test_the_same_event_is_counted() -> None:
     ]
 
 
-def test_what_makes_events_the_same_can_be_said() -> None:
-    """Messages that hold a number would else be different each time."""
+def test_events_with_different_messages_can_count_as_equal() -> None:
+    """Messages with a number would differ each time."""
     correlator = EventCorrelator("c")
-    one = correlator.see(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
-    two = correlator.see(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
+    one = correlator.correlate(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
+    two = correlator.correlate(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
 
     assert one is not None
     assert two is not None
@@ -69,11 +69,11 @@ def test_what_makes_events_the_same_can_be_said() -> None:
         pytest.param("c", SUBJECT, normal("Made", "n"), id="message"),
     ],
 )
-def test_names_tell_different_events_apart(component: str, subject: InvolvedObject, notice: EventContent) -> None:
-    """Everything that an event says is in its name; a second process gives the same one."""
-    plain = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 0)
-    again = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 99)
-    other = EventCorrelator(component).see(subject, notice, 0)
+def test_different_events_have_different_names(component: str, subject: InvolvedObject, notice: EventContent) -> None:
+    """The name depends on the whole content; a second process derives the same one."""
+    plain = EventCorrelator("c").correlate(SUBJECT, normal("Made", "m"), 0)
+    again = EventCorrelator("c").correlate(SUBJECT, normal("Made", "m"), 99)
+    other = EventCorrelator(component).correlate(subject, notice, 0)
 
     assert plain is not None
     assert again is not None
@@ -83,10 +83,10 @@ def test_names_tell_different_events_apart(component: str, subject: InvolvedObje
     assert plain.name != other.name
 
 
-def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
-    """A name of 253 letters leaves no room for digits, and must not end in a dash where it is cut."""
+def test_names_and_messages_are_truncated_to_the_limits_of_the_api() -> None:
+    """A name of 253 characters leaves no room for digits, and must not end in a dash after truncation."""
     subject = InvolvedObject(CONFIG_MAPS, Key("work", "n" * 235 + "-" + "n" * 17))
-    sighting = EventCorrelator("c").see(subject, normal("Made", "x" * 5000), 0)
+    sighting = EventCorrelator("c").correlate(subject, normal("Made", "x" * 5000), 0)
 
     assert sighting is not None
     assert sighting.name[:235] + "." == "n" * 235 + sighting.name[235]
@@ -95,14 +95,14 @@ def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
 
 
 def test_similar_events_are_combined() -> None:
-    """After ten different ones within ten minutes of each other, until they have been quiet for as long."""
+    """After ten different ones within ten minutes of each other, until ten minutes without one."""
     correlator = EventCorrelator("c")
     messages = []
     for number in range(13):
-        sighting = correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number)
+        sighting = correlator.correlate(SUBJECT, normal("Busy", f"{number} pods"), number)
         assert sighting is not None
         messages.append((sighting.message, sighting.count))
-    later = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
+    later = correlator.correlate(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
 
     assert messages[9:] == [
         ("9 pods", 1),
@@ -114,11 +114,11 @@ def test_similar_events_are_combined() -> None:
     assert later.message == "99 pods"
 
 
-def test_floods_are_cut_off() -> None:
-    """Twenty-five at once about one object, then one every five minutes; others are not concerned."""
+def test_events_of_one_object_are_rate_limited() -> None:
+    """A burst of 25 about one object, then one every five minutes; other objects are not affected."""
     correlator = EventCorrelator("c")
     sent = seen(correlator, normal("Made", "m"), *[0] * 40, 299, 300, 301, 900)
-    other = correlator.see(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
+    other = correlator.correlate(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
 
     assert [one is not None for one in sent] == [True] * 25 + [False] * 15 + [False, True, False, True]
     assert sent[-1] is not None
@@ -126,13 +126,13 @@ def test_floods_are_cut_off() -> None:
     assert other is not None
 
 
-def test_little_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not seen for longest is forgotten first, and begins anew."""
+def test_correlation_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least recently used entry is dropped, and its count restarts."""
     monkeypatch.setattr(event_correlation, "REMEMBERED", 2)
     correlator = EventCorrelator("c")
     counts = []
     for message in "a", "b", "a", "c", "a", "b":
-        sighting = correlator.see(SUBJECT, normal("Made", message), 0)
+        sighting = correlator.correlate(SUBJECT, normal("Made", message), 0)
         assert sighting is not None
         counts.append(sighting.count)
 
@@ -177,7 +177,7 @@ def counted(desk: Desk) -> list[tuple[str, int]]:
 
 
 def test_an_event_as_the_server_gets_it() -> None:
-    """It stands beside its object; about objects without a namespace it stands in `default`."""
+    """In the namespace of its object; about objects without a namespace in `default`."""
 
     async def story(desk: Desk) -> None:
         desk.record(normal("Made", "it was made"))
@@ -216,7 +216,7 @@ def test_an_event_as_the_server_gets_it() -> None:
 
 
 def test_recording_never_waits() -> None:
-    """Nothing is sent before the reconcile lets go, and then in the order in which it was recorded."""
+    """Events are sent after the reconcile yields, in the order in which they were recorded."""
 
     async def story(desk: Desk) -> None:
         for number in range(3):
@@ -228,8 +228,8 @@ def test_recording_never_waits() -> None:
     play(story)
 
 
-def test_the_same_event_again_is_one_object() -> None:
-    """Its count and last time go up."""
+def test_equal_events_are_one_object() -> None:
+    """Its count and last time increase."""
 
     async def story(desk: Desk) -> None:
         for _ in range(3):
@@ -243,8 +243,8 @@ def test_the_same_event_again_is_one_object() -> None:
     play(story)
 
 
-def test_a_new_process_goes_on_counting() -> None:
-    """The name follows from what the event says, so the next process finds it."""
+def test_a_new_process_continues_the_count() -> None:
+    """The name follows from the content, so the next process finds the event."""
 
     async def story(desk: Desk) -> None:
         desk.record(normal("Made", "m"))
@@ -262,8 +262,8 @@ def test_a_new_process_goes_on_counting() -> None:
     play(story)
 
 
-def test_an_event_that_was_cleaned_up_begins_anew() -> None:
-    """Servers keep events for an hour or so."""
+def test_an_event_that_the_server_deleted_starts_again() -> None:
+    """Servers keep events for about an hour."""
 
     async def story(desk: Desk) -> None:
         for _ in range(3):
@@ -281,8 +281,8 @@ def test_an_event_that_was_cleaned_up_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_fails_is_tried_again_and_counted_once(when: str) -> None:
-    """Also where the first try took effect and only its answer was lost."""
+def test_a_failed_event_is_retried_and_counted_once(when: str) -> None:
+    """Also if the first try took effect and only its answer was lost."""
 
     async def story(desk: Desk) -> None:
         left = {"create": 1, "patch": 1}
@@ -318,7 +318,7 @@ def refusing(error: Exception) -> Callable[[str, Resource, Key], Awaitable[None]
         pytest.param(Forbidden("not allowed"), 0, id="hopeless"),
     ],
 )
-def test_what_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
+def test_an_event_that_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
     """Events are best effort: the next one is sent."""
 
     async def story(desk: Desk) -> None:
@@ -335,8 +335,8 @@ def test_what_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
     play(story)
 
 
-def test_who_leads_no_more_sends_none() -> None:
-    """An event of an ex-leader is held back like any write."""
+def test_a_former_leader_sends_no_events() -> None:
+    """They are withheld like any write."""
 
     async def story(desk: Desk) -> None:
         desk.record(normal("Made", "m"))
@@ -352,8 +352,8 @@ def about(number: int) -> Object:
     return {"metadata": {"name": f"n{number}", "namespace": "work", "uid": "1"}}
 
 
-def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """A server that does not answer must fill neither our memory nor our log."""
+def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """An API server that does not answer must fill neither the memory nor the log."""
     monkeypatch.setattr(events, "QUEUED", 50)
 
     async def story(desk: Desk) -> None:
@@ -365,17 +365,15 @@ def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
             assert len(desk.world.events()) == 50 * flood
 
     play(story)
-    assert [record.message.partition(",")[0] for record in caplog.records] == [
-        "events are dropped until fewer than 50 wait"
-    ] * 2
+    assert [record.message.partition(",")[0] for record in caplog.records] == ["the event queue is full (50)"] * 2
 
 
 @pytest.mark.parametrize(
     ("count", "seconds"),
     [pytest.param(PACE.burst, 0.0, id="a-burst"), pytest.param(PACE.burst + 75, 1.5, id="a-flood")],
 )
-def test_a_flood_of_events_is_sent_at_a_pace(count: int, seconds: float) -> None:
-    """Telling of changes must not take from the server the time that it needs to make them."""
+def test_sending_is_rate_limited(count: int, seconds: float) -> None:
+    """Events must not slow down the writes that they are about."""
 
     async def story(desk: Desk) -> None:
         for number in range(count):
@@ -390,8 +388,8 @@ def elsewhere(namespace: str, name: str = "x") -> Object:
     return {"metadata": {"name": name, "namespace": namespace, "uid": "1"}}
 
 
-def test_an_event_in_a_namespace_that_is_gone_is_dropped_at_once() -> None:
-    """Another try would find no namespace either."""
+def test_an_event_in_a_deleted_namespace_is_dropped_at_once() -> None:
+    """Another try would fail as well."""
 
     async def story(desk: Desk) -> None:
         desk.record(normal("Made", "m"), elsewhere("gone"))
@@ -403,8 +401,8 @@ def test_an_event_in_a_namespace_that_is_gone_is_dropped_at_once() -> None:
 
 
 @pytest.mark.parametrize("removed", [False, True], ids=["changed", "removed"])
-def test_an_event_that_others_write_at_the_same_time_is_read_again_at_once(removed: bool) -> None:
-    """Nobody else has to wait for that."""
+def test_a_conflict_is_retried_at_once(removed: bool) -> None:
+    """Other events do not wait for it."""
 
     async def story(desk: Desk) -> None:
         desk.record(normal("Made", "m"))
@@ -430,8 +428,8 @@ def test_an_event_that_others_write_at_the_same_time_is_read_again_at_once(remov
     play(story)
 
 
-def test_others_wait_no_longer_than_a_pause_for_an_event_that_fails() -> None:
-    """It goes to the end of the queue, with those of its kind behind it."""
+def test_an_event_that_fails_delays_others_by_one_pause() -> None:
+    """It moves to the end of the queue, before later counts of the same event."""
 
     async def story(desk: Desk) -> None:
         async def fail(verb: str, resource: Resource, key: Key) -> None:
@@ -453,8 +451,8 @@ def test_others_wait_no_longer_than_a_pause_for_an_event_that_fails() -> None:
     play(story)
 
 
-def test_an_event_that_always_meets_another_writer_is_dropped_in_the_end() -> None:
-    """It is tried as often as one that fails in any other way."""
+def test_an_event_with_permanent_conflicts_is_dropped() -> None:
+    """After as many tries as for any other failure."""
 
     async def story(desk: Desk) -> None:
         desk.line.before = refusing(Conflict("somebody wrote"))
@@ -465,8 +463,8 @@ def test_an_event_that_always_meets_another_writer_is_dropped_in_the_end() -> No
     play(story)
 
 
-def test_a_later_process_counts_once_what_it_had_to_send_twice() -> None:
-    """The first try took effect, and changed what there was before."""
+def test_a_later_process_counts_a_retried_event_once() -> None:
+    """The first try took effect, and changed the count on the server."""
 
     async def story(desk: Desk) -> None:
         desk.record(normal("Made", "m"))
@@ -489,19 +487,19 @@ def test_a_later_process_counts_once_what_it_had_to_send_twice() -> None:
     play(story)
 
 
-def test_similar_events_are_combined_for_as_long_as_they_go_on() -> None:
+def test_the_window_of_similar_events_is_extended_by_each() -> None:
     """The ten minutes count from the last of them, not from the first."""
     correlator = EventCorrelator("c")
     for number in range(12):
-        correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
-    last = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
+        correlator.correlate(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
+    last = correlator.correlate(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
 
     assert last is not None
     assert last.message == "(combined from similar events): 99 pods"
 
 
-def test_a_long_silence_allows_no_more_than_a_burst() -> None:
-    """Tokens come back, but not without end."""
+def test_tokens_do_not_exceed_the_burst() -> None:
+    """After any time without events."""
     correlator = EventCorrelator("c")
     seen(correlator, normal("Made", "m"), 0)
     sent = seen(correlator, normal("Made", "m"), *[10**6] * 40)

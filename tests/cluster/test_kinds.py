@@ -1,4 +1,4 @@
-"""Which kinds a cluster knows, and what their schemas have a place for."""
+"""The kinds that a cluster serves, and the status fields that their schemas declare."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def kinds(flavour: Flavour) -> KindRegistry:
         ("argoproj.io/v1alpha1", "Rollout", "rollouts", True),
     ],
 )
-def test_kinds_are_found(api_version: str, kind: str, plural: str, scalable: bool) -> None:
+def test_served_kinds_are_found(api_version: str, kind: str, plural: str, scalable: bool) -> None:
     found = kinds(Flavour.EXTENDED).find(api_version, kind)
     assert found is not None
     assert (found.resource.plural, found.resource.api_version, found.scalable) == (plural, api_version, scalable)
@@ -55,12 +55,12 @@ def test_kinds_are_found(api_version: str, kind: str, plural: str, scalable: boo
     [("app/v1", "Deployment"), ("apps/v1beta1", "Deployment"), ("argoproj.io/v1", "Rollout"), ("example.org/v1", "X")],
     ids=["no such group", "no such version", "not served", "unknown"],
 )
-def test_what_the_cluster_does_not_know_is_not_found(api_version: str, kind: str) -> None:
+def test_unknown_kinds_are_not_found(api_version: str, kind: str) -> None:
     assert kinds(Flavour.EXTENDED).find(api_version, kind) is None
 
 
-def test_a_status_is_cut_to_what_the_schema_declares() -> None:
-    """Stock CRDs have no place for our extensions, and server-side apply would refuse the whole status for one."""
+def test_undeclared_status_fields_are_dropped() -> None:
+    """CRDs of upstream do not declare our extensions, and server-side apply would refuse the whole status for one."""
     status = {"scheduledCapacity": {"currentValue": 3, "upcoming": [{"at": "2026-01-01T00:00:00Z", "value": 1}]}}
     assert kinds(Flavour.EXTENDED).declared(PRODUCERS, status) == status
     assert kinds(Flavour.STOCK).declared(PRODUCERS, status) == {"scheduledCapacity": {"currentValue": 3}}

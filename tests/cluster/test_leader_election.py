@@ -1,4 +1,4 @@
-"""Leadership: who holds the lease, until when, and who may take it."""
+"""Leader election: which process holds the lease, until when, and which may take it."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def failing(error: Exception, *verbs: str) -> Callable[[str, Resource, Key], Awa
     return fail
 
 
-def test_the_first_creates_the_lease_and_leads() -> None:
-    """There are no transitions yet, and the times are those of the clock."""
+def test_the_first_candidate_creates_the_lease_and_leads() -> None:
+    """Without transitions; the times are those of the clock."""
 
     async def story(rivals: Rivals) -> None:
         leadership, _ = rivals.process("a")
@@ -87,8 +87,8 @@ def test_the_first_creates_the_lease_and_leads() -> None:
     play(story)
 
 
-def test_the_second_stands_by_while_the_first_renews() -> None:
-    """An hour later nothing has changed but the time of renewal."""
+def test_a_second_candidate_waits_while_the_first_renews() -> None:
+    """An hour later only the renewal time has changed."""
 
     async def story(rivals: Rivals) -> None:
         first, _ = rivals.process("a")
@@ -107,8 +107,8 @@ def test_the_second_stands_by_while_the_first_renews() -> None:
     play(story)
 
 
-def test_another_takes_over_when_the_lease_has_run_out_by_its_own_clock() -> None:
-    """Not before fifteen seconds after it last saw a renewal, and then within the next try."""
+def test_a_candidate_takes_over_when_the_lease_has_expired_by_its_own_clock() -> None:
+    """Not before fifteen seconds after it last saw a renewal, and then at its next attempt."""
 
     async def story(rivals: Rivals) -> None:
         first, _ = rivals.process("a")
@@ -125,8 +125,8 @@ def test_another_takes_over_when_the_lease_has_run_out_by_its_own_clock() -> Non
     play(story)
 
 
-def test_times_that_others_write_decide_nothing() -> None:
-    """A holder whose clock is years ahead, or behind, is judged by what we see."""
+def test_times_in_the_lease_are_ignored() -> None:
+    """A holder whose clock is years ahead or behind makes no difference."""
 
     async def story(rivals: Rivals) -> None:
         first, _ = rivals.process("a")
@@ -145,8 +145,8 @@ def test_times_that_others_write_decide_nothing() -> None:
     play(story)
 
 
-def test_a_leader_that_cannot_renew_stops_ten_seconds_after_its_last_renewal_was_sent() -> None:
-    """Five seconds before anybody else may take over."""
+def test_a_leader_stops_ten_seconds_after_its_last_confirmed_renewal_was_sent() -> None:
+    """Five seconds before another process may take over."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -161,8 +161,8 @@ def test_a_leader_that_cannot_renew_stops_ten_seconds_after_its_last_renewal_was
     play(story)
 
 
-def test_a_renewal_of_unknown_outcome_extends_nothing() -> None:
-    """It may not have happened: the deadline stays where the last confirmed one put it."""
+def test_a_renewal_of_unknown_outcome_does_not_extend_the_deadline() -> None:
+    """It may not have happened."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -178,7 +178,7 @@ def test_a_renewal_of_unknown_outcome_extends_nothing() -> None:
 
 
 def test_after_an_unknown_outcome_the_lease_is_read_and_renewed() -> None:
-    """Our own renewal, of which we do not know, changed the version: that is no reason to give up."""
+    """The version may have changed by the own renewal, which is no reason to stop."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -197,7 +197,7 @@ def test_after_an_unknown_outcome_the_lease_is_read_and_renewed() -> None:
 
 
 def test_the_deadline_counts_from_when_a_renewal_was_sent() -> None:
-    """An answer that comes late does not make the lease last longer."""
+    """A late answer does not extend the lease."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -215,8 +215,8 @@ def test_the_deadline_counts_from_when_a_renewal_was_sent() -> None:
     play(story)
 
 
-def test_a_renewal_that_hangs_does_not_keep_the_leader() -> None:
-    """The term ends at the deadline although a request is still under way."""
+def test_the_term_ends_at_the_deadline_during_a_renewal() -> None:
+    """Although the request is still under way."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -233,8 +233,8 @@ def test_a_renewal_that_hangs_does_not_keep_the_leader() -> None:
     play(story)
 
 
-def test_a_process_that_was_stopped_for_a_while_sends_nothing_when_it_goes_on() -> None:
-    """The permit looks at the clock itself, and does not wait until somebody has noticed."""
+def test_a_process_that_was_suspended_sends_nothing_afterwards() -> None:
+    """The permit reads the clock itself."""
 
     async def story(rivals: Rivals) -> None:
         first, _ = rivals.process("a")
@@ -266,8 +266,8 @@ def test_a_process_that_was_stopped_for_a_while_sends_nothing_when_it_goes_on() 
     play(story)
 
 
-def test_others_may_write_the_lease_without_taking_it() -> None:
-    """A conflict means only that somebody wrote: what is there is read, and if it is still ours we go on."""
+def test_a_write_of_the_lease_by_others_does_not_end_the_term() -> None:
+    """After a conflict the Lease is read again; if the holder is unchanged, the term goes on."""
 
     async def story(rivals: Rivals) -> None:
         leadership, _ = rivals.process("a")
@@ -286,8 +286,8 @@ def test_others_may_write_the_lease_without_taking_it() -> None:
 
 
 @pytest.mark.parametrize("holder", ["b", ""])
-def test_a_leader_whose_lease_is_another_s_stops_at_once(holder: str) -> None:
-    """It notices with its next renewal, does not wait for the deadline, and does not take the lease back."""
+def test_a_leader_stops_at_once_when_another_holds_the_lease(holder: str) -> None:
+    """At its next renewal, without waiting for the deadline; it does not take the lease back."""
 
     async def story(rivals: Rivals) -> None:
         leadership, _ = rivals.process("a")
@@ -302,8 +302,8 @@ def test_a_leader_whose_lease_is_another_s_stops_at_once(holder: str) -> None:
     play(story)
 
 
-def test_a_lease_that_was_removed_is_lost() -> None:
-    """Somebody else may have made and used it meanwhile; a new term makes a new one."""
+def test_a_deleted_lease_is_lost() -> None:
+    """Another process may have created and held it meanwhile; a new term creates a new one."""
 
     async def story(rivals: Rivals) -> None:
         leadership, _ = rivals.process("a")
@@ -318,8 +318,8 @@ def test_a_lease_that_was_removed_is_lost() -> None:
     play(story)
 
 
-def test_a_term_that_is_over_never_comes_back() -> None:
-    """What was begun in an earlier term is held back in a later one of the same process."""
+def test_a_term_that_is_over_stays_over() -> None:
+    """Writes that began in an earlier term are withheld in a later one of the same process."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -337,8 +337,8 @@ def test_a_term_that_is_over_never_comes_back() -> None:
     play(story)
 
 
-def test_a_lease_that_is_given_up_is_free_at_once() -> None:
-    """The next one need not wait until it runs out, and the one who gave it up sends nothing more."""
+def test_a_released_lease_is_free_at_once() -> None:
+    """The next leader need not wait until it expires, and the former one sends nothing more."""
 
     async def story(rivals: Rivals) -> None:
         first, _ = rivals.process("a")
@@ -355,8 +355,8 @@ def test_a_lease_that_is_given_up_is_free_at_once() -> None:
     play(story)
 
 
-def test_a_lease_that_is_not_ours_is_not_given_up() -> None:
-    """Neither when it ran out, nor when another has taken it without our noticing."""
+def test_a_lease_of_another_process_is_not_released() -> None:
+    """Neither after it expired, nor when another process has taken it unnoticed."""
 
     async def story(rivals: Rivals) -> None:
         first, _ = rivals.process("a")
@@ -374,8 +374,8 @@ def test_a_lease_that_is_not_ours_is_not_given_up() -> None:
     play(story)
 
 
-def test_of_many_who_try_at_once_one_leads() -> None:
-    """Creating and taking are conditional: the server lets one through."""
+def test_of_many_candidates_at_once_one_leads() -> None:
+    """Creating and acquiring have preconditions: the server accepts one."""
 
     async def story(rivals: Rivals) -> None:
         processes = [rivals.process(str(number))[0] for number in range(5)]
@@ -391,8 +391,8 @@ def test_of_many_who_try_at_once_one_leads() -> None:
 
 
 @pytest.mark.parametrize("reachable", [True, False], ids=["it notices", "it cannot be reached"])
-def test_a_lease_that_was_removed_invites_nobody_who_saw_it_held(reachable: bool) -> None:
-    """The one who holds it may not have noticed; never do two lead at once."""
+def test_a_deleted_lease_is_not_free_at_once_for_candidates_that_saw_it_held(reachable: bool) -> None:
+    """The holder may not have noticed; two processes never lead at once."""
 
     async def story(rivals: Rivals) -> None:
         first, line = rivals.process("a")
@@ -414,7 +414,7 @@ def test_a_lease_that_was_removed_invites_nobody_who_saw_it_held(reachable: bool
     play(story)
 
 
-def test_a_leader_notices_with_its_next_renewal_that_its_lease_was_removed() -> None:
+def test_a_leader_notices_at_its_next_renewal_that_its_lease_was_deleted() -> None:
     """It does not wait for the one after."""
 
     async def story(rivals: Rivals) -> None:
@@ -428,8 +428,8 @@ def test_a_leader_notices_with_its_next_renewal_that_its_lease_was_removed() -> 
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_one_renewal_without_an_answer_does_not_cost_the_term(when: str) -> None:
-    """It is given up in time for another one, which reads first: the lost one may have taken effect."""
+def test_one_unanswered_renewal_does_not_end_the_term(when: str) -> None:
+    """It is cancelled in time for another one, which reads first: the lost one may have taken effect."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -454,8 +454,8 @@ def test_one_renewal_without_an_answer_does_not_cost_the_term(when: str) -> None
     play(story)
 
 
-def test_giving_the_lease_up_takes_no_longer_than_an_attempt() -> None:
-    """A server that does not answer must not keep a process from ending."""
+def test_releasing_the_lease_has_a_timeout() -> None:
+    """A server that does not answer must not keep a process from stopping."""
 
     async def story(rivals: Rivals) -> None:
         leadership, line = rivals.process("a")
@@ -472,7 +472,7 @@ def test_giving_the_lease_up_takes_no_longer_than_an_attempt() -> None:
     play(story)
 
 
-def test_a_lease_that_was_got_without_knowing_is_given_up() -> None:
+def test_a_lease_that_was_acquired_unnoticed_is_released() -> None:
     """An attempt that was cancelled under way may have succeeded."""
 
     async def story(rivals: Rivals) -> None:

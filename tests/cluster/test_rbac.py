@@ -1,4 +1,4 @@
-"""RBAC rules follow from what code declares, and what code declares is what it needs."""
+"""RBAC rules are generated from declared permissions, and the declared permissions suffice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_permissions_of_one_resource_become_one_rule() -> None:
         pytest.param(Permission(NODES, ("get",), own_namespace=True), "it is in no namespace", id="own node"),
     ],
 )
-def test_what_would_be_no_permission_is_refused(permission: Permission, words: str) -> None:
+def test_ineffective_permissions_are_refused(permission: Permission, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         rules_of([permission])
 
@@ -102,7 +102,7 @@ def _single(rules: tuple[PolicyRule, ...], *, own: bool) -> list[tuple[Any, ...]
 
 
 @pytest.mark.parametrize("kind", CONTROLLERS, ids=lambda kind: kind.name)
-def test_a_controller_may_read_what_it_watches(kind: Any) -> None:
+def test_controllers_have_permissions_for_their_watches(kind: Any) -> None:
     for watch in kind.watches:
         resource = watch.cached.selection.resource
         verbs = {
@@ -151,7 +151,7 @@ class Office:
         )
         self.lines.append(line)
         leadership = LeaderElector(line, self.clock, identity=identity, random=Random(identity))
-        return Manager(line, self.clock, STORY, random=Random(1), leadership=leadership, mode=self.mode)
+        return Manager(line, self.clock, STORY, random=Random(1), election=leadership, mode=self.mode)
 
     def write(self, name: str, *dates: str) -> None:
         """Create a calendar, or give it other days."""
@@ -212,12 +212,12 @@ def test_the_declared_permissions_suffice() -> None:
 
 
 @pytest.mark.parametrize("right", USED)
-def test_a_missing_verb_is_noticed(right: str) -> None:
+def test_every_used_permission_is_needed(right: str) -> None:
     """Each right that is used is needed: without it the same story is refused something."""
     assert right in play(everything, without=right).refused
 
 
-def test_observing_needs_no_more_than_acting() -> None:
+def test_observe_mode_needs_no_further_permissions() -> None:
     """It has a Lease of its own, which the roles name too."""
     office = play(everything, mode=Mode.OBSERVE)
     assert office.refused == []

@@ -1,4 +1,4 @@
-"""A reflector keeps its store equal to the server, through everything that a server may do to it."""
+"""A reflector keeps its store equal to the server, through failures and restarts."""
 
 from __future__ import annotations
 
@@ -250,7 +250,9 @@ def listing(version: str = "", continue_: str = "") -> Asked:
         ),
     ],
 )
-def test_conversations(answers: Answers, asked: list[Asked], contents: dict[str, str], version: int) -> None:
+def test_requests_and_resulting_state(
+    answers: Answers, asked: list[Asked], contents: dict[str, str], version: int
+) -> None:
     told = tell(answers)
 
     assert told.transport.asked == asked
@@ -259,7 +261,7 @@ def test_conversations(answers: Answers, asked: list[Asked], contents: dict[str,
     assert told.store.synced
 
 
-def test_nothing_is_shown_before_everything_is_there() -> None:
+def test_the_store_is_empty_until_the_first_list_is_complete() -> None:
     told = tell([Stream([added("a", 5), bookmark(7)])])
 
     assert told.contents == {}
@@ -267,7 +269,7 @@ def test_nothing_is_shown_before_everything_is_there() -> None:
     assert told.deltas == []
 
 
-def test_reading_everything_again_tells_only_the_difference() -> None:
+def test_a_relist_makes_deltas_only_for_differences() -> None:
     again = [added("a", 5, "n1"), added("b", 12, "n2"), added("c", 13, "n3"), bookmark(30, end=True)]
     told = tell([Stream([*SYNCED, added("d", 11, "n4"), Gone("compacted")]), Stream(again)])
 
@@ -275,7 +277,7 @@ def test_reading_everything_again_tells_only_the_difference() -> None:
     assert told.reflector.relists == 1
 
 
-def test_a_replay_after_a_reconnect_changes_nothing() -> None:
+def test_a_replay_after_a_reconnect_makes_no_deltas() -> None:
     replay = [added("b", 7, "n1"), modified("a", 8, "old"), deleted("b", 11), modified("a", 12, "n3")]
     told = tell([Stream([*SYNCED, deleted("b", 11)], ends=True), Stream(replay)])
 
@@ -283,7 +285,7 @@ def test_a_replay_after_a_reconnect_changes_nothing() -> None:
     assert told.deltas[2:] == [("b", "n1", None), ("a", "n1", "n3")]
 
 
-def test_a_restart_of_the_server_is_invisible() -> None:
+def test_a_restart_of_the_server_makes_no_deltas() -> None:
     down = [ConnectionLost("refused")] * 3
     told = tell([Stream([*SYNCED, ConnectionLost("reset")]), *down, Stream([modified("a", 11, "n2")])])
 
@@ -358,26 +360,26 @@ def test_a_restart_of_the_server_is_invisible() -> None:
         ),
     ],
 )
-def test_when_it_asks_again(answers: Answers, times: list[float]) -> None:
+def test_times_of_requests(answers: Answers, times: list[float]) -> None:
     assert tell(answers, seconds=250 if times[-1] > 100 else 100).times == times
 
 
-def test_a_server_that_keeps_failing_to_watch_is_asked_for_everything() -> None:
-    """It may never have the version that we ask for, and say so with a 5xx."""
+def test_repeated_server_errors_of_a_watch_lead_to_a_relist() -> None:
+    """The server may never have the version, and answer with a 5xx."""
     told = tell([Stream(SYNCED, ends=True), *[ServerError("too large")] * 5, Stream([bookmark(12, end=True)])])
 
     assert told.transport.asked == [watch_list(), *[watch("10")] * 5, watch_list("10")]
 
 
-def test_one_that_cannot_be_reached_is_not() -> None:
-    """When it is back, all who watch come at once: let them not ask for everything."""
+def test_repeated_connection_failures_lead_to_no_relist() -> None:
+    """When the server is back, all clients reconnect at once, and must not all list everything."""
     told = tell([Stream(SYNCED, ends=True), *[ConnectionLost("refused")] * 7], seconds=200)
 
     assert told.transport.asked == [watch_list(), *[watch("10")] * 8]
 
 
-def test_a_server_at_a_lower_version_is_not_followed_and_that_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """It was restored from a backup, or always will lag behind: people must look."""
+def test_a_server_at_a_lower_version_is_not_followed(caplog: pytest.LogCaptureFixture) -> None:
+    """It was restored from a backup, or lags behind: an administrator must look."""
     again = [Stream([added("z", 3, "n9"), bookmark(4, end=True)])] * 9
     with caplog.at_level(logging.WARNING):
         told = tell([Stream([*SYNCED, Quiet(9), Gone("compacted")]), *again])
@@ -389,8 +391,8 @@ def test_a_server_at_a_lower_version_is_not_followed_and_that_is_told(caplog: py
     assert len(caplog.records) > 5
 
 
-def test_a_server_that_went_back_is_noticed_although_its_watches_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """It waits until it has reached our version; by then its objects are others than ours, so they are read again."""
+def test_a_server_that_went_back_is_noticed_without_watch_events(caplog: pytest.LogCaptureFixture) -> None:
+    """It waits until it has reached the version; by then its objects are different, so they are listed again."""
     silence = Stream([Quiet(90)], ends=True)
     behind = [bookmark(4, end=True)]
     with caplog.at_level(logging.WARNING):
@@ -405,7 +407,7 @@ def test_a_server_that_went_back_is_noticed_although_its_watches_say_nothing(cap
     assert (told.contents, told.store.version, told.reflector.relists) == ({}, 12, 1)
 
 
-def test_a_server_of_whose_objects_nothing_happens_is_asked_where_it_is_and_that_is_all() -> None:
+def test_a_silent_server_is_only_asked_for_its_version() -> None:
     silence = Stream([Quiet(90)], ends=True)
     told = tell([Stream(SYNCED, ends=True), silence, ListPage([], "10"), silence, ListPage([], "99")], seconds=200)
 
@@ -417,8 +419,8 @@ def test_a_server_of_whose_objects_nothing_happens_is_asked_where_it_is_and_that
     assert (told.contents, told.reflector.relists, told.reflector.last_contact) == ({"a": "n1", "b": "n1"}, 0, 180.0)
 
 
-def test_an_object_without_a_record_is_left_out() -> None:
-    """At first, in pages, and in a watch; the version goes on."""
+def test_an_unreadable_object_is_left_out() -> None:
+    """In a WatchList, in pages, and in a watch; the version advances."""
     specless = WatchEvent(
         WatchEventType.ADDED, {"metadata": {"namespace": "default", "name": "odd", "resourceVersion": "9"}}
     )
@@ -433,7 +435,7 @@ def test_an_object_without_a_record_is_left_out() -> None:
         assert told.store.version >= 10
 
 
-def test_pauses_are_those_of_kubernetes_clients() -> None:
+def test_backoff_is_that_of_kubernetes_clients() -> None:
     told = tell([ConnectionLost("refused")] * 9, seconds=400, settings=ReflectorSettings())
     pauses = [after - before for before, after in zip(told.times, told.times[1:], strict=False)]
 
@@ -442,7 +444,7 @@ def test_pauses_are_those_of_kubernetes_clients() -> None:
     assert len({round(pause / least, 3) for pause, least in zip(pauses, [0.8, 1.6, 3.2], strict=False)}) == 3
 
 
-def test_watches_are_begun_anew_after_five_to_ten_minutes_each_at_its_own_time() -> None:
+def test_watches_are_restarted_after_five_to_ten_minutes_at_random() -> None:
     told = tell([Stream(SYNCED), *(Stream([bookmark(version)]) for version in range(11, 200))], seconds=36_000)
     timeouts = [asked.timeout for asked in told.transport.asked]
 
@@ -451,7 +453,7 @@ def test_watches_are_begun_anew_after_five_to_ten_minutes_each_at_its_own_time()
     assert len(set(timeouts)) > 30
 
 
-def test_the_same_seed_asks_at_the_same_times() -> None:
+def test_the_same_seed_leads_to_the_same_times() -> None:
     answers = [ConnectionLost("refused")] * 5
     first, second, other = (tell(answers, settings=ReflectorSettings(), seed=seed).times for seed in (1, 1, 2))
 
@@ -459,7 +461,7 @@ def test_the_same_seed_asks_at_the_same_times() -> None:
     assert first != other
 
 
-def test_the_size_of_pages_is_a_setting() -> None:
+def test_the_page_size_is_a_setting() -> None:
     told = tell([Invalid("no WatchList"), ListPage([], "10")], settings=ReflectorSettings(page_size=7))
 
     assert told.transport.asked[1] == Asked("list", "", limit=7)
@@ -484,7 +486,7 @@ def test_health() -> None:
     run(main)
 
 
-def test_a_listener_that_fails_does_not_stop_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_listener_does_not_stop_the_reflector(caplog: pytest.LogCaptureFixture) -> None:
     async def main(clock: VirtualClock) -> Told:
         told = Told(clock, [Stream([*SYNCED, modified("a", 11, "n2")])], WHOLE_SECONDS)
 
@@ -521,7 +523,7 @@ def test_failures_are_logged(error: ClusterError, level: int, caplog: pytest.Log
     assert [(record.levelno, record.message) for record in caplog.records[1:]] == [(level, expected)]
 
 
-def test_a_kind_that_is_not_installed_is_told_in_words() -> None:
+def test_a_kind_that_is_not_installed_is_named() -> None:
     told = tell([NotFound("404 page not found")])
 
     assert str(told.reflector.last_error) == "v1 Pod is not served, is its CRD installed? (404 page not found)"

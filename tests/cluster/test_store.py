@@ -1,4 +1,4 @@
-"""A store is what the server held at one version, and never goes back."""
+"""A store equals the server at one resourceVersion, and never goes back."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def test_reading() -> None:
     assert store.by("node", "n3") == []
 
 
-def test_an_index_that_does_not_exist_is_a_mistake() -> None:
+def test_an_unknown_index_is_an_error() -> None:
     store, _ = filled()
     with pytest.raises(KeyError):
         store.by("zone", "a")
 
 
-def test_what_is_listed_does_not_change_with_the_store() -> None:
+def test_a_list_of_records_does_not_change_with_the_store() -> None:
     store, _ = filled(a="n1")
     store.keys().append(key("mine"))
     before = store.keys()
@@ -138,8 +138,8 @@ def test_without_a_record_function_the_item_itself_is_kept() -> None:
     assert store.get(key("a")) is item
 
 
-def test_an_unchanged_record_stays_the_same_object_over_a_relist() -> None:
-    """Whoever holds on to a record does not hold a second copy of it."""
+def test_an_unchanged_record_stays_the_same_object_after_a_relist() -> None:
+    """References to a record keep no second copy of it."""
     store: Store[list[str]] = Store(lambda item: [item["spec"]["nodeName"]])
     store.replace([pod("a", 1, "n1")], 1)
     before = store.get(key("a"))
@@ -148,7 +148,7 @@ def test_an_unchanged_record_stays_the_same_object_over_a_relist() -> None:
     assert store.get(key("a")) is before
 
 
-def test_an_index_forgets_values_that_nothing_has_any_more() -> None:
+def test_an_index_drops_values_without_records() -> None:
     class Value:
         """Something that tells when it is gone."""
 
@@ -161,7 +161,7 @@ def test_an_index_forgets_values_that_nothing_has_any_more() -> None:
     assert value() is None
 
 
-def test_listeners_see_the_whole_of_a_new_list() -> None:
+def test_listeners_see_the_complete_new_list() -> None:
     store, _ = filled(a="n1")
     seen: list[tuple[int, list[Key]]] = []
     store.listen(lambda delta: seen.append((store.version, store.keys())))
@@ -170,7 +170,7 @@ def test_listeners_see_the_whole_of_a_new_list() -> None:
     assert seen == [(13, [key("b"), key("c")])] * 3
 
 
-def test_a_listener_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_listener_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     store: Store[str] = Store(node_of)
     told: list[Delta[str]] = []
 
@@ -189,8 +189,8 @@ def test_a_listener_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) ->
     ] * 2
 
 
-def test_who_comes_late_is_told_of_all_that_is_there(caplog: pytest.LogCaptureFixture) -> None:
-    """Of every record, also where one of them is more than the listener can bear."""
+def test_replay_passes_every_record(caplog: pytest.LogCaptureFixture) -> None:
+    """Also if the listener fails on one of them."""
     store, _ = filled(a="n1", b="n2")
     told: list[Delta[str]] = []
 
@@ -213,8 +213,8 @@ def broken(name: str, version: int) -> WatchEvent:
     return WatchEvent(WatchEventType.MODIFIED, {"metadata": metadata})
 
 
-def test_an_object_without_a_record_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
-    """The others go on, and it is named, with the stack in the log."""
+def test_an_unreadable_object_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """Other objects are not affected, and the log names it with a stack trace."""
     store, told = filled(a="n1", b="n1")
     store.apply(broken("a", 11))
     store.apply(modified("b", 12, "n2"))
@@ -229,8 +229,8 @@ def test_an_object_without_a_record_counts_as_absent_until_it_changes(caplog: py
     assert store.unreadable == {}
 
 
-def test_an_object_without_a_record_does_not_hold_up_a_list() -> None:
-    """What is left out follows the list as everything else does."""
+def test_an_unreadable_object_does_not_block_a_list() -> None:
+    """A later list updates what is unreadable."""
     store, _ = filled(a="n1")
     store.replace([broken("a", 11).object, broken("b", 12).object, pod("c", 13, "n1")], 20)
     assert (contents(store), list(store.unreadable)) == (nodes({"c": "n1"}), [key("a"), key("b")])
@@ -241,8 +241,8 @@ def test_an_object_without_a_record_does_not_hold_up_a_list() -> None:
     assert store.unreadable == {}
 
 
-def test_a_record_that_is_none_is_refused() -> None:
-    """None means that there is no object; whoever wants to leave some out has selectors for it."""
+def test_a_record_that_is_none_is_unreadable() -> None:
+    """None means that there is no object; use selectors to leave objects out."""
     store: Store[Any] = Store(lambda item: None)
     store.replace([pod("a", 1)], 1)
     store.apply(added("b", 2))
@@ -259,8 +259,8 @@ def test_a_record_that_is_none_is_refused() -> None:
         pytest.param(lambda node: [{"odd": [], "n1": "x", "n2": "y"}[node]], id="of no hashable value"),
     ],
 )
-def test_an_index_that_fails_finds_the_record_under_nothing(values: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Everything else is as it should be, also what came with it, and what it was found under before."""
+def test_a_failing_index_finds_the_record_under_no_value(values: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Other records and indexes are not affected, and its former value is dropped."""
     store: Store[str] = Store(node_of, {"good": lambda node: [node], "bad": values})
     store.replace([pod("a", 1, "n1"), pod("b", 2, "odd"), pod("c", 3, "n2")], 5)
     told: list[Delta[str]] = []
@@ -277,13 +277,13 @@ def test_an_index_that_fails_finds_the_record_under_nothing(values: Any, caplog:
     assert store.keys_by("bad", "x") == [key("a")]
 
 
-def test_whoever_stops_waiting_leaves_nothing_behind() -> None:
-    """A cache that never comes must not collect those who once waited for it."""
+def test_a_cancelled_wait_leaves_nothing_behind() -> None:
+    """A cache that never syncs must not collect futures."""
 
     async def main(clock: VirtualClock) -> None:
         store: Store[Any] = Store()
-        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.reached(5))]
-        patient = asyncio.ensure_future(store.reached(7))
+        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.wait_for_version(5))]
+        patient = asyncio.ensure_future(store.wait_for_version(7))
         await clock.sleep(1)
         for one in waiting:
             one.cancel()
@@ -320,12 +320,12 @@ def test_waiting_for_the_first_list() -> None:
         pytest.param(lambda s: s.replace([], 20), id="by a list"),
     ],
 )
-def test_a_version_is_reached(write: Callable[[Store[str]], None]) -> None:
+def test_waiting_for_a_version(write: Callable[[Store[str]], None]) -> None:
     async def main(clock: VirtualClock) -> None:
         store, _ = filled(a="n1")
-        await store.reached(10)
-        waiting = {version: asyncio.create_task(store.reached(version)) for version in (100, 15, 12)}
-        cancelled = asyncio.create_task(store.reached(15))
+        await store.wait_for_version(10)
+        waiting = {version: asyncio.create_task(store.wait_for_version(version)) for version in (100, 15, 12)}
+        cancelled = asyncio.create_task(store.wait_for_version(15))
         await asyncio.sleep(1)
         cancelled.cancel()
         assert not any(task.done() for task in waiting.values())

@@ -190,12 +190,37 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
-        "Rules in CEL know no formats and no semantic versions, their cost is not estimated, and a rule that is broken "
-        "and tolerated is not warned of.",
+        "A definition is accepted with a schema that a real server rejects, if values can be validated by it all the "
+        "same: one with keywords that are not supported or lists whose keys may be missing, and one in a group that "
+        "needs approval.",
+        _at(
+            _OUTCOME,
+            "definitions/is_refused_for_a_protected_group",
+            "definitions/is_refused_for_its[selectable field that is not there]",
+            "definitions/schema[map list with an optional key]",
+            "definitions/schema[old value within a list]",
+            "definitions/schema[unique items]",
+        ),
+    ),
+    Known(
+        "The ports of Services and the schedules of CronJobs are not checked: the embedded cluster does not use them.",
+        _at(
+            _OUTCOME,
+            "objects/a_cron_job_is_refused[schedule of words]",
+            "objects/a_service_is_refused[no ports]",
+        ),
+    ),
+    Known(
+        "Rules in CEL cannot use the libraries for formats, semantic versions, URLs, addresses, networks and lists; "
+        "the cost of rules is not estimated, and an update that keeps an old violation gets no warning.",
         (
             *_at(
                 _OUTCOME,
+                "rules/with_a_library_of[addresses]",
                 "rules/with_a_library_of[labels]",
+                "rules/with_a_library_of[links]",
+                "rules/with_a_library_of[networks]",
+                "rules/with_a_library_of[sums]",
                 "rules/with_a_library_of[versions]",
                 "definitions/schema[rule that costs too much]",
             ),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import eventually
+from tests.e2e.waiting import eventually
 
 from springtide.apis.crds import Flavour, all_crds, crd_files
 from springtide.cluster.resources import Object

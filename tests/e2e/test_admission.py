@@ -13,11 +13,11 @@ from urllib.error import HTTPError
 import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import calendar, install_crds
 from tests.e2e.ours import NAMESPACE
 from tests.e2e.refusals.rows import Refused
 from tests.e2e.refusals.table import RIGHT, WARNED, all_refused, path_of
+from tests.e2e.waiting import beside, eventually
 
 from springtide.cluster.admission import Webhooks, webhooks
 from springtide.cluster.http import HttpTransport, load_kubeconfig

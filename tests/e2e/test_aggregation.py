@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import conditions, read, write
+from tests.e2e.waiting import beside, eventually
 
 from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.serving import RunningServer, TlsIdentity, serving

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import eventually
 from tests.e2e.objects import calendar, conditions, read, read_all, remove, restore_crds, told_dates, write
 from tests.e2e.ours import NAMESPACE, springtide, started
 from tests.e2e.processes import Program, free_ports
+from tests.e2e.waiting import eventually
 
 from springtide.cluster.admission.configurations import VALIDATING
 from springtide.cluster.leader_election import NAME as LEASE

@@ -12,10 +12,10 @@ from random import Random
 
 import pytest
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import conditions, read, read_all, remove, write
 from tests.e2e.ours import NAMESPACE
 from tests.e2e.processes import free_ports
+from tests.e2e.waiting import beside, eventually
 from tests.e2e.workloads import deployment, external_autoscaler, replicas_of
 
 from springtide.cluster.admission import ServiceTarget

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import beside
 from tests.e2e.machines import machines
 from tests.e2e.ours import springtide, started
 from tests.e2e.session import SESSION, Answer, Step, play
+from tests.e2e.waiting import beside
 
 Answers = Mapping[str, Answer]
 

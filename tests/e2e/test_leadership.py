@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from tests.e2e.control_plane import ADMINS, ControlPlane
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import calendar, read, read_all, remove, told_dates, write
 from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.output_lines import Line, line
 from tests.e2e.processes import Program
+from tests.e2e.waiting import beside, eventually
 
 from springtide.cluster.leader_election import NAME, LeaseTiming
 
@@ -105,7 +105,7 @@ def test_a_leader_that_was_halted_changes_nothing_when_it_comes_back(
     taken = lease(plane)
     slow.release()
     first.signal(signal.SIGCONT)
-    first.wait_until("aware that it leads no more", lambda: "leads no more" in first.log.read_text())
+    first.wait_until("aware that it lost the lease", lambda: "is not the leader any more" in first.log.read_text())
     # Long enough for everything that it had queued, and for the server to answer what it had sent.
     time.sleep(TIMING.duration - TIMING.deadline)
     now = lease(plane)

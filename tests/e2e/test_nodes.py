@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.machines import machines, node
 from tests.e2e.objects import conditions, read, read_all, write
+from tests.e2e.waiting import beside, eventually
 
 from springtide.cluster.errors import TooManyRequests
 from springtide.cluster.http import HttpTransport, load_kubeconfig

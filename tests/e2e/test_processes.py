@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.helpers import eventually
 from tests.e2e.processes import Program, ProgramFailed, free_ports
+from tests.e2e.waiting import eventually
 
 _STARTER = """
 import sys

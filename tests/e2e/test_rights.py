@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
-from tests.e2e.helpers import eventually
 from tests.e2e.objects import calendar, install_crds, read, read_all, write
 from tests.e2e.ours import NAMESPACE, springtide, started
 from tests.e2e.processes import Program, free_ports
+from tests.e2e.waiting import eventually
 from tests.e2e.workloads import deployment, target
 
 from springtide.apis.forecast import format_instant

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.helpers import eventually
 from tests.e2e.objects import conditions, read, remove, write
 from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.processes import free_ports
 from tests.e2e.prometheus import Prometheus, find
+from tests.e2e.waiting import eventually
 from tests.e2e.workloads import Sizes, deployment, external_autoscaler, replicas_of, target
 
 from springtide.apis.forecast import format_instant

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
-from tests.e2e.helpers import beside, eventually
 from tests.e2e.objects import calendar, install_crds, read, write
 from tests.e2e.ours import NAMESPACE
+from tests.e2e.waiting import beside, eventually
 
 from springtide.cluster.admission import Webhooks, webhooks
 from springtide.cluster.admission.configurations import MUTATING, VALIDATING

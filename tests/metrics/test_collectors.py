@@ -36,7 +36,7 @@ def begin(
 ) -> tuple[Process, Callable[[], Samples]]:
     """Start a process that is measured, and give a way to scrape it."""
     metrics = ProcessMetrics()
-    process = Process(world, clock, *kinds, telemetry=metrics, **options)
+    process = Process(world, clock, *kinds, metrics=metrics, **options)
     metrics.follow(process.manager, clock)
     return process, lambda: Samples(metrics.registry)
 
@@ -61,7 +61,7 @@ def raising(failure: Exception) -> Callable[[], Result | None]:
     ("answer", "result", "errors", "retries"),
     [
         pytest.param(lambda: None, ReconcileOutcome.SUCCESS, 0, 0, id="done"),
-        pytest.param(lambda: Result(after=3600), ReconcileOutcome.REQUEUE_AFTER, 0, 0, id="again"),
+        pytest.param(lambda: Result(requeue_after=3600), ReconcileOutcome.REQUEUE_AFTER, 0, 0, id="again"),
         pytest.param(raising(Conflict("changed")), ReconcileOutcome.CONFLICT, 0, 1, id="conflict"),
         pytest.param(raising(NotSent("paused")), ReconcileOutcome.NOT_SENT, 0, 0, id="held back"),
         pytest.param(raising(ValueError("a bug")), ReconcileOutcome.ERROR, 1, 1, id="failure"),
@@ -135,7 +135,7 @@ def test_queues_pauses_and_writes_are_read_when_asked_for() -> None:
 
     async def _stamp_and_come_back(self: StampController, key: Key, now: int) -> Result | None:
         await StampController.reconcile(self, key, now)
-        return Result(after=3600)
+        return Result(requeue_after=3600)
 
     play(story)
 

@@ -15,10 +15,9 @@ from springtide.apiserver.kinds import collection_id
 from springtide.apiserver.server import ApiServer
 from springtide.cluster.client import Client, Mode, WriteBarrier
 from springtide.cluster.errors import ClusterError, NotLeader
-from springtide.cluster.resources import Key, Object
+from springtide.cluster.resources import NODES, Key, Object
 from springtide.cluster.transport import ApiRequest, Patch, WrappingTransport, Write
 from springtide.providers import NodeGroup, Provider, ProviderError
-from springtide.providers.nodes import NODES
 
 T = TypeVar("T")
 USER = Write("user")
@@ -37,7 +36,7 @@ class Troubled(WrappingTransport):
         """Let the next request of a verb fail."""
         self.failing.setdefault(verb, deque()).append((failure, after))
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         failure, after = self._next(request.verb)
         if failure is not None and not after:
             raise failure

@@ -12,11 +12,10 @@ from tests.providers.contract import WHY, ProviderContract
 from tests.providers.fake_aws import MOST, Amazon, Faulty, amazon
 
 from springtide.cluster.errors import Forbidden
-from springtide.cluster.resources import Key
+from springtide.cluster.resources import NODES, Key
 from springtide.providers import GroupState, Provider, ProviderError
 from springtide.providers.aws import AwsProvider
 from springtide.providers.aws.eks import LABEL
-from springtide.providers.nodes import NODES
 
 
 class EksBench(Bench):

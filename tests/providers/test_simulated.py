@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.providers.clusters import USER, Bench, run
 from tests.providers.contract import WHY, ProviderContract
 
+from springtide.apis.core.node_record import NodeView
 from springtide.cluster.errors import Forbidden, RequestTimeout, ServerError
-from springtide.cluster.resources import Key
+from springtide.cluster.resources import NODES, Key
 from springtide.cluster.transport import Patch
 from springtide.providers import GroupState, Provider, ProviderError, simulated
-from springtide.providers.nodes import NODES, GroupNode
 from springtide.providers.simulated import LABEL, SimulatedMachine, SimulatedProvider, nodes_to_remove
 
 
@@ -178,7 +178,7 @@ def test_a_node_that_appears_meanwhile_counts(bench: Bench, monkeypatch: pytest.
     """Somebody else makes it after we have looked: its name is taken, and it is one of ours."""
     bench.begin(2)
 
-    async def too_early(*_: Any) -> list[GroupNode]:
+    async def too_early(*_: Any) -> list[NodeView]:
         return []
 
     monkeypatch.setattr(simulated, "nodes_labelled", too_early)
@@ -187,19 +187,19 @@ def test_a_node_that_appears_meanwhile_counts(bench: Bench, monkeypatch: pytest.
     assert names(bench) == ["workers-0", "workers-1", "workers-2"]
 
 
-def node(name: str, ready: bool) -> GroupNode:
+def node(name: str, ready: bool) -> NodeView:
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    return msgspec.convert({"metadata": {"name": name}, "status": {"conditions": conditions}}, GroupNode)
+    return msgspec.convert({"metadata": {"name": name}, "status": {"conditions": conditions}}, NodeView)
 
 
 NODE_NAMES = st.one_of(st.integers(0, 30).map(lambda number: f"g-{number}"), st.sampled_from(["stranger", "g-x"]))
 
 
 @given(st.lists(st.builds(node, NODE_NAMES, st.booleans()), unique_by=lambda node: node.name), st.integers(0, 20))
-def test_what_goes_and_what_stays(nodes: list[GroupNode], replicas: int) -> None:
+def test_what_goes_and_what_stays(nodes: list[NodeView], replicas: int) -> None:
     """So many stay as are wished; no ready node goes while one stays that is not."""
     going = nodes_to_remove(nodes, replicas)
     staying = [node for node in nodes if node not in going]
 
     assert len(staying) == min(replicas, len(nodes))
-    assert not (any(node.ready for node in going) and any(not node.ready for node in staying))
+    assert not (any(node.is_usable for node in going) and any(not node.is_usable for node in staying))

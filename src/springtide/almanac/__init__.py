@@ -1,7 +1,7 @@
-"""Time: everything that knows cron, zones, daylight saving and calendars.
+"""Time: cron schedules, patterns, zones, daylight saving and calendars.
 
 What users write becomes one of two things. A `Timeline` says which value holds at an instant and when that
-changes: windows between patterns (`recurring`), windows that open at the hits of a schedule (`hits_for`),
+changes: windows between patterns (`recurring`), windows that open at each hit of a schedule (`windows_after_hits`),
 one-off windows (`span`), and their combinations. `Firings` say when something is done. All instants are
 whole seconds since the Unix epoch, in UTC.
 """

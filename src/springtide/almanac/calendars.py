@@ -1,16 +1,9 @@
-"""Public holidays by country, from the optional `holidays` package.
+"""Calendars: sets of local days on which an object is inactive, or on which alone it is active.
 
-Which days are holidays is law, changed every year somewhere; a package that many people keep up to date
-knows it better than we could. It is imported only when a calendar asks for it.
-
-Sets of local days: dates, ranges, days that come every year, and public holidays.
-
-The set is unbounded (New Year comes forever), so it is laid out year by year, only for the years asked about.
-
-Calendars: days on which something does not happen, or on which alone it does.
-
-A day is a local day, from midnight to midnight of the calendar's own zone or, if it names none, of the zone
-of whatever refers to it.
+A day is a local day, from midnight to midnight in the calendar's own zone or, if it names none, in the zone of the
+object that refers to it. `Days` holds dates, ranges, yearly days and public holidays; the set is unbounded (New Year
+comes every year), so it is computed year by year, only for the years that are searched. Public holidays come from the
+optional `holidays` package, which is imported only when a calendar names a country.
 """
 
 import difflib
@@ -39,7 +32,7 @@ class CalendarError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PublicHolidays:
-    """The public holidays of a country, or of one of its parts. Use `public_holidays` to make one."""
+    """The public holidays of a country or subdivision; `public_holidays` checks both and creates one."""
 
     country: str
     subdivision: str | None = None
@@ -113,8 +106,7 @@ class Days:
     def runs(self, day: int) -> Iterator[tuple[int, int]]:
         """Yield (first, last) of the unbroken runs of days that end on or after a day, in order.
 
-        Runs are listed for as long as they come: what has not come for a whole cycle never will, and what has not
-        paused for one never does.
+        The search ends after a whole cycle of the calendar without a run, or with a run that is longer than a cycle.
         """
         opened: tuple[int, int] | None = None
         latest = max(_year_of(day), self._first_year())
@@ -187,7 +179,7 @@ def _merged(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class CalendarMode(StrEnum):
-    """Whether a calendar's days are left out, or everything else is."""
+    """Whether a calendar's days are excluded, or all other days are."""
 
     EXCLUDE = "Exclude"
     ONLY = "Only"
@@ -205,7 +197,7 @@ class DayCalendar:
         clock = self.zone or zone
 
         def stretches(t: int) -> Iterator[tuple[int, int | None]]:
-            # From a day earlier: a clock turned back over midnight will show that day once more.
+            # Start a day earlier: a clock turned back over midnight shows that day twice.
             for first, last in self.days.runs(clock.local(t) // DAY - 1):
                 for start, end in clock.stretches(first * DAY, (last + 1) * DAY):
                     if end > t:
@@ -222,7 +214,7 @@ class CalendarFilter:
     mode: CalendarMode = CalendarMode.EXCLUDE
 
     def allows(self, t: int, zone: Zone) -> bool:
-        """Tell whether the local day of an instant is one on which things happen."""
+        """Tell whether the reference allows the local day of an instant."""
         clock = self.calendar.zone or zone
         listed = clock.local(t) // DAY in self.calendar.days
         return listed is (self.mode is CalendarMode.ONLY)
@@ -244,7 +236,7 @@ class CalendarFilter:
 
 
 def _latest_listed(days: Days, t: int, clock: Zone) -> int | None:
-    # A clock turned back over midnight may have shown the next day already.
+    # Before a clock was turned back over midnight it may have shown the next day already.
     day = clock.local(t) // DAY + 1
     while (run := days.run_at_or_before(day)) is not None:
         shown = [min(t, end - 1) for start, end in clock.stretches(run[0] * DAY, (run[1] + 1) * DAY) if start <= t]

@@ -1,11 +1,9 @@
-"""The proleptic Gregorian calendar as plain integers.
+"""The proleptic Gregorian calendar as plain integers, and the day rules that cron and patterns share.
 
-Two number lines run through the whole package. An *instant* counts seconds since the Unix epoch in UTC. A
-*wall second* counts what a local clock shows, as if that clock had always run at UTC. A *day* is a wall
-second divided by `DAY`: whole days since 1970-01-01. Integers keep every comparison exact, and they reach
-before the epoch without special cases.
-
-Rules for days: day of month, month and weekday, as cron and patterns combine them.
+The whole package uses two number lines. An *instant* counts seconds since the Unix epoch in UTC. A *wall
+second* counts what a local clock shows, as if that clock had always run at UTC. A *day* is a wall second
+divided by `DAY`: whole days since 1970-01-01. Integers keep every comparison exact, and need no special
+case before the epoch.
 """
 
 from collections.abc import Iterable
@@ -17,8 +15,8 @@ MINUTE = 60
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
-#: The Gregorian calendar repeats after 400 years, weekdays included: what has not happened by then never
-#: will.
+#: The Gregorian calendar repeats after 400 years, weekdays included. An event that did not occur within one
+#: cycle never occurs.
 CYCLE_DAYS = 146_097
 CYCLE = CYCLE_DAYS * DAY
 
@@ -64,7 +62,7 @@ ALL_DAYS = sum(1 << day for day in range(1, 32))
 ALL_MONTHS = sum(1 << month for month in range(1, 13))
 ALL_WEEKDAYS = sum(1 << weekday for weekday in range(7))
 
-#: Sixteen years with all that happens to dates: leap years, and the eight years without one around 1900.
+#: Sixteen years that contain every distance between dates: leap years, and the eight years around 1900 without one.
 _SAMPLE = (day_of(date(1896, 1, 1)), day_of(date(1911, 12, 31)))
 
 

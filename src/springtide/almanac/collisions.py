@@ -1,7 +1,7 @@
-"""Collisions: where two things that someone wrote claim the same instant with different values.
+"""Collisions: layers or rules that set different values at the same instant.
 
-Finding them is bounded: a search covers a stated time and gives up after a stated number of steps, because
-a checker must answer at once. What it finds is true; what it does not find may still lie beyond.
+The search covers a stated time and gives up after a stated number of steps, because a checker must answer at once. All
+collisions that it returns exist; further ones may exist beyond the search.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,21 +17,21 @@ from springtide.almanac.timeline import Timeline
 
 V = TypeVar("V")
 
-#: Nine years hold a leap year even across a century, so every date has come at least once.
+#: Nine years contain a leap year even across a century, and so every date at least once.
 OVERLAP_YEARS = 9
 FIRING_YEARS = 2
 _DAYS_PER_YEAR = 366
 
-#: Steps of a search for overlaps, each of which looks at a change of a layer, or at some pairs of them.
+#: Steps of a search for overlaps: one for each change of a layer, and for every `_PAIRS_PER_STEP` pairs of layers.
 OVERLAP_STEPS = 2_000_000
 _PAIRS_PER_STEP = 8
-#: Firings that a search for one pair of rules looks at.
+#: The number of firings that the search for one pair of rules visits.
 FIRING_STEPS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineLayer(Generic[V]):
-    """A named claim: while active, the value should hold. Higher priority wins, then the order of the layers."""
+    """A named value that is wanted while a timeline is active. The highest priority wins, then the first layer."""
 
     name: str
     active: Timeline[bool]
@@ -41,9 +41,9 @@ class TimelineLayer(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class LayerOverlap:
-    """Two layers with different values, the first spans in which both are active, and who wins.
+    """Two layers with different values, the first spans in which both are active, and the layer that wins.
 
-    A span is half-open; its end is None where it lasts forever or beyond the search.
+    A span is half-open; its end is None if it never ends, or ends beyond the search.
     """
 
     winner: str
@@ -53,7 +53,7 @@ class LayerOverlap:
 
 @dataclass(frozen=True, slots=True)
 class FiringRule(Generic[V]):
-    """Named firings, and what each of them sets."""
+    """A named rule: when it fires, and the fields that it sets then."""
 
     name: str
     firings: Firings
@@ -122,17 +122,17 @@ def same_minute(
 
 
 def _common_instants(a: Firings, b: Firings, from_: int, horizon: int, first: int | None) -> tuple[int, ...]:
-    """Return the first instants at which both fire, leaping from one to the other."""
+    """Return the first instants at which both fire; skips from the firings of one to those of the other."""
     common: list[int] = []
-    mine, theirs = a.after(from_ - 1), b.after(from_ - 1)
+    left, right = a.after(from_ - 1), b.after(from_ - 1)
     for _ in range(FIRING_STEPS):
-        if mine is None or theirs is None or max(mine, theirs) > horizon or len(common) == first:
+        if left is None or right is None or max(left, right) > horizon or len(common) == first:
             break
-        if mine == theirs:
-            common.append(mine)
-            mine, theirs = a.after(mine), b.after(theirs)
-        elif mine < theirs:
-            mine = a.after(theirs - 1)
+        if left == right:
+            common.append(left)
+            left, right = a.after(left), b.after(right)
+        elif left < right:
+            left = a.after(right - 1)
         else:
-            theirs = b.after(mine - 1)
+            right = b.after(left - 1)
     return tuple(common)

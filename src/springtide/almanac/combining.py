@@ -1,9 +1,8 @@
-"""Two timelines that must both be active: mostly a window that recurs, and a calendar.
+"""Timelines composed of timelines: overlays, minima, conjunctions, and starts moved earlier by a lead time.
 
-A window may open every minute and a calendar allow one day in years. So neither is walked through while the other is
-inactive: it is looked at again where the other begins. Once one of them is over, nobody looks for more of the other.
-
-Timelines made of timelines: overlays, minima, conjunctions, and starts moved earlier.
+`both` has a search of its own. A window may open every minute and a calendar allow one day in years, so neither
+is stepped through while the other is inactive: the search skips to where the other begins, and ends when either has no
+further span.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
 from springtide.almanac.civil import CYCLE
-from springtide.almanac.search_budget import SearchScope, exceeds_budget
+from springtide.almanac.search_budget import BudgetScope, exceeds_budget
 from springtide.almanac.timeline import (
     SETTLED_BREAKPOINTS,
     SETTLED_TIME,
@@ -22,67 +21,6 @@ from springtide.almanac.timeline import (
     from_spans,
     to_segments,
 )
-
-
-def conjunction(one: Timeline[bool], other: Timeline[bool]) -> Timeline[bool]:
-    """Return the timeline that is active where two are."""
-
-    def segments(t: int) -> Iterator[tuple[int, bool]]:
-        yield t, one.at(t) and other.at(t)
-        searching = SearchScope()
-        common = _common_spans(_Spans(one, t), _Spans(other, t), t)
-        while True:
-            with searching:
-                span = next(common, None)
-            if span is None:
-                return
-            start, end = span
-            if start > t:
-                yield start, True
-            if end is None:
-                return
-            yield end, False
-
-    return Timeline(segments)
-
-
-class _Spans:
-    """The stretches in which a timeline is active, from an instant on."""
-
-    __slots__ = ("_spans", "_timeline")
-
-    def __init__(self, timeline: Timeline[bool], t: int) -> None:
-        self._timeline = timeline
-        self._spans = active_spans(timeline, t)
-
-    def next(self, since: int) -> tuple[int, int | None] | None:
-        """Give the next stretch or, if that is over by an instant, the first that is not; None when none is left."""
-        span = next(self._spans, None)
-        if span is not None and span[1] is not None and span[1] <= since:
-            self._spans = active_spans(self._timeline, since)
-            span = next(self._spans, None)
-        return span
-
-
-def _common_spans(one: _Spans, other: _Spans, t: int) -> Iterator[tuple[int, int | None]]:
-    """Yield the stretches in which both are active, in order; gives up as `settle` does."""
-    mine, theirs = one.next(t), other.next(t)
-    quiet, since = 0, t
-    while mine is not None and theirs is not None:
-        start = max(mine[0], theirs[0])
-        end = min((end for _, end in (mine, theirs) if end is not None), default=None)
-        if end is None or start < end:
-            yield start, end
-        if end is None:
-            return
-        quiet, since = (0, end) if start < end else (quiet + 1, since)
-        if exceeds_budget() or start - since > CYCLE or (quiet > SETTLED_BREAKPOINTS and start - since > SETTLED_TIME):
-            return
-        if mine[1] == end:
-            mine = one.next(theirs[0])
-        else:
-            theirs = other.next(mine[0])
-
 
 V = TypeVar("V")
 W = TypeVar("W")
@@ -98,7 +36,7 @@ def combine(function: Callable[[Sequence[V]], W], timelines: Sequence[Timeline[V
 def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequence[V]]]:
     """Yield the values of all timelines at an instant and at every later change of any of them.
 
-    The sequence is updated in place: whoever keeps it must copy it. Ends where whoever asks has had enough.
+    The sequence is updated in place: a caller that keeps it must copy it. Ends early if the search budget is exhausted.
     """
     sources = [timeline.segments(t) for timeline in timelines]
     values = [next(source)[1] for source in sources]
@@ -110,7 +48,7 @@ def merged(timelines: Sequence[Timeline[V]], t: int) -> Iterator[tuple[int, Sequ
     ]
     heapify(heap)
     steps = 0
-    # Whole instants only: once the search is cut short, nobody knows who else changes.
+    # The budget is checked between instants, so that the values of an instant are always complete.
     while heap and not exceeds_budget(steps):
         at, steps = heap[0][0], 0
         while heap and heap[0][0] == at:
@@ -131,7 +69,7 @@ def overlay(layers: Sequence[tuple[Timeline[bool], V]], default: V) -> Timeline[
     for active, value in layers:
         if isinstance(active, Constant):
             if active.value:
-                # Nothing below a layer that is always active is ever seen.
+                # A layer that is always active hides all layers below it.
                 default = value
                 break
             continue
@@ -162,7 +100,7 @@ def maximum(timelines: Sequence[Timeline[int]]) -> Timeline[int]:
 def both(*timelines: Timeline[bool]) -> Timeline[bool]:
     """Return the timeline that is active where all are."""
     varying = _relevant(timelines, neutral=True)
-    return reduce(conjunction, varying) if varying else Constant(True)
+    return reduce(_conjunction, varying) if varying else Constant(True)
 
 
 def either(*timelines: Timeline[bool]) -> Timeline[bool]:
@@ -191,8 +129,68 @@ def with_lead_time(timeline: Timeline[bool], seconds: int) -> Timeline[bool]:
 
 
 def _relevant(timelines: Sequence[Timeline[bool]], *, neutral: bool) -> list[Timeline[bool]]:
-    """Leave constants out that change nothing; one that decides by itself stays alone."""
+    """Drop neutral constants; a constant that decides the result is returned alone."""
     for timeline in timelines:
         if isinstance(timeline, Constant) and timeline.value is not neutral:
             return [timeline]
     return [timeline for timeline in timelines if not isinstance(timeline, Constant)]
+
+
+def _conjunction(one: Timeline[bool], other: Timeline[bool]) -> Timeline[bool]:
+    """Return the timeline that is active where two timelines are both active."""
+
+    def segments(t: int) -> Iterator[tuple[int, bool]]:
+        yield t, one.at(t) and other.at(t)
+        scope = BudgetScope()
+        common = _common_spans(_Spans(one, t), _Spans(other, t), t)
+        while True:
+            with scope:
+                span = next(common, None)
+            if span is None:
+                return
+            start, end = span
+            if start > t:
+                yield start, True
+            if end is None:
+                return
+            yield end, False
+
+    return Timeline(segments)
+
+
+class _Spans:
+    """The spans in which a timeline is active, from an instant on."""
+
+    __slots__ = ("_spans", "_timeline")
+
+    def __init__(self, timeline: Timeline[bool], t: int) -> None:
+        self._timeline = timeline
+        self._spans = active_spans(timeline, t)
+
+    def next(self, since: int) -> tuple[int, int | None] | None:
+        """Return the next span or, if it ends by `since`, the first that ends later; None if there is none."""
+        span = next(self._spans, None)
+        if span is not None and span[1] is not None and span[1] <= since:
+            self._spans = active_spans(self._timeline, since)
+            span = next(self._spans, None)
+        return span
+
+
+def _common_spans(one: _Spans, other: _Spans, t: int) -> Iterator[tuple[int, int | None]]:
+    """Yield the spans in which both are active, in order; gives up under the conditions of `to_segments`."""
+    left, right = one.next(t), other.next(t)
+    misses, since = 0, t
+    while left is not None and right is not None:
+        start = max(left[0], right[0])
+        end = min((end for _, end in (left, right) if end is not None), default=None)
+        if end is None or start < end:
+            yield start, end
+        if end is None:
+            return
+        misses, since = (0, end) if start < end else (misses + 1, since)
+        if exceeds_budget() or start - since > CYCLE or (misses > SETTLED_BREAKPOINTS and start - since > SETTLED_TIME):
+            return
+        if left[1] == end:
+            left = one.next(right[0])
+        else:
+            right = other.next(left[0])

@@ -1,13 +1,13 @@
 """Cron schedules in time zones.
 
-The two dialects differ in what happens when a clock jumps. A schedule that *follows the clock* fires
-whenever the clock shows a matching minute: not at all for one that is skipped, twice for one that is
-repeated. A *fixed time* schedule, a rule that names minute and hour, fires once for every matching wall
-time: right after the gap, or in the first pass of a fold.
+The two dialects differ in how they treat clock changes. A schedule that *follows the clock* fires whenever the clock
+shows a matching minute: never for a minute that is skipped, twice for one that is repeated. A *fixed time* schedule (a
+rule that names minute and hour) fires once for every matching wall time: right after a gap, or in the first pass of a
+fold.
 
-There is one deliberate difference from the cron library of the Kubernetes world: where a day's midnight
-does not exist, a hit at 00:00 fires at the first instant of that day, and the day's later hits fire too.
-That library loses such a day in some zones, and "every day" that skips a day is never what was meant.
+There is one deliberate difference from the cron library that Kubernetes uses: on a day without a midnight, a hit at
+00:00 fires at the first instant of the day, and the day's later hits fire too. That library skips such a day in some
+zones, which a daily schedule must not do.
 """
 
 from bisect import bisect_right
@@ -99,10 +99,10 @@ class Cron:
         )
 
     def _stretches(self, a: int, b: int, zone: Zone) -> Iterator[tuple[int | None, int, int, int]]:
-        """Yield the stretches of a zone that (a, b] touches, and where their hits lie.
+        """Yield the segments of a zone that (a, b] touches, and where their hits are.
 
-        Each has the hit that it opens with, if it does; the wall seconds (low, high] of its ordinary hits; and the
-        offset of its clock.
+        Each has the hit at its first instant, if there is one; the wall seconds (low, high] of its ordinary hits; and
+        the offset of its clock.
         """
         segments = zone.through(b)
         starts, offsets = segments.starts, segments.offsets
@@ -117,19 +117,15 @@ class Cron:
             yield opening, low, min(b + offset, wall_end(segments, i) - 1), offset
 
     def describe(self) -> str:
-        """Say in a few words when the schedule fires, such as `at 09:00 on mon-fri`."""
+        """Describe when the schedule fires, such as `at 09:00 on mon-fri`."""
         when, days = describe_times(self.walls.times), describe_days(self.days)
         return f"{when} {days}".rstrip()
 
     def opening(self, segments: OffsetSegments, i: int) -> tuple[int, bool]:
-        """Say what happens where the clock enters stretch `i` of a zone.
-
-        Returns the wall second after which ordinary hits of the stretch lie, and whether its first instant
-        is a hit.
-        """
+        """Return the wall second after which ordinary hits of segment `i` begin, and whether it opens with a hit."""
         shown = segments.starts[i] + segments.offsets[i]
         if self.fixed_time:
-            # Wall times below the ceiling had their turn; those between it and the clock were jumped over.
+            # Wall times below the ceiling were shown before; those between it and the clock were skipped.
             unseen = segments.ceilings[i - 1]
             jumped = self.walls.after(unseen - 1) if unseen < shown else None
             hit = jumped is not None and jumped < shown
@@ -138,14 +134,14 @@ class Cron:
         return (shown if hit else shown - 1), hit
 
     def _repairs_midnight(self, segments: OffsetSegments, i: int) -> bool:
-        """Tell whether stretch `i` opens a day whose midnight was skipped and at which the schedule fires."""
+        """Tell whether segment `i` begins on a day whose midnight was skipped and at which the schedule fires."""
         day, late = divmod(segments.starts[i] + segments.offsets[i], DAY)
         skipped = late > 0 and wall_end(segments, i - 1) <= day * DAY
         return skipped and self.walls.times[0] == 0 and self.walls.days.at_or_after(day) == day
 
 
 def wall_end(segments: OffsetSegments, i: int) -> int:
-    """Return the wall second at which a clock leaves stretch `i`."""
+    """Return the wall second at which segment `i` ends."""
     if i + 1 < len(segments.starts):
         return segments.starts[i + 1] + segments.offsets[i]
     return END

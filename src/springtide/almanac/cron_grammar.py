@@ -1,12 +1,10 @@
-"""What to say to someone who wrote a schedule in another program's dialect.
+"""The grammar of cron schedules: five fields or a macro, as Kubernetes reads them.
 
-The grammar of cron schedules: five fields or a macro, as the Kubernetes world reads them.
-
-It is the "standard" grammar of the cron library that CronJob and Karpenter use. Where it departs from Vixie
-cron, the departure is kept: `?` means `*`, `N/step` runs from N to the end of the field, and a step above 1
-takes away the mark that makes a day field a wildcard. `1/2` of the weekdays is 1, 3 and 5 in both dialects:
-where 7 is Sunday too, the field still ends at 6. Departures that only hide mistakes are not kept: a
-schedule that can never fire and a `*` with a range attached are errors here.
+It is the "standard" grammar of the cron library that CronJob and Karpenter use, with its differences from Vixie cron:
+`?` means `*`, `N/step` runs from N to the end of the field, and a day field with a step above 1 does not count as a
+wildcard. `1/2` of the weekdays is 1, 3 and 5 in both dialects: where 7 is Sunday too, the field still ends at 6. Two
+things that the library accepts are errors here, because they only hide mistakes: a schedule that never fires, and a `*`
+with a range.
 """
 
 import difflib
@@ -19,34 +17,6 @@ from springtide.almanac.civil import DayRule, bits, members
 _LAST = re.compile(r"(?P<weekday>\w*)L(?:W|-\d+)?", re.IGNORECASE)
 _NTH = re.compile(r"\w+#(?P<nth>[1-5])")
 _NEAREST = re.compile(r"(?P<day>\d{1,2})W", re.IGNORECASE)
-
-
-def foreign_syntax_hint(item: str, field: str, words: tuple[str, ...]) -> str:
-    """Return the nearest thing this grammar can say for an item that it does not understand."""
-    if _NTH.fullmatch(item):
-        return "# (the nth weekday of a month) is not supported; list the dates, or use a Calendar"
-    if _NEAREST.fullmatch(item):
-        return "W (the nearest working day) is not supported; list the dates, or use a Calendar"
-    if _LAST.fullmatch(item):
-        if field == "day of month":
-            return "L (the last day) is not supported; use 28, or the first day of the next month"
-        return "L (the last such weekday) is not supported; list the dates, or use a Calendar"
-    if item.startswith("-") or "--" in item:
-        return "negative numbers are not allowed; a range has one value on each side, such as 1-5"
-    if item.count("-") > 1 or item.count("/") > 1:
-        return "a range has one dash and at most one step, such as 1-5/2"
-    known = [word for word in words if item.isalpha() and len(item) > 3 and item.lower().startswith(word)]
-    if known:
-        return f"write the first three letters: {known[0]}"
-    if words:
-        return f"names have three letters: {', '.join(words)}"
-    return "write numbers, ranges such as 1-5, steps such as */2, or lists of these"
-
-
-def wrapped_range(low: int, high: int, step: int, first: int, last: int) -> list[int]:
-    """Return the values that a range meant which runs over the end of its field."""
-    size = last - first + 1
-    return [first + (low - first + k) % size for k in range(0, (high - low) % size + 1, step)]
 
 
 MACROS = {
@@ -63,9 +33,8 @@ MACROS = {
 class Dialect(StrEnum):
     """How a schedule is read.
 
-    Both share one grammar. A rule may write 7 for Sunday, and fires a fixed time of day exactly once a day
-    even where the clock jumps; a budget follows the clock: what it skips does not happen, what it repeats
-    happens twice.
+    Both share one grammar. A rule may write 7 for Sunday, and a fixed time of day fires exactly once a day also when
+    clocks change. A budget follows the clock: a skipped time does not fire, a repeated one fires twice.
     """
 
     BUDGET = "budget"
@@ -73,7 +42,7 @@ class Dialect(StrEnum):
 
 
 class CronError(ValueError):
-    """A schedule that cannot be read: what is wrong, how to fix it, and in which field (None: in all)."""
+    """A schedule that cannot be parsed: what is wrong, how to fix it, and in which field (None: the whole schedule)."""
 
     def __init__(self, message: str, hint: str, field: str | None = None) -> None:
         self.message = message
@@ -84,7 +53,7 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CronField:
-    """One of the five fields: its name, its bounds and the words it understands."""
+    """One of the five fields: its name, its bounds, and the names that stand for its values."""
 
     name: str
     low: int
@@ -92,7 +61,7 @@ class CronField:
     words: tuple[str, ...] = ()
 
     def word(self, value: int) -> str:
-        """Return a value as a person would write it in this field."""
+        """Return the usual notation of a value in this field."""
         return self.words[value - self.low] if self.words else str(value)
 
 
@@ -108,7 +77,7 @@ _ORDER = "minute, hour, day of month, month, day of week"
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule as read: minutes and hours as bit masks, days, and whether it names a time of day."""
+    """A parsed schedule: minutes and hours as bit masks, days, and whether it names a time of day."""
 
     minutes: int
     hours: int
@@ -117,12 +86,12 @@ class Schedule:
 
 
 def parse_schedule(text: str, dialect: Dialect) -> Schedule:
-    """Read a schedule; raises `CronError` for the first thing that is wrong with it."""
+    """Parse a schedule; raises `CronError` for the first problem."""
     expanded = _expand(text.strip())
     parts = expanded.split()
     if len(parts) != len(FIELDS):
         raise _wrong_count(text, parts)
-    # A wildcard is remembered apart from its values: it decides how the two day fields are joined.
+    # Whether a field is a wildcard is kept apart from its values: it decides how the two day fields are joined.
     values = [_parse_field(part, field, dialect) for part, field in zip(parts, FIELDS, strict=True)]
     (minutes, _), (hours, _), (days, any_day), (months, _), (weekdays, any_weekday) = values
     rule = DayRule(days, months, weekdays, either=not (any_day or any_weekday))
@@ -145,7 +114,7 @@ def _expand(text: str) -> str:
         return MACROS[text]
     msg = f"macro {text!r} is unknown, expected one of {', '.join(MACROS)}"
     if text.startswith("@every"):
-        msg = f"schedule {text!r} counts from whenever it was started, expected fixed times"
+        msg = f"schedule {text!r} counts from the start of the process, expected fixed times"
         raise CronError(msg, "write a step, such as */15 * * * * for every 15 minutes")
     near = difflib.get_close_matches(text.lower(), MACROS, n=1, cutoff=0.4)
     raise CronError(msg, f"did you mean {near[0] if near else '@daily'}?")
@@ -157,7 +126,7 @@ def _wrong_count(text: str, parts: list[str]) -> CronError:
     if len(parts) == 6:
         return CronError(message, f"seconds and years are not supported; without seconds: {' '.join(parts[1:])}")
     if len(parts) < 5:
-        # The usual slip is one forgotten star at the end.
+        # The usual mistake is a forgotten star at the end.
         return CronError(message, f"fill up with stars: {' '.join([*parts, *'*' * (5 - len(parts))])}")
     return CronError(message, f"keep the first five: {' '.join(parts[:5])}")
 
@@ -175,7 +144,7 @@ def _join(mask: int) -> str:
 def _parse_field(text: str, field: CronField, dialect: Dialect) -> tuple[int, bool]:
     """Return a field's values as a bit mask, and whether it counts as a wildcard."""
     mask, wildcard = 0, False
-    # Empty items between commas mean nothing and are passed over.
+    # Empty items between commas are ignored.
     for item in filter(None, text.split(",")):
         values, star = _parse_item(item, field, dialect)
         mask |= values
@@ -194,7 +163,7 @@ def _parse_item(item: str, field: CronField, dialect: Dialect) -> tuple[int, boo
         if dash:
             message = f"{field.name} {item!r} attaches a range to {low_text}, expected one or the other"
             raise CronError(message, f"write {field.low}-{high_text} for a range", field.name)
-        # A step above 1 takes the mark of a wildcard away.
+        # With a step above 1 the field does not count as a wildcard.
         return bits(range(field.low, field.high + 1, step)), step == 1
     high_bound = 7 if field is DAY_OF_WEEK and dialect is Dialect.RULE else field.high
     low = _parse_value(item, low_text, field, dialect, high_bound)
@@ -224,7 +193,7 @@ def _parse_value(item: str, text: str, field: CronField, dialect: Dialect, high:
         return field.words.index(text.lower()) + field.low
     if not text.isascii() or not text.isdigit():
         message = f"{field.name} {item!r} is not understood, expected {_expected(field, dialect)}"
-        raise CronError(message, foreign_syntax_hint(item, field.name, field.words), field.name)
+        raise CronError(message, _foreign_syntax_hint(item, field.name, field.words), field.name)
     value = _number(text)
     if value < field.low or value > high:
         message = f"{field.name} {item!r} is out of range, expected {_expected(field, dialect)}"
@@ -233,7 +202,7 @@ def _parse_value(item: str, text: str, field: CronField, dialect: Dialect, high:
 
 
 def _number(digits: str) -> int:
-    # Python refuses to read thousands of digits; beyond four every number is equally out of range.
+    # Python refuses to parse thousands of digits; five digits are enough to be out of range.
     return int(digits.lstrip("0")[:5] or "0")
 
 
@@ -242,7 +211,7 @@ def _backwards(item: str, low: int, high: int, step: int, field: CronField, rang
         message = f"{field.name} {item!r} starts its steps at the last day, expected a day from 0 to 6"
         return CronError(message, f"write 0/{step} to start on Sunday", field.name)
     message = f"{field.name} {item!r} runs backwards, expected the smaller value first"
-    values = wrapped_range(low, high, step, field.low, field.high)
+    values = _wrapped_range(low, high, step, field.low, field.high)
     return CronError(message, f"write {','.join(field.word(value) for value in values)}", field.name)
 
 
@@ -258,3 +227,31 @@ def _range_hint(value: int, field: CronField) -> str:
     if (field is HOUR and value == 24) or (field is MINUTE and value == 60):
         return f"write 0 for the {field.name} that follows {field.high}"
     return f"choose a value from {field.low} to {field.high}"
+
+
+def _foreign_syntax_hint(item: str, field: str, words: tuple[str, ...]) -> str:
+    """Return a hint for an item in the syntax of another cron dialect: the nearest that this grammar supports."""
+    if _NTH.fullmatch(item):
+        return "# (the nth weekday of a month) is not supported; list the dates, or use a Calendar"
+    if _NEAREST.fullmatch(item):
+        return "W (the nearest working day) is not supported; list the dates, or use a Calendar"
+    if _LAST.fullmatch(item):
+        if field == "day of month":
+            return "L (the last day) is not supported; use 28, or the first day of the next month"
+        return "L (the last such weekday) is not supported; list the dates, or use a Calendar"
+    if item.startswith("-") or "--" in item:
+        return "negative numbers are not allowed; a range has one value on each side, such as 1-5"
+    if item.count("-") > 1 or item.count("/") > 1:
+        return "a range has one dash and at most one step, such as 1-5/2"
+    known = [word for word in words if item.isalpha() and len(item) > 3 and item.lower().startswith(word)]
+    if known:
+        return f"write the first three letters: {known[0]}"
+    if words:
+        return f"names have three letters: {', '.join(words)}"
+    return "write numbers, ranges such as 1-5, steps such as */2, or lists of these"
+
+
+def _wrapped_range(low: int, high: int, step: int, first: int, last: int) -> list[int]:
+    """Return the values of a range that wraps around the end of its field, such as `fri-sun`."""
+    size = last - first + 1
+    return [first + (low - first + k) % size for k in range(0, (high - low) % size + 1, step)]

@@ -1,7 +1,7 @@
 """Firings: the instants at which a rule acts.
 
-Where a timeline says what holds, firings say when something is done: at every hit of a schedule or once, on
-the days that calendars allow. A firing belongs to its local day.
+A timeline has a value at every instant; firings are single instants: every hit of a schedule, or one instant, on the
+days that calendars allow. A firing belongs to its local day.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from springtide.almanac.timeline import active_spans
 from springtide.almanac.zones import UTC, Zone
 
 MAX_EXCLUDED_RUNS = 1_500
-"""How many times in a row a search into the past may be told that a day is excluded: more than four years of days."""
+"""How many excluded runs of days in a row a search into the past skips: more than four years of single days."""
 
 
 class Firings:
@@ -35,7 +35,7 @@ class Firings:
 
     @classmethod
     def once(cls, at: int, zone: Zone = UTC, calendars: Sequence[CalendarFilter] = ()) -> "Firings":
-        """Return a single firing; the zone is that of calendars which have none."""
+        """Return a single firing; calendars without a zone of their own use `zone`."""
         return cls(None, at, zone, calendars)
 
     def unrestricted(self) -> "Firings":
@@ -50,7 +50,7 @@ class Firings:
         if self._cron is None:
             return hit if self._allows(hit) else None
         for start, end in active_spans(self._allowed, t):
-            # Schedules and calendars have met in every way by then.
+            # Within a cycle every hit of the schedule has met every day of the calendars.
             if start - t > CYCLE:
                 return None
             if hit < start:
@@ -64,8 +64,8 @@ class Firings:
     def at_or_before(self, t: int, *, since: int | None = None) -> int | None:
         """Return the latest firing that is not later than an instant, or None if there is none.
 
-        With `since`, only a firing that is not earlier than that counts. Gives up where calendars take turns in
-        excluding `MOST_EXCLUDED` runs of days, one after the other.
+        With `since`, a firing before that instant does not count. The search gives up after `MAX_EXCLUDED_RUNS` hits in
+        a row on excluded days.
         """
         hit = self._hit_at_or_before(t)
         for _ in range(MAX_EXCLUDED_RUNS):
@@ -88,7 +88,7 @@ class Firings:
             yield from self._hits_between(low, high)
 
     def count(self, a: int, b: int) -> int:
-        """Count the firings in (a, b], without going through them: years of every minute are no work."""
+        """Count the firings in (a, b] without listing them, which is fast also for every minute of years."""
         return sum(self._hits_counted(low, high) for low, high in self._allowed_between(a, b))
 
     def _allows(self, t: int) -> bool:

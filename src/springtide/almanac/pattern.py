@@ -1,11 +1,8 @@
-"""The five lists of a pattern: what each may hold, and what to say about what it may not.
+"""Patterns: typed lists of minutes, hours, days, months and weekdays that a wall time must match.
 
-Patterns: typed lists of minutes, hours, days, months and weekdays that a wall clock must show.
-
-A pattern says less than cron on purpose. Lists are written out, months, days and weekdays must all hold,
-and a minute or hour that is left out is 0, not "every". No wall time is ever lost: one that a clock jumps
-over happens right after the gap, one that it shows twice happens the first time. So windows between two
-patterns keep their shape when clocks change.
+A pattern is deliberately less expressive than cron. Lists are written out, months, days and weekdays must all match,
+and a minute or hour that is not set is 0, not "every". No wall time is lost when clocks change: a skipped time occurs
+right after the gap, a repeated one in the first pass. So windows between two patterns keep their shape.
 """
 
 import re
@@ -45,7 +42,7 @@ class PatternField:
 
     @property
     def expected(self) -> str:
-        """Say what an element may be."""
+        """Describe the allowed elements."""
         numbers = f"{self.low}-{self.high}"
         if not self.names:
             return f"a whole number {numbers}"
@@ -64,7 +61,7 @@ class PatternField:
         return value if self.low <= value <= self.high else None
 
     def word(self, value: int) -> str:
-        """Return a number as a person would write it in this list."""
+        """Return the usual notation of a number in this list."""
         return self.names[(value - self.low) % len(self.names)][:3].title() if self.names else str(value)
 
 
@@ -78,7 +75,7 @@ PATTERN_FIELDS = {
 
 
 def parse_field(field: PatternField, given: str | int, problems: list[PatternFieldProblem]) -> tuple[int, ...]:
-    """Return the numbers of a list, ascending, and add what is wrong with it to the problems."""
+    """Return the numbers of a list, ascending; what is wrong with it is appended to `problems`."""
     text = str(given)
     if not text.strip():
         hint = f"leave {field.name} out, or list values such as {field.word(field.low + 1)}"
@@ -125,7 +122,7 @@ def _last(field: PatternField) -> int:
 
 
 def _around(field: PatternField, low: int, high: int) -> list[int]:
-    """Return the values of a range, which may run over the end of the field."""
+    """Return the values of a range, which may wrap around the end of the field."""
     size = _last(field) - field.low + 1
     return [field.low + (low - field.low + k) % size for k in range((high - low) % size + 1)]
 
@@ -138,7 +135,7 @@ _NEVER_HINT = "choose a day that one of the months has"
 
 
 class TimePatternError(ValueError):
-    """A pattern that cannot be read, with every problem of every field."""
+    """A pattern that cannot be parsed, with every problem of every field."""
 
     def __init__(self, problems: tuple[PatternFieldProblem, ...]) -> None:
         self.problems = problems
@@ -147,9 +144,9 @@ class TimePatternError(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
-    """One time that a pattern matches: its instant, and the wall second that it stands for.
+    """One time that a pattern matches: its instant, and its wall second.
 
-    Several wall seconds share an instant where a clock jumps over them; the wall second keeps their order.
+    Wall seconds that a clock skips share one instant; the wall second keeps their order.
     """
 
     instant: int
@@ -174,7 +171,7 @@ class TimePattern:
         months: str | int | None = None,
         weekdays: str | int | None = None,
     ) -> "TimePattern":
-        """Read the five lists; raises `PatternError` with all that is wrong."""
+        """Parse the five lists; raises `TimePatternError` with all problems."""
         texts = {"minutes": minutes, "hours": hours, "days": days, "months": months, "weekdays": weekdays}
         problems: list[PatternFieldProblem] = []
         values = {
@@ -232,5 +229,5 @@ class TimePattern:
             yield Occurrence(zone.instant(wall), wall)
 
     def describe(self) -> str:
-        """Say in a few words when the pattern matches, such as `at 17:00 on fri`."""
+        """Describe when the pattern matches, such as `at 17:00 on fri`."""
         return f"{describe_times(self.walls.times)} {describe_days(self.days)}".rstrip()

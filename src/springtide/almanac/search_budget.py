@@ -1,8 +1,8 @@
-"""How much work a search may take.
+"""Search budgets: how many steps the searches behind one query may take.
 
-A timeline is made of others, which may come and go for ever without any effect on it, and each of them may be made of
-others in turn. So all that search on behalf of one question count their steps together, and all of them stop when they
-are used up. Steps and not seconds: a question has the same answer on every machine.
+A timeline is composed of others, whose changes may have no effect on its value however far a search goes. All searches
+of one query therefore share one budget, and all stop when it is used up. The budget counts steps, not seconds, so that
+a query has the same answer on every machine.
 """
 
 import threading
@@ -10,68 +10,68 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-#: The steps that may lead up to one change of a timeline: some tenths of a second.
+#: The budget for finding one change of a timeline where the caller sets none: some tenths of a second.
 DEFAULT_SEARCH_STEPS = 500_000
 
 
 class SearchBudget:
-    """The steps that a search has left."""
+    """The number of steps that a search may still take."""
 
     __slots__ = ("left",)
 
-    def __init__(self, most: int) -> None:
-        self.left = most
+    def __init__(self, steps: int) -> None:
+        self.left = steps
 
     @property
     def exhausted(self) -> bool:
-        """Whether the search was cut short: what it has not found may be there."""
+        """Whether the search was cut short, so that its result may be incomplete."""
         return self.left < 0
 
 
 class _Current(threading.local):
-    effort: SearchBudget | None = None
+    budget: SearchBudget | None = None
 
 
 _current = _Current()
 
 
-class SearchScope:
-    """Searches with the steps of whoever asks, or with `QUIET_LIMIT` of its own where nobody has set a bound."""
+class BudgetScope:
+    """Uses the budget that the caller has set, or else a new one of `DEFAULT_SEARCH_STEPS`."""
 
     __slots__ = ("_outermost",)
 
     def __enter__(self) -> SearchBudget:
-        effort = _current.effort
-        self._outermost = effort is None
-        if effort is None:
-            effort = _current.effort = SearchBudget(DEFAULT_SEARCH_STEPS)
-        return effort
+        budget = _current.budget
+        self._outermost = budget is None
+        if budget is None:
+            budget = _current.budget = SearchBudget(DEFAULT_SEARCH_STEPS)
+        return budget
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._outermost:
-            _current.effort = None
+            _current.budget = None
 
 
 @contextmanager
 def limit_search(steps: int) -> Iterator[SearchBudget]:
-    """Bound all searches within, together; a bound within a bound is a part of it."""
-    outer = _current.effort
-    most = steps if outer is None else min(steps, outer.left)
-    effort = _current.effort = SearchBudget(most)
+    """Give all searches in the block one budget of `steps`; a nested budget is taken out of the outer one."""
+    outer = _current.budget
+    granted = steps if outer is None else min(steps, outer.left)
+    budget = _current.budget = SearchBudget(granted)
     try:
-        yield effort
+        yield budget
     finally:
-        _current.effort = outer
+        _current.budget = outer
         if outer is not None:
-            outer.left -= most - effort.left
+            outer.left -= granted - budget.left
 
 
 def exceeds_budget(steps: int = 1) -> bool:
-    """Count steps, and tell whether they were too many."""
-    effort = _current.effort
-    if effort is None:
+    """Take steps out of the current budget, and tell whether it is exhausted; without a budget it never is."""
+    budget = _current.budget
+    if budget is None:
         return False
-    effort.left -= steps
-    return effort.left < 0
+    budget.left -= steps
+    return budget.left < 0

@@ -1,21 +1,21 @@
 """Timelines: values that hold from one instant to the next.
 
-A timeline is a piecewise-constant function of time. It is defined by one operation, `segments(t)`, and
-everything that shows, checks or forecasts levels works on it: schedules, windows, budgets and their
-combinations. Timelines are lazy and may go on forever; asking for the next change does only the work that
-leads up to it.
+A timeline is a piecewise-constant function of time, defined by one operation, `segments(t)`. Schedules,
+windows, budgets and their combinations are timelines; previews, checks and forecasts read them. Timelines are
+lazy and may be endless: finding the next change does only the work that leads up to it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from springtide.almanac.civil import CYCLE, DAY
-from springtide.almanac.search_budget import SearchScope, exceeds_budget
+from springtide.almanac.search_budget import BudgetScope, exceeds_budget
 
 V = TypeVar("V")
 W = TypeVar("W")
 
-#: A timeline that was quiet for this long is taken to be settled: every date has then met every weekday.
+#: A timeline that does not change for this long, at more than `SETTLED_BREAKPOINTS` breakpoints, is taken to be
+#: constant from then on: within this time every date falls on every weekday.
 SETTLED_TIME = 29 * 366 * DAY
 SETTLED_BREAKPOINTS = 10_000
 
@@ -66,7 +66,7 @@ class Timeline(Generic[V]):
 
 
 class Constant(Timeline[V]):
-    """One value for all time. Combinations look for it to answer without searching."""
+    """One value for all time. Combinations check for this class, to answer without a search."""
 
     __slots__ = ("value",)
 
@@ -143,17 +143,17 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
     """
 
     def segments(t: int) -> Iterator[tuple[int, bool]]:
-        searching = SearchScope()
-        with searching:
+        scope = BudgetScope()
+        with scope:
             listed = intervals(t)
             first = next(listed, None)
         yield t, first is not None and first[0] <= t
         while first is not None:
             start, end = first
-            # A start is told before its end is searched for.
+            # The start is yielded before the search for the end, so that the caller need not wait for both.
             if start > t:
                 yield start, True
-            with searching:
+            with scope:
                 end, first = _joined(start, end, listed)
             if end is not None:
                 yield end, False
@@ -162,35 +162,35 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
 
 
 def to_segments(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
-    """Turn breakpoints into segments: the last of one instant counts, repeated values are dropped.
+    """Turn breakpoints into segments: the last value at an instant counts, repeated values are dropped.
 
-    The first breakpoint stands alone at its instant, so the value there is known at once. Gives up after
-    `QUIET_LIMIT` steps without a change, those of all that the breakpoints are made of included, after
-    `QUIET_BREAKPOINTS` that took `QUIET_TIME`, and after any that took a whole cycle of the calendar.
+    No other breakpoint may share the instant of the first, so that the value there is known at once. Without a change
+    of the value, the search gives up when the search budget is exhausted (which the sources of the breakpoints use
+    too), after `SETTLED_BREAKPOINTS` over `SETTLED_TIME`, or after a whole cycle of the calendar.
     """
     points = iter(breakpoints)
-    searching = SearchScope()
-    with searching:
+    scope = BudgetScope()
+    with scope:
         at, value = next(points)
     yield at, value
     shown = value
     ended = False
     while not ended:
-        quiet, since = 0, at
-        with searching as effort:
+        unchanged, since = 0, at
+        with scope as budget:
             for later, new in points:
-                effort.left -= 1
+                budget.left -= 1
                 change = (at, value)
                 passed = later != at
                 at, value = later, new
                 if passed and change[1] != shown:
                     break
-                quiet += passed
+                unchanged += passed
                 cycled = passed and change[0] - since > CYCLE
-                if cycled or (quiet > SETTLED_BREAKPOINTS and later - since > SETTLED_TIME):
+                if cycled or (unchanged > SETTLED_BREAKPOINTS and later - since > SETTLED_TIME):
                     return
-                if effort.left < 0:
-                    # What is known already is told.
+                if budget.left < 0:
+                    # The change that was found last is still yielded.
                     ended, change = True, (at, value)
                     break
             else:
@@ -205,7 +205,7 @@ def _joined(
 ) -> tuple[int | None, tuple[int, int | None] | None]:
     """Return the end of an interval and of all that it overlaps or touches, and the interval after them."""
     for following in intervals:
-        # What holds for a whole cycle of the calendar holds forever, as far as anybody who has had enough knows.
+        # An interval longer than a cycle of the calendar never ends; neither can an end be found without budget.
         if end is None or end - start > CYCLE or exceeds_budget():
             return None, None
         if following[0] > end:

@@ -1,10 +1,8 @@
 """Recurring wall-clock times: which minutes of which local days, before any zone is applied.
 
-Cron schedules and patterns share this core. Both ask for the next or the latest wall time from some point
-on, often many thousand times, so the matching days are laid out once per block of days and searched by
-bisection.
-
-Times and days in the few words that explanations and pictures have room for.
+Cron schedules and patterns share this core. Both search for the next or the latest wall time, often many thousand
+times, so the matching days are computed once per block of days and searched by bisection. `describe_times` and
+`describe_days` put wall times into the few words that explanations and pictures have room for.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,14 +23,13 @@ from springtide.almanac.civil import (
     members,
 )
 
-#: Days per block as a power of two: long enough to make a search cheap, short enough to lay out in
-#: microseconds.
+#: Days per block as a power of two: long enough to make a search cheap, short enough to compute in microseconds.
 _BLOCK = 9
 _BLOCKS_PER_CYCLE = (CYCLE_DAYS >> _BLOCK) + 2
 
 
 class MatchingDays:
-    """The days of a rule, searched in both directions and laid out as far as anyone has looked."""
+    """The days of a rule, searched in both directions; blocks of days are computed on first use and cached."""
 
     __slots__ = ("_blocks", "_daily", "rule")
 
@@ -179,7 +176,7 @@ class WallTimes:
         return self.between(wall, (LAST_DAY + 1) * DAY)
 
     def covers(self, other: "WallTimes") -> bool:
-        """Tell whether every time of another is one of ours."""
+        """Tell whether every time of `other` is one of these."""
         return set(other.times).issubset(self.times) and self.days.rule.covers(other.days.rule)
 
 
@@ -220,7 +217,7 @@ def describe_days(rule: DayRule) -> str:
 def _even_step(times: tuple[int, ...]) -> int | None:
     step = times[1] - times[0]
     around = (*times[1:], times[0] + DAY)
-    # A phase such as 5, 20, 35, 50 past is not said by "every 15 minutes".
+    # "every 15 minutes" does not describe a phase such as 5, 20, 35, 50.
     return step if times[0] == 0 and all(b - a == step for a, b in zip(times, around, strict=True)) else None
 
 
@@ -245,7 +242,7 @@ def _runs(values: tuple[int, ...] | list[int]) -> str:
 def _names(mask: int, names: tuple[str, ...], first: int, *, wrap: bool) -> str:
     size = len(names)
     present = [mask >> (index + first) & 1 for index in range(size)]
-    # Weekdays read best from Monday on: sat, sun and not sun, sat.
+    # Weekdays are listed from Monday on: sat, sun and not sun, sat.
     order = [(index + 1) % size for index in range(size)] if wrap else list(range(size))
     runs: list[list[int]] = []
     for place, index in enumerate(order):

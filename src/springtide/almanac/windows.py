@@ -1,13 +1,12 @@
 """Windows: the recurring and one-off stretches of time in which something is active.
 
-All windows are half-open: active at their start, no longer at their end.
+All windows are half-open: active at their start, inactive at their end. There are three forms: `recurring` between two
+patterns, `span` between two instants, and `windows_after_hits`, which opens at each hit of a cron schedule for a
+duration.
 
-Windows that open at every hit of a schedule and stay open for a time.
-
-Active at an instant means that a hit lies in the time just passed. The time is elapsed time: eight hours
-are eight hours also when clocks change meanwhile. Hits may be dense (every minute) and windows longer than
-their distance, so hits are taken in whole runs: a window that never closes is found without walking through
-its minutes.
+The duration is elapsed time: eight hours are eight hours also when clocks change. Hits may be dense (every minute) and
+closer together than the duration, so they are processed in runs: a window that never closes is recognised without
+stepping through its minutes.
 """
 
 from bisect import bisect_right
@@ -43,7 +42,7 @@ def recurring(
 ) -> Timeline[bool]:
     """Return the window between two patterns; the same pattern twice is always active.
 
-    Patterns so dense that `QUIET_LIMIT` of their times pass without effect are taken to be settled.
+    If the search budget is exhausted before a change is found, the window is taken to be constant from there on.
     """
     literal = policy is MatchPolicy.LITERAL
     # Where every start is an end too, the next end never comes later than the next start; likewise backwards.
@@ -57,13 +56,13 @@ def recurring(
 def first_difference(start: TimePattern, end: TimePattern, zone: Zone, from_: int, years: int = 9) -> int | None:
     """Return the first instant from `from_` on at which the policies differ, or None within so many years.
 
-    Nine years hold a leap year even across a century. None means that starts and ends alternate, as far as whoever
-    asks wants to know.
+    Nine years contain a leap year even across a century. None means that starts and ends alternate for that long, or
+    that the search budget is exhausted.
     """
     until = from_ + years * _DAYS_PER_YEAR * DAY
     previous: tuple[int, bool] | None = None
     for at, literal, window in _readings(start, end, zone, from_):
-        # A reading counts once time has passed in it: inside a gap several events share one instant.
+        # A difference counts only if it lasts: inside a gap of the clock several events share one instant.
         if previous is not None and previous[1] and at > previous[0]:
             return previous[0]
         if at > until or exceeds_budget():
@@ -80,9 +79,8 @@ def span(from_: int | None, until: int | None) -> Timeline[bool]:
 def _readings(start: TimePattern, end: TimePattern, zone: Zone, t: int) -> Iterator[tuple[int, bool, bool]]:
     """Yield (instant, literal, window) at an instant and at every start and end after it.
 
-    The walk is over wall seconds. Their order is that of occurrences: first by instant, and by wall second
-    where a gap puts several on one instant, so that a window inside a gap vanishes instead of turning
-    inside out.
+    Events are visited in the order of their wall seconds. That orders them by instant and, where a gap puts several on
+    one instant, by wall second, so that a window that lies inside a gap is empty instead of inverted.
     """
     wall = zone.latest_wall(t)
     last_start, last_end = start.walls.at_or_before(wall), end.walls.at_or_before(wall)
@@ -112,7 +110,7 @@ def windows_after_hits(cron: Cron, seconds: int, zone: Zone) -> Timeline[bool]:
         return never()
     times = cron.walls.times
     clusters = _clusters(times, seconds)
-    # How many days apart two days may lie whose hits still leave no pause between them.
+    # The largest distance in days between two days whose windows still join.
     reach = (seconds + times[-1] - times[0]) // DAY if len(clusters) == 1 else 0
     if reach and zone.never_changes and cron.walls.days.never_pauses(reach):
         return always()
@@ -125,9 +123,9 @@ def windows_after_hits(cron: Cron, seconds: int, zone: Zone) -> Timeline[bool]:
 
 
 def _hit_runs(cron: Cron, clusters: list[tuple[int, int]], reach: int, zone: Zone, t: int) -> Iterator[tuple[int, int]]:
-    """Yield (first hit, last hit) of runs without a pause, later than an instant.
+    """Yield (first hit, last hit) of the runs whose windows join, later than an instant.
 
-    Within one stretch of a zone wall time and elapsed time run alike, so that runs can be found on the wall clock.
+    Within one segment of a zone, wall time and elapsed time advance alike, so runs are searched on the wall clock.
     """
     walls = cron.walls
     segments = zone.through(t)
@@ -148,7 +146,7 @@ def _hit_runs(cron: Cron, clusters: list[tuple[int, int]], reach: int, zone: Zon
 
 
 def _clusters(times: tuple[int, ...], seconds: int) -> list[tuple[int, int]]:
-    """Return the index ranges of times of day that lie no further apart than so many seconds."""
+    """Return the index ranges of times of day that are no further apart than `seconds`."""
     breaks = [i + 1 for i, (a, b) in enumerate(pairwise(times)) if b - a > seconds]
     return list(zip([0, *breaks], [*(index - 1 for index in breaks), len(times) - 1], strict=True))
 
@@ -168,7 +166,7 @@ def _within_days(walls: WallTimes, clusters: list[tuple[int, int]], low: int, hi
 
 
 def _over_days(walls: WallTimes, reach: int, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs in (low, high] where hits of days within reach of each other leave no pause."""
+    """Yield the runs in (low, high] where the windows of days within `reach` of each other join."""
     first = walls.after(low)
     while first is not None and first <= high:
         run_end = (walls.days.run_end(first // DAY, reach) + 1) * DAY - 1

@@ -1,12 +1,8 @@
-"""Time zone files (RFC 9636) as they come in the tzdata package.
+"""Time zone files (RFC 9636) of the tzdata package, and the POSIX rule at their end.
 
-`zoneinfo` answers "which offset at this instant" but not "when does it change next", and finding out by
-probing is slow and can miss short-lived changes. The files list every change, so they are read directly.
-
-The rule at the end of a time zone file that says how its clock runs after the last listed change.
-
-The text is a POSIX `TZ` value such as `CET-1CEST,M3.5.0,M10.5.0/3`. Offsets in it count westwards, so that
-their sign is the opposite of ours.
+`zoneinfo` gives the offset at an instant, but not the next change; searching for it by probing is slow and can miss
+short-lived changes. The files list every change, so they are parsed here. Changes after the last listed one follow a
+rule, a POSIX `TZ` value such as `CET-1CEST,M3.5.0,M10.5.0/3`, in which offsets are positive to the west.
 """
 
 import pkgutil
@@ -24,7 +20,7 @@ _TYPE = struct.Struct(">lbb")
 
 @dataclass(frozen=True, slots=True)
 class ZoneFile:
-    """What a time zone file says: the offset before all changes, the changes, the rule after them."""
+    """The content of a time zone file: the offset before all changes, the changes, and the rule after them."""
 
     first_offset: int
     changes: tuple[tuple[int, int], ...]
@@ -43,7 +39,7 @@ def read_zone_file(name: str) -> ZoneFile:
 
 def parse_zone_file(data: bytes) -> ZoneFile:
     """Read the 64-bit block and the footer of a time zone file."""
-    # A first block with 32-bit times serves old readers; the block that counts follows it.
+    # The first block, with 32-bit times, is for old readers; the 64-bit block follows it.
     magic, version, utc_marks, standard_marks, leaps, times, types, letters = _HEADER.unpack_from(data, 0)
     if magic != b"TZif" or version < b"2":
         msg = f"time zone file starts with {data[:5]!r}, expected TZif of version 2 or later"
@@ -69,7 +65,7 @@ def parse_zone_file(data: bytes) -> ZoneFile:
 
 
 def _read(resource: str) -> bytes:
-    # Lighter than importlib.resources, which would be the slowest import of every command.
+    # importlib.resources would be the slowest import of every command.
     data = pkgutil.get_data("tzdata", resource)
     if data is None:
         msg = f"the tzdata package has no {resource}, expected it to be installed whole"
@@ -91,7 +87,7 @@ _YEARLY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class YearlyChange:
-    """A change of the clock that comes back every year, in the wall time that runs before it."""
+    """A change of the clock that occurs every year, in the wall time that applies before it."""
 
     month: int
     week: int

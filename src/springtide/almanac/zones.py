@@ -1,16 +1,12 @@
-"""Names of time zones: which exist, and what a person meant who wrote another one.
+"""Time zones as sorted segments of constant offset, and their names.
 
-Only names of the pinned tzdata package count, so that a manifest means the same on every machine.
+Every question that a schedule has about a zone is a search in two sorted lists: the offset at an instant, the first
+instant at a wall time, the next change of the clock. Zones and their names come from the pinned tzdata package, never
+from the machine, so that a manifest means the same everywhere.
 
-Time zones as sorted stretches of constant offset.
-
-Everything a schedule asks of a zone becomes a search in two sorted lists: which offset holds at an instant,
-which instant first shows a wall time, when the clock changes next. Zones come from the pinned tzdata
-package and never from the machine, so that the same manifest means the same everywhere.
-
-A gap is wall time that a clock jumps over, a fold is wall time that it shows twice. One definition covers
-both: a wall time belongs to the *first instant at which the clock shows it or something later*. That is the
-end of the gap in a gap and the first pass in a fold, and it never runs backwards.
+A gap is wall time that a clock skips, a fold is wall time that it repeats. One definition covers both: a wall time maps
+to the *first instant at which the clock shows it or a later time*. In a gap that is the end of the gap, in a fold the
+first pass, and the mapping is monotonic.
 """
 
 import difflib
@@ -26,11 +22,10 @@ from threading import Lock
 from springtide.almanac.civil import BEGINNING, DAY, END, LAST_DAY, date_of
 from springtide.almanac.zone_files import PosixRule, read_zone_file, zone_names
 
-#: Entries of the package that stand for "whatever this machine uses" or for nothing at all.
+#: Entries of the package that are no places: they stand for the zone of the machine, or for no zone.
 _NOT_A_PLACE = ("Factory", "localtime", "posixrules")
 
-#: What people abbreviate, and the place whose clock shows it. IST and CST have other owners too: these are
-#: hints.
+#: Common abbreviations, and a zone that uses each. IST and CST are used elsewhere too: these are hints only.
 _ABBREVIATIONS = {
     "ACST": "Australia/Adelaide",
     "AEDT": "Australia/Sydney",
@@ -68,7 +63,7 @@ _ABBREVIATIONS = {
     "Z": "UTC",
 }
 
-#: Zones named like one half of a clock that changes: their own clock never does.
+#: Zones that are named like the winter time of a zone with daylight saving, but have none themselves.
 _FIXED = {
     "EST": "America/New_York",
     "MST": "America/Denver",
@@ -79,7 +74,7 @@ _SIGNED = re.compile(r"(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minu
 
 
 class UnknownZone(ValueError):
-    """No zone has this name. `hint` says what may have been meant."""
+    """No zone has this name. `hint` names the zone that was probably meant."""
 
     def __init__(self, name: str) -> None:
         if name == "":
@@ -97,12 +92,12 @@ def known_zones() -> frozenset[str]:
 
 
 def is_fixed_abbreviation(name: str) -> bool:
-    """Tell whether a zone has no daylight saving although its name is taken for one that has."""
+    """Tell whether a zone has no daylight saving although its name suggests a zone that has."""
     return name in _FIXED
 
 
 def fixed_abbreviation_warning(name: str) -> str | None:
-    """Say why a zone like EST is likely not what was meant, or None for any other zone."""
+    """Return a warning for a zone like EST, which is probably not the one that was meant, or None."""
     if name not in _FIXED:
         return None
     return f"{name} never changes for daylight saving; did you mean {_FIXED[name]}?"
@@ -147,7 +142,7 @@ def _meant(name: str) -> str | None:
     return None
 
 
-# Whoever uses zoneinfo in this process reads the same database as we do.
+# Other users of zoneinfo in this process read the same database.
 zoneinfo.reset_tzpath(to=())
 
 _LAST_YEAR = 9999
@@ -171,10 +166,10 @@ class ZoneTransition:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSegments:
-    """The stretches of a zone, exact for instants and wall seconds before `until`.
+    """The segments of a zone, exact for instants and wall seconds before `until`.
 
-    Stretch `i` runs from `starts[i]` to `starts[i + 1]` at `offsets[i]`. `ceilings[i]` is the wall second
-    that no stretch up to `i` reaches: the running maximum of their ends.
+    Segment `i` lasts from `starts[i]` to `starts[i + 1]` at `offsets[i]`. `ceilings[i]` is the running maximum of the
+    wall seconds at which the segments up to `i` end.
     """
 
     starts: tuple[int, ...]
@@ -205,7 +200,7 @@ class Zone:
         return len(self._segments.starts) == 1 and self._segments.until == END
 
     def through(self, t: int) -> OffsetSegments:
-        """Return the stretches, known at least as far as an instant or wall second `t`."""
+        """Return the segments, computed at least up to the instant or wall second `t`."""
         segments = self._segments
         return segments if t < segments.until else self._grown(t)
 
@@ -277,18 +272,18 @@ class Zone:
             return self._segments
 
     def _covering(self, year: int) -> OffsetSegments:
-        """Lay out the listed changes, and those of the rule up to the end of a year."""
+        """Compute the segments of the listed changes, and of the rule up to the end of a year."""
         starts, offsets, ceilings = [BEGINNING], [self._first_offset], list[int]()
         until = END
         for at, offset in self._all_changes(year):
-            # Many listed changes concern only an abbreviation, or what is called daylight saving.
+            # Many listed changes affect only the abbreviation or the daylight saving flag.
             if offset == offsets[-1]:
                 continue
             ceilings.append(max(at + offsets[-1], ceilings[-1] if ceilings else BEGINNING))
             starts.append(at)
             offsets.append(offset)
         if self._rule is not None and self._rule.begins is not None and year < _LAST_YEAR:
-            # Two days short of the last change, so that no wall time near the edge is answered too early.
+            # Two days before the last change, so that wall times near the edge are exact too.
             until = starts[-1] - 2 * DAY
         return OffsetSegments(tuple(starts), tuple(offsets), tuple(ceilings), until)
 

@@ -1,21 +1,18 @@
-"""How a request that may need an answer from outside meets a server whose verbs cannot wait.
+"""Admission: requests that mutating and validating webhooks must allow before a write takes effect.
 
-The verbs of the API server are plain calls that take effect as a whole. A transport does not call them itself: it
-gives the call to a `Perform`, which makes it at once, or asks webhooks first and makes it when they have agreed.
+The verbs of `ApiServer` are synchronous and atomic, so they cannot wait for a webhook. Transports therefore do not call
+a verb directly but pass it to a `WriteExecutor`. `execute_directly` runs it at once; `webhooks.AdmissionWebhooks` runs
+it under an `AdmissionContext`.
 
-How writes are put before reviewers whom the server cannot wait for.
+A verb that needs an answer which the context does not have yet raises `AdmissionPending` before it changes anything.
+The executor calls the webhooks, stores their answers in the context and runs the verb again. The context also keeps
+what the first attempt generated (uid, name suffix, time), so that the second attempt asks the same question. If another
+client has written the object in the meantime, the question differs and the webhooks are called again: only what they
+allowed is written.
 
-A verb is a plain call that takes effect as a whole, and a reviewer may be a webhook at the other end of a network. So
-a verb that needs an answer which nobody has given yet stops with `ReviewNeeded`, before anything has happened; whoever
-made the call gets the answer and makes the call again. What the first try drew or read from the clock the second one
-finds in the `Hearing` of the request, so the same question comes up in the same words. If the question is another one,
-because somebody else has written meanwhile, it is asked anew: what takes effect is exactly what was agreed to.
-
-The places at which a write is put before its reviewers, in the order of a kube-apiserver.
-
-Who may change an object is asked after the cluster has added its own and before the rules of the kind are: a reviewer
-may fill in what they ask for. Then, with everything in its final shape, comes who may only agree. Without a hearing,
-nobody is asked, and nothing here costs anything.
+`AdmissionChain` holds the points of a write at which admission runs, in the order of a kube-apiserver: mutating
+webhooks after the built-in plugins and before validation (they may repair the object), validating webhooks last.
+Without a context the chain does nothing.
 """
 
 from __future__ import annotations
@@ -49,14 +46,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who makes a request."""
+    """The authenticated user of a request."""
 
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
 
     def info(self) -> dict[str, Any]:
-        """Write it as the `userInfo` of reviews."""
+        """Return the user as the `userInfo` of a review."""
         return {"username": self.name, "groups": list(self.groups)} | ({"uid": self.uid} if self.uid else {})
 
 
@@ -65,38 +62,38 @@ ADMIN = User("springtide-admin", ("system:masters", "system:authenticated"))
 
 @dataclass(frozen=True, slots=True)
 class ExecutedWrite(Generic[T]):
-    """What a call gave, and what the user is warned of."""
+    """The result of a write, and the warnings for the user."""
 
     value: T
     warnings: tuple[str, ...] = ()
 
 
 class WriteExecutor(Protocol):
-    """Makes a call into the API server for a user, when whoever must be asked has agreed."""
+    """Runs a call into the API server for a user, once admission allows it."""
 
     async def __call__(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
-        """Make the call; it may be tried several times, and takes effect once."""
+        """Run the call; it may be attempted several times, and takes effect once."""
         ...
 
 
 async def execute_directly(verb: Callable[[], T], user: User) -> ExecutedWrite[T]:  # noqa: ARG001
-    """Make a call where nobody is to be asked."""
+    """Run a call without admission webhooks."""
     return ExecutedWrite(verb())
 
 
 class AdmissionStage(StrEnum):
-    """When reviewers are asked about a request."""
+    """When webhooks are called for a request."""
 
     MUTATING = "mutating"
-    """Before the rules of the kind are: answers may change the object."""
+    """Before validation: webhooks may change the object."""
     REINVOKING = "reinvoking"
-    """Again, after reviewers and then the cluster have changed the object; only those who want that are asked."""
+    """A second mutating round, after the object changed: only for webhooks with a reinvocation policy of IfNeeded."""
     VALIDATING = "validating"
-    """At the end: answers are yes or no."""
+    """Last: webhooks allow or deny."""
 
 
 class AdmissionOperation(StrEnum):
-    """What a request does, as reviewers are told."""
+    """The operation of an admission request."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -105,29 +102,29 @@ class AdmissionOperation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionAttributes:
-    """What a request is about."""
+    """The attributes of a request that rules and webhooks read."""
 
     operation: AdmissionOperation
     resource: Resource
     subresource: str
     key: Key
-    """The name is empty as long as the server has not made one."""
+    """The name is empty while the server has not generated it."""
     options: Object
     dry_run: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """One question: may this become of that?"""
+    """One object for the webhooks of one stage, before and after the write."""
 
     stage: AdmissionStage
-    matter: AdmissionAttributes
+    attributes: AdmissionAttributes
     old: Object | None
     new: Object | None
 
 
 class AdmissionPending(Exception):
-    """A verb cannot go on before these questions are answered; nothing has happened."""
+    """A verb needs the answers to these requests first; it has changed nothing."""
 
     def __init__(self, *reviews: AdmissionRequest) -> None:
         super().__init__(f"{len(reviews)} reviews needed")
@@ -135,25 +132,25 @@ class AdmissionPending(Exception):
 
 
 class AdmissionContext(Protocol):
-    """What one request, which may be tried several times, has drawn and been answered so far."""
+    """The state of one request across attempts: what was generated, and what webhooks answered."""
 
     now: int
-    """The instant of the request."""
+    """The time of the request."""
 
-    def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
-        """Give what the server gives to a new object: the same in every try."""
+    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+        """Return the metadata that the server gives to a new object: the same in each attempt."""
         ...
 
-    def heard(self, review: AdmissionRequest) -> Object | None:
-        """Give the object as reviewers leave it, the very one that was shown where they change nothing.
+    def admit(self, review: AdmissionRequest) -> Object | None:
+        """Return the object as webhooks leave it; the same instance where they change nothing.
 
-        Raises `ReviewNeeded` where the question is still open.
+        Raises `AdmissionPending` where the webhooks have not been called yet.
         """
         ...
 
 
 class AdmissionView(NamedTuple):
-    """How the object of a request is shown to reviewers, and how their changes get back into it."""
+    """How webhooks see the object of a request, and how their changes are applied to it."""
 
     of: Callable[[Object], Object]
     onto: Callable[[Object, Object], Object]
@@ -165,7 +162,7 @@ WHOLE = AdmissionView(lambda item: item, lambda _, shown: shown)
 def admission_attributes(
     operation: AdmissionOperation, resource: Resource, key: Key, write: Write, subresource: str = "", **options: Any
 ) -> AdmissionAttributes:
-    """Describe a request."""
+    """Describe a request for admission."""
     given: Object = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if operation is not AdmissionOperation.DELETE and write.manager:
         given["fieldManager"] = write.manager
@@ -179,75 +176,75 @@ _WRONG_TYPE = "FieldValueTypeInvalid"
 
 
 class AdmissionChain:
-    """Puts writes before reviewers, while there is a hearing."""
+    """Runs the admission stages of a write while a context is set."""
 
     def __init__(self) -> None:
-        self.hearing: AdmissionContext | None = None
-        self._refusal: Invalid | None = None
-        """What is wrong with the object of the verb, which reviewers may still put right."""
+        self.context: AdmissionContext | None = None
+        self._pending_error: Invalid | None = None
+        """What validation found wrong with the object; mutating webhooks may still repair it."""
 
     @contextmanager
-    def held(self, hearing: AdmissionContext) -> Iterator[None]:
-        """Hold a hearing for the one verb that is called within the block."""
-        self.hearing = hearing
+    def using(self, context: AdmissionContext) -> Iterator[None]:
+        """Set the context for the one verb that is called within the block."""
+        self.context = context
         try:
             yield
         finally:
-            self.hearing = None
+            self.context = None
 
-    def decided(self) -> None:
-        """Take note that the request is agreed to: what it still takes is the server's own doing."""
-        self.hearing = None
+    def finish(self) -> None:
+        """Drop the context: admission is complete, and the writes that follow are the server's own."""
+        self.context = None
 
-    def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
-        """Give what the server gives to a new object."""
-        return draw() if self.hearing is None else self.hearing.birth(draw)
+    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+        """Return the metadata that the server gives to a new object."""
+        return draw() if self.context is None else self.context.server_metadata(draw)
 
-    def first_check(self) -> ObjectCheck:
-        """Give what an object must pass before others have added to it: all, unless reviewers may put it right."""
-        return check if self.hearing is None else self._check
+    def early_check(self) -> ObjectCheck:
+        """Return the check to run before admission: the full one, unless webhooks may repair the object."""
+        return check if self.context is None else self._check
 
-    def new(
+    def admit_create(
         self,
         kind: ServedKind,
-        born: Object,
-        birth: ServerMetadata,
+        prepared: Object,
+        server_metadata: ServerMetadata,
         write: Write,
         completed: Callable[[ServedKind, Object], Object],
     ) -> Object:
-        """Give a new object as the cluster, which makes it `completed`, and its reviewers leave it."""
-        hearing = self.hearing
-        if hearing is None:
-            item = completed(kind, born)
-            if item is not born:
+        """Return a new object after plugins (`completed`) and mutating webhooks."""
+        context = self.context
+        if context is None:
+            item = completed(kind, prepared)
+            if item is not prepared:
                 check(kind, item, None)
             return item
-        namespace, name = key_of(born)
-        key = Key(namespace, "" if has_generated_name(born, birth) else name)
-        # The cluster adds only to objects that are in order.
-        given = completed(kind, born) if self._refusal is None else born
-        item = _amended(
-            hearing,
+        namespace, name = key_of(prepared)
+        key = Key(namespace, "" if has_generated_name(prepared, server_metadata) else name)
+        # Plugins expect valid objects.
+        given = completed(kind, prepared) if self._pending_error is None else prepared
+        item = _mutate(
+            context,
             admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write),
             None,
             given,
-            draft=lambda item: without_server_metadata(item, birth),
-            taken=lambda _, answer: prepare_create(kind, answer, namespace, birth),
-            again=lambda item: completed(kind, item),
+            show=lambda item: without_server_metadata(item, server_metadata),
+            accept=lambda _, answer: prepare_create(kind, answer, namespace, server_metadata),
+            rerun_plugins=lambda item: completed(kind, item),
         )
-        if item is born:
-            self._refuse()
+        if item is prepared:
+            self._raise_pending_error()
         else:
             check(kind, item, None)
         return item
 
-    def agree_to_new(self, kind: ServedKind, item: Object, write: Write) -> None:
-        """Ask who may only agree about a new object."""
-        if self.hearing is not None:
-            matter = admission_attributes(AdmissionOperation.CREATE, kind.resource, key_of(item), write)
-            self.hearing.heard(AdmissionRequest(AdmissionStage.VALIDATING, matter, None, item))
+    def validate_create(self, kind: ServedKind, item: Object, write: Write) -> None:
+        """Call validating webhooks for a new object."""
+        if self.context is not None:
+            attributes = admission_attributes(AdmissionOperation.CREATE, kind.resource, key_of(item), write)
+            self.context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, None, item))
 
-    def change(
+    def admit_update(
         self,
         kind: ServedKind,
         old: Object,
@@ -257,35 +254,35 @@ class AdmissionChain:
         part: WritePart,
         view: AdmissionView,
     ) -> Object:
-        """Give an object after a change as its reviewers leave it."""
-        hearing = self.hearing
-        if hearing is None:
+        """Return an object after an update as webhooks leave it."""
+        context = self.context
+        if context is None:
             return new
-        matter = admission_attributes(AdmissionOperation.UPDATE, kind.resource, key_of(old), write, subresource)
+        attributes = admission_attributes(AdmissionOperation.UPDATE, kind.resource, key_of(old), write, subresource)
         before = view.of(old)
-        left = _amended(
-            hearing,
-            matter,
+        left = _mutate(
+            context,
+            attributes,
             before,
             new,
-            draft=lambda item: without_new_generation(view.of(item), before),
-            taken=lambda item, answer: prepare_update(kind, view.onto(item, answer), old, part),
+            show=lambda item: without_new_generation(view.of(item), before),
+            accept=lambda item, answer: prepare_update(kind, view.onto(item, answer), old, part),
         )
         if left is new:
-            self._refuse()
-        hearing.heard(AdmissionRequest(AdmissionStage.VALIDATING, matter, before, view.of(left)))
+            self._raise_pending_error()
+        context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, before, view.of(left)))
         return left
 
-    def body(self, kind: ServedKind, key: Key, body: Object, write: Write, subresource: str) -> Object:
-        """Give what is done to an object by a creation, as reviewers leave it; from here on nobody is asked."""
-        if self.hearing is not None:
-            matter = admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write, subresource)
-            body = _amended(self.hearing, matter, None, body)
-            self.hearing.heard(AdmissionRequest(AdmissionStage.VALIDATING, matter, None, body))
-            self.decided()
+    def admit_subresource(self, kind: ServedKind, key: Key, body: Object, write: Write, subresource: str) -> Object:
+        """Return the body of a binding or an eviction as webhooks leave it, and finish admission."""
+        if self.context is not None:
+            attributes = admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write, subresource)
+            body = _mutate(self.context, attributes, None, body)
+            self.context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, None, body))
+            self.finish()
         return body
 
-    def deletions(
+    def admit_deletes(
         self,
         kind: ServedKind,
         items: Sequence[Object],
@@ -295,14 +292,14 @@ class AdmissionChain:
         *,
         name: str = "",
     ) -> None:
-        """Ask about objects that are to go, or one with a name: all are agreed to before the first one goes."""
-        hearing = self.hearing
-        if hearing is None:
+        """Admit the deletion of objects, or of one with a name: all are allowed before the first is deleted."""
+        context = self.context
+        if context is None:
             return
         policy = propagation.value if propagation else None
-        open_questions: list[AdmissionRequest] = []
+        pending: list[AdmissionRequest] = []
         for item in items:
-            matter = admission_attributes(
+            attributes = admission_attributes(
                 AdmissionOperation.DELETE,
                 kind.resource,
                 Key(item["metadata"].get("namespace", ""), name),
@@ -312,65 +309,65 @@ class AdmissionChain:
             )
             try:
                 for stage in (AdmissionStage.MUTATING, AdmissionStage.VALIDATING):
-                    hearing.heard(AdmissionRequest(stage, matter, item, None))
+                    context.admit(AdmissionRequest(stage, attributes, item, None))
             except AdmissionPending as needed:
-                open_questions += needed.reviews
-        if open_questions:
-            raise AdmissionPending(*open_questions)
-        self.decided()
+                pending += needed.reviews
+        if pending:
+            raise AdmissionPending(*pending)
+        self.finish()
 
     def _check(self, kind: ServedKind, item: Object, old: Object | None) -> None:
-        """Refuse values of wrong types, as a server that cannot even read them; keep the rest for later."""
-        self._refusal = None
+        """Refuse values of wrong types at once; keep other problems until mutating webhooks have run."""
+        self._pending_error = None
         try:
             check(kind, item, old)
         except Invalid as refusal:
             if any(cause.reason == _WRONG_TYPE for cause in refusal.causes):
                 raise
-            self._refusal = refusal
+            self._pending_error = refusal
 
-    def _refuse(self) -> None:
-        """Refuse an object that nobody has put right."""
-        if self._refusal is not None:
-            raise self._refusal
+    def _raise_pending_error(self) -> None:
+        """Refuse an object that webhooks have not repaired."""
+        if self._pending_error is not None:
+            raise self._pending_error
 
 
 def _as_it_is(item: Object) -> Object:
     return item
 
 
-def _as_answered(_: Object, answer: Object) -> Object:
+def _unchanged_answer(_: Object, answer: Object) -> Object:
     return answer
 
 
-def _amended(
-    hearing: AdmissionContext,
-    matter: AdmissionAttributes,
+def _mutate(
+    context: AdmissionContext,
+    attributes: AdmissionAttributes,
     old: Object | None,
     new: Object,
     *,
-    draft: Callable[[Object], Object] = _as_it_is,
-    taken: Callable[[Object, Object], Object] = _as_answered,
-    again: Callable[[Object], Object] = _as_it_is,
+    show: Callable[[Object], Object] = _as_it_is,
+    accept: Callable[[Object, Object], Object] = _unchanged_answer,
+    rerun_plugins: Callable[[Object], Object] = _as_it_is,
 ) -> Object:
-    """Give an object as the reviewers who may change it leave it.
+    """Return an object as mutating webhooks leave it.
 
-    `draft` shows it to them, `taken` makes an object of what they answer, and `again` lets the cluster add its own to
-    an object that they have changed.
+    `show` gives the object as webhooks see it, `accept` makes an object of their answer, and `rerun_plugins` runs the
+    built-in plugins on an object that webhooks have changed.
     """
     for stage in (AdmissionStage.MUTATING, AdmissionStage.REINVOKING):
-        shown = draft(new)
-        answer = hearing.heard(AdmissionRequest(stage, matter, old, shown))
+        shown = show(new)
+        answer = context.admit(AdmissionRequest(stage, attributes, old, shown))
         if answer is shown or answer is None:
             break
-        new = taken(new, _with_sound_owners(answer, shown))
+        new = accept(new, _with_valid_managed_fields(answer, shown))
         if stage is AdmissionStage.MUTATING:
-            new = again(new)
+            new = rerun_plugins(new)
     return new
 
 
-def _with_sound_owners(answer: Object, shown: Object) -> Object:
-    """Give an answer with managed fields that can be read: its own, or those that the reviewer was shown."""
+def _with_valid_managed_fields(answer: Object, shown: Object) -> Object:
+    """Return an answer with valid managed fields: its own, or those of the object that the webhook was sent."""
     metadata, known = answer.get("metadata") or {}, entries.stored(shown)
     if metadata.get("managedFields") in (None, [], known):
         return answer

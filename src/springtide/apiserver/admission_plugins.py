@@ -1,10 +1,9 @@
-"""What the cluster as a whole has to say about a new object, beyond the rules of its kind.
+"""Built-in admission plugins, and the objects that every cluster has.
 
-Its namespace must be there and not on its way out; a pod gets the defaults of limit ranges and the number of its
-priority class; a node is not ready before somebody says so; and what an object asks for must fit into the limit ranges
-and the quotas of its namespace.
-
-What every cluster has before anybody writes to it.
+The plugins do what NamespaceLifecycle, LimitRanger, Priority, TaintNodesByCondition and ResourceQuota do in a
+kube-apiserver: the namespace of a new object must exist and not be terminating; pods get the defaults of limit ranges
+and the value of their priority class; nodes start with the not-ready taint; objects must fit into limit ranges and
+quotas.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from springtide.apiserver import quota
-from springtide.apiserver import quota as limits
 from springtide.apiserver.errors import forbidden, not_found
 from springtide.apiserver.kinds import Catalogue, ServedKind
 from springtide.apiserver.storage import CollectionId
@@ -40,41 +38,41 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 QuotaCharges: TypeAlias = tuple[tuple[Key, quota.ResourceUsage], ...]
-"""What a new object uses, by the quota that it is charged to."""
+"""The usage of a new object, by the quota that counts it."""
 
 
 class AdmissionStore(Protocol):
-    """The stored objects, as admission reads them, and changes those that count others."""
+    """The part of the API server that plugins need: stored objects, and updates of quotas."""
 
     catalogue: Catalogue
 
     def now(self) -> int:
-        """Give the instant."""
+        """Return the current time."""
         ...
 
     def find(self, identity: CollectionId, key: Key) -> Object | None:
-        """Give one object, or None."""
+        """Return one object, or None."""
         ...
 
     def objects(self, identity: CollectionId, namespace: str = "") -> Iterator[tuple[Key, Object]]:
-        """Give all objects of a kind, in order."""
+        """Iterate over the objects of a collection in key order."""
         ...
 
     def modify(
         self, kind: ServedKind, key: Key, change: Callable[[Object], Any], write: Write, verb: str, *, part: WritePart
     ) -> Object:
-        """Change one object."""
+        """Update one object."""
         ...
 
 
 class BuiltinAdmission:
-    """Judges requests by what else there is in the cluster."""
+    """Runs the built-in plugins."""
 
     def __init__(self, objects: AdmissionStore) -> None:
         self._objects = objects
 
     def admit_namespace(self, kind: ServedKind, key: Key) -> None:
-        """Refuse a new object whose namespace is not there, or will not be for long."""
+        """Refuse a new object whose namespace does not exist or is terminating."""
         if not kind.resource.namespaced:
             return
         namespace = self._objects.find(NAMESPACES, Key("", key.namespace))
@@ -88,16 +86,16 @@ class BuiltinAdmission:
             raise forbidden(kind.resource, key.name, why, (cause,))
 
     def admit_delete(self, kind: ServedKind, key: Key) -> None:
-        """Refuse to delete what a cluster cannot be without."""
+        """Refuse to delete system namespaces and system priority classes."""
         if kind.resource.kind == "Namespace" and key.name in _UNDELETABLE:
             raise forbidden(kind.resource, key.name, "this namespace may not be deleted")
         if kind.resource.kind == "PriorityClass" and key.name in _SYSTEM_PRIORITIES:
             raise forbidden(kind.resource, key.name, "this is a system priority class and cannot be deleted")
 
     def completed(self, kind: ServedKind, item: Object) -> Object:
-        """Give a new object what the cluster adds to it; may change what it is given, which is well formed.
+        """Return a new object with what the plugins add; may modify the given object, which is valid.
 
-        Another object than the one that was given has got something that could break the rules of its kind.
+        A different object is returned where the addition could break the rules of the kind: validate it again.
         """
         match kind.resource.group, kind.resource.kind:
             case "", "Node":
@@ -105,11 +103,11 @@ class BuiltinAdmission:
             case "", "Pod":
                 self._fill_priority(kind, item)
                 for _, each in self._objects.objects(_LIMIT_RANGES, item["metadata"]["namespace"]):
-                    item = limits.with_default_limits(item, each)
+                    item = quota.with_default_limits(item, each)
         return item
 
     def admit_change(self, kind: ServedKind, item: Object) -> None:
-        """Refuse what another object has already."""
+        """Refuse a second default priority class."""
         if kind.resource.kind == "PriorityClass" and item.get("globalDefault"):
             name, default = item["metadata"]["name"], self._default_priority()
             if default is not None and default["metadata"]["name"] != name:
@@ -119,7 +117,7 @@ class BuiltinAdmission:
     def admit_new(self, kind: ServedKind, item: Object) -> QuotaCharges:
         """Refuse a new object that does not fit into the limit ranges and quotas of its namespace.
 
-        Tell what is to be charged to which quota when it is made.
+        Returns the usage to charge to each quota when the object is created.
         """
         self.admit_change(kind, item)
         if not kind.resource.namespaced:
@@ -128,7 +126,7 @@ class BuiltinAdmission:
         return self._admit_quota(kind, item)
 
     def charge(self, charges: QuotaCharges, because: str) -> None:
-        """Count what is admitted in the quotas that cover it."""
+        """Add the usage of an admitted object to the status of its quotas."""
         kind = self._objects.catalogue.of_collection(_QUOTAS)
         if kind is None:
             return
@@ -143,7 +141,7 @@ class BuiltinAdmission:
         if resource.group or resource.kind not in _LIMITED:
             return
         for _, each in self._objects.objects(_LIMIT_RANGES, metadata["namespace"]):
-            if why := limits.limit_range_problem(resource.kind, item, each):
+            if why := quota.limit_range_problem(resource.kind, item, each):
                 raise forbidden(resource, metadata["name"], why)
 
     def _admit_quota(self, kind: ServedKind, item: Object) -> QuotaCharges:
@@ -156,13 +154,13 @@ class BuiltinAdmission:
             if not quota.quota_covers(each, resource, item):
                 continue
             name = each["metadata"]["name"]
-            if resource.plural == "pods" and (silent := quota.unspecified_resources(hard, item)):
-                raise forbidden(resource, metadata["name"], f"failed quota: {name}: must specify {silent}")
-            # What is counted is counted anew each time, so it is counted only where it matters.
+            if resource.plural == "pods" and (unspecified := quota.unspecified_resources(hard, item)):
+                raise forbidden(resource, metadata["name"], f"failed quota: {name}: must specify {unspecified}")
+            # Usage is computed from all objects each time, so only where the quota limits what is requested.
             used = self._used(kind, each, metadata["namespace"]) if requested.keys() & hard.keys() else {}
             if over := quota.exceeded_quota(hard, used, requested):
-                told = (_listed(over, amounts) for amounts in (requested, used, hard))
-                why = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(name, *told)
+                texts = (_listed(over, amounts) for amounts in (requested, used, hard))
+                why = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(name, *texts)
                 raise forbidden(resource, metadata["name"], why)
             charges += ((key, requested),)
         return charges
@@ -194,7 +192,7 @@ class BuiltinAdmission:
         spec.setdefault("preemptionPolicy", (found or {}).get("preemptionPolicy", "PreemptLowerPriority"))
 
     def _default_priority(self) -> Object | None:
-        """Find the class of pods that name none; of several, the lowest counts."""
+        """Return the default class for pods that name none; of several, the one with the lowest value."""
         marked = [item for _, item in self._objects.objects(PRIORITY_CLASSES) if item.get("globalDefault")]
         return min(marked, key=lambda item: item.get("value", 0), default=None)
 
@@ -204,7 +202,7 @@ def _charged(limit: Object, requested: quota.ResourceUsage) -> Object:
 
 
 def _taint(node: Object) -> None:
-    """Keep pods away from a node until it is known to be ready."""
+    """Add the not-ready taint, which keeps pods away until the node lifecycle controller removes it."""
     taints = (node.get("spec") or {}).get("taints") or []
     if not any(taint.items() >= _NOT_READY.items() for taint in taints):
         node["spec"] = {**(node.get("spec") or {}), "taints": [*taints, dict(_NOT_READY)]}
@@ -214,7 +212,7 @@ def _listed(names: tuple[str, ...], amounts: quota.ResourceUsage | dict[str, str
     return ",".join(f"{name}={amounts.get(name, 0)}" for name in names)
 
 
-_WRITE = Write("kube-apiserver", "every cluster has it")
+_WRITE = Write("kube-apiserver", "it is a system object")
 
 _ALWAYS_THERE: dict[CollectionId, tuple[Object, ...]] = {
     NAMESPACES: tuple(
@@ -228,7 +226,7 @@ _ALWAYS_THERE: dict[CollectionId, tuple[Object, ...]] = {
 
 
 def bootstrap(server: ApiServer) -> None:
-    """Create the namespaces and priority classes that must be there and are not, as far as their kinds are served."""
+    """Create the missing system namespaces and priority classes, as far as their kinds are served."""
     for identity, bodies in _ALWAYS_THERE.items():
         kind = server.catalogue.of_collection(identity)
         if kind is not None:

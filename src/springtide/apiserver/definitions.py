@@ -1,12 +1,10 @@
-"""CRDs at work: kinds are served, changed and withdrawn as their definitions are written.
+"""CustomResourceDefinitions: which custom kinds are served.
 
-A definition is accepted, or refused, in the write that brings it; there is no time in which it exists and is not
-served. One that is deleted takes the objects of its kind with it, and stays until the last of them is gone.
+A definition is accepted or refused by the write that brings it, and an accepted one is served at once. Deleting a
+definition deletes the objects of its kind; the definition stays, held by a finalizer, until the last of them is gone.
 
-What a server does with objects of an earlier life: it serves their kinds, and does to the end what was cut in two.
-
-Every single change is stored as a whole, but some requests make several. The end of an object that nothing holds, and
-the end of a CRD with the objects of its kind, must not stop half way, because nobody would ask for it again.
+`recover` runs when a server starts on a restored storage. Each change is stored atomically, but some requests make
+several: the deletion of an object that nothing blocks, and the deletion of a CRD with its objects, are completed here.
 """
 
 from __future__ import annotations
@@ -34,33 +32,33 @@ _LOG = logging.getLogger(__name__)
 
 
 class DefinitionRegistry:
-    """Keeps what is served in step with the CRDs that exist."""
+    """Keeps the served kinds in step with the stored CRDs."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
     def restore(self) -> None:
-        """Serve what the stored CRDs define."""
+        """Serve the kinds of all stored CRDs."""
         for key, item in self._server.objects(DEFINITIONS):
             try:
                 kinds = custom.served_kinds(item)
             except Invalid as problem:
-                # Whoever wrote it was served by rules that were less strict. It is there to be mended.
-                _LOG.warning("%s is not served any more: %s", key.name, problem)
+                # It was accepted under less strict rules; its author can still correct it.
+                _LOG.warning("%s is invalid and not served: %s", key.name, problem)
                 continue
             identity = _identity(item)
             self._server.catalogue.serve(identity, kinds, _selectable(item))
             self._server.versions.restored(identity, kinds, version_of(item))
 
     def resume(self, write: Write) -> None:
-        """Go on with the end of CRDs that are going."""
+        """Continue the deletion of CRDs."""
         kind = self._server.catalogue.of_collection(DEFINITIONS)
         for key, item in list(self._server.objects(DEFINITIONS)):
             if kind is not None and "deletionTimestamp" in item["metadata"]:
-                self._after_definition(kind, key, item, write)
+                self._definition_written(kind, key, item, write)
 
     def admit(self, kind: ServedKind) -> None:
-        """Refuse a new object of a kind that is going."""
+        """Refuse a new object of a kind whose CRD is being deleted."""
         if kind.strategic:
             return
         definition = self._server.find(DEFINITIONS, _definition_key(kind))
@@ -68,24 +66,24 @@ class DefinitionRegistry:
             raise MethodNotAllowed("create not allowed while custom resource definition is terminating")
 
     def completed(self, kind: ServedKind, item: Object) -> Object:
-        """Give a CRD with the status that tells it is served; other objects as they are."""
-        if not _defines(kind):
+        """Return a CRD with the status of an established one; other objects unchanged."""
+        if not _is_definition(kind):
             return item
         custom.served_kinds(item)
         accepted: Object = custom.with_accepted_status(item)
         return accepted
 
-    def after(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
-        """Do what a write to a CRD, or the last object of a kind that is going, calls for."""
-        if _defines(kind):
-            self._after_definition(kind, key, new, write)
+    def object_written(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
+        """Act on a write to a CRD, or on the deletion of the last object of a CRD that is being deleted."""
+        if _is_definition(kind):
+            self._definition_written(kind, key, new, write)
         elif new is None and not kind.strategic:
             name = _definition_key(kind)
             definition = self._server.find(DEFINITIONS, name)
             if definition is not None and "deletionTimestamp" in definition["metadata"]:
                 self._release(name, definition, write)
 
-    def _after_definition(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
+    def _definition_written(self, kind: ServedKind, key: Key, new: Object | None, write: Write) -> None:
         if new is None:
             plural, _, group = key.name.partition(".")
             identity = CollectionId(group, plural)
@@ -103,7 +101,7 @@ class DefinitionRegistry:
             self._release(key, new, write, kind)
 
     def _release(self, key: Key, definition: Object, write: Write, kind: ServedKind | None = None) -> None:
-        """Let a CRD go when no object of its kind is left."""
+        """Remove the finalizer of a CRD when no object of its kind is left."""
         if self._server.storage.collection(_identity(definition)).live:
             return
         kind = kind or self._server.catalogue.of_kind(definition["apiVersion"], definition["kind"])
@@ -118,7 +116,7 @@ class DefinitionRegistry:
         self._server.modify(kind, key, released, write, "update", part=WritePart.MAIN)
 
 
-def _defines(kind: ServedKind) -> bool:
+def _is_definition(kind: ServedKind) -> bool:
     return kind.resource.plural == DEFINITIONS.plural and kind.resource.group == DEFINITIONS.group
 
 
@@ -132,7 +130,7 @@ def _identity(definition: Object) -> CollectionId:
 
 
 def _selectable(definition: Object) -> tuple[str, ...]:
-    """Give the fields that any version lets lists select by."""
+    """Return the selectable fields of all versions."""
     paths = [
         field["jsonPath"].removeprefix(".")
         for version in definition["spec"]["versions"]
@@ -142,11 +140,11 @@ def _selectable(definition: Object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-_WRITE = Write("kube-apiserver", "the server ended before this was done")
+_WRITE = Write("kube-apiserver", "a restart interrupted its deletion")
 
 
 def recover(server: ApiServer, definitions: DefinitionRegistry) -> None:
-    """Serve the CRDs that are there, let go what is held by nothing and marked to go, and end CRDs that are going."""
+    """Serve the stored CRDs, complete deletions that nothing blocks, and continue the deletion of CRDs."""
     definitions.restore()
     for identity, collection in server.storage.collections():
         kind = server.catalogue.of_collection(identity)

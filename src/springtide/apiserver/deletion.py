@@ -1,8 +1,8 @@
-"""What a request to delete makes of an object before it goes: marked, with other finalizers, or just what it was.
+"""What a delete request makes of an object before the object is removed.
 
-An object goes at once unless something holds it: finalizers, a grace period, or, for a namespace, its contents. Then it
-is marked with the time of its deletion, and goes with the last thing that held it. A pod is marked in any case, so that
-whoever watches sees it leave in the same steps whether it has any time left or none.
+An object is removed at once unless finalizers, a grace period or (for a namespace) its contents block that. Otherwise
+it gets a deletion timestamp, and is removed with the last blocker. A pod always gets the timestamp, so that watchers
+see the same sequence of events with and without a grace period.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from springtide.cluster.resources import Object, Resource
 from springtide.cluster.transport import Precondition, Propagation
 
 _ORPHANED_BY_DEFAULT = (("", "ReplicationController"), ("batch", "CronJob"), ("batch", "Job"))
-"""Kinds that are older than garbage collection: who deletes them and says nothing keeps what they made."""
+"""Kinds older than garbage collection: a delete without a propagation policy orphans their dependents."""
 
 _FINISHED = ("Succeeded", "Failed")
 
 
 def check_delete(item: Object, precondition: Precondition, resource: Resource) -> None:
-    """Refuse to delete an object that is not the one that was meant."""
+    """Refuse a delete whose preconditions do not match the object."""
     metadata = item["metadata"]
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     if precondition.uid and precondition.uid != metadata["uid"]:
@@ -43,32 +43,35 @@ def check_delete(item: Object, precondition: Precondition, resource: Resource) -
 def mark_deleted(
     item: Object, resource: Resource, now: int, *, propagation: Propagation | None, grace_seconds: int | None
 ) -> Object:
-    """Give what an object becomes when it is asked to go, itself when nothing changes; it goes unless it is `held`."""
+    """Return an object as a delete request leaves it; itself when nothing changes.
+
+    Remove the result unless `is_deletion_blocked`.
+    """
     marked = item
     if (resource.group, resource.kind) == ("", "Pod"):
-        marked = _gracefully(item, now, grace_seconds)
+        marked = _with_grace_period(item, now, grace_seconds)
         if marked is item:
             return item
-    if _defines(resource) and "deletionTimestamp" not in item["metadata"]:
+    if _is_definition(resource) and "deletionTimestamp" not in item["metadata"]:
         present = item["metadata"].get("finalizers", [])
         return with_metadata(item, deletionTimestamp=timestamp(now), finalizers=[*present, DEFINITION_FINALIZER])
     finalizers = _finalizers(marked, resource, propagation)
     if finalizers != marked["metadata"].get("finalizers", []):
         marked = with_metadata(marked, finalizers=finalizers or None)
     if is_deletion_blocked(marked) and "deletionTimestamp" not in marked["metadata"]:
-        marked = _marked(marked, now, 0)
+        marked = _with_timestamp(marked, now, 0)
     return marked
 
 
 def is_deletion_blocked(item: Object) -> bool:
-    """Tell whether something keeps an object that is to be deleted."""
+    """Return whether finalizers, a grace period or contents block the removal of an object."""
     metadata = item["metadata"]
     if metadata.get("finalizers") or _grace(item) > 0:
         return True
     return bool(item["kind"] == "Namespace" and (item.get("spec") or {}).get("finalizers"))
 
 
-def _defines(resource: Resource) -> bool:
+def _is_definition(resource: Resource) -> bool:
     return (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -76,31 +79,31 @@ def _grace(item: Object) -> int:
     return int(item["metadata"].get("deletionGracePeriodSeconds", 0))
 
 
-def _gracefully(pod: Object, now: int, grace_seconds: int | None) -> Object:
-    """Give a pod its grace period, or a shorter one than it had; a longer one changes nothing."""
+def _with_grace_period(pod: Object, now: int, grace_seconds: int | None) -> Object:
+    """Start the grace period of a pod, or shorten a running one; a longer one changes nothing."""
     metadata = pod["metadata"]
     spec = pod.get("spec") or {}
-    asked = 1 if grace_seconds is not None and grace_seconds < 0 else grace_seconds
+    requested = 1 if grace_seconds is not None and grace_seconds < 0 else grace_seconds
     if "deletionTimestamp" in metadata:
         current = _grace(pod)
-        if asked is None or asked >= current:
+        if requested is None or requested >= current:
             return pod
-        until = instant(metadata["deletionTimestamp"]) - current + asked
+        until = instant(metadata["deletionTimestamp"]) - current + requested
         if until < now:
-            until, asked = now, min(asked, 1)
-        return with_metadata(pod, deletionTimestamp=timestamp(until), deletionGracePeriodSeconds=asked)
+            until, requested = now, min(requested, 1)
+        return with_metadata(pod, deletionTimestamp=timestamp(until), deletionGracePeriodSeconds=requested)
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _FINISHED:
-        return _marked(pod, now, 0)
-    return _marked(pod, now, spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked)
+        return _with_timestamp(pod, now, 0)
+    return _with_timestamp(pod, now, spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested)
 
 
-def _marked(item: Object, now: int, grace: int) -> Object:
+def _with_timestamp(item: Object, now: int, grace: int) -> Object:
     metadata = item["metadata"]
     generation = metadata.get("generation")
     period: int | None = grace
     if item["kind"] == "Namespace":
         item = {**item, "status": {**(item.get("status") or {}), "phase": "Terminating"}}
-        # Namespaces end by a way of their own, which knows no grace.
+        # The deletion of a namespace has no grace period.
         period = None
     return with_metadata(
         item,
@@ -111,7 +114,7 @@ def _marked(item: Object, now: int, grace: int) -> Object:
 
 
 def _finalizers(item: Object, resource: Resource, propagation: Propagation | None) -> list[str]:
-    """Give the finalizers that say what is to become of dependents, among the others."""
+    """Return the finalizers with the one for the propagation policy."""
     present: list[str] = item["metadata"].get("finalizers", [])
     if propagation is None:
         if ORPHAN in present or FOREGROUND in present:

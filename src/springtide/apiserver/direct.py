@@ -1,8 +1,8 @@
-"""The transport without a network: the port's calls, made straight into a server in the same process.
+"""The cluster port by direct calls into an API server in the same process.
 
-Every call yields to the event loop once before it takes effect, as a request on its way would; and again nothing
-comes between `permit` and the effect. `cut` ends a connection as a crash does: nothing that is under way arrives.
-Given a `Perform`, writes are reviewed by whoever must be asked, as those of other clients are.
+Each call yields to the event loop once before it takes effect, as a request over a network does; nothing runs between
+`permit` and the effect. `cut` closes a connection as a crash does: calls in flight do not arrive. With a
+`WriteExecutor`, writes pass the same admission as those of other clients.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from springtide.cluster.transport import (
 )
 
 BOOKMARK_SECONDS = 60.0
-"""How long after a change a watch that was not told of it hears of its version."""
+"""How long after a change a bookmark is sent to watches that had no event for it."""
 
 T = TypeVar("T")
 
 
 class DirectTransport:
-    """A connection to a server in this process."""
+    """A connection to an API server in this process."""
 
     def __init__(
         self,
         server: ApiServer,
         *,
         bookmark_seconds: float = BOOKMARK_SECONDS,
-        perform: WriteExecutor | None = None,
+        executor: WriteExecutor | None = None,
         user: User = ADMIN,
     ) -> None:
         self._server = server
-        self._perform = perform
+        self._executor = executor
         self._user = user
         self._bookmark_seconds = bookmark_seconds
         self._cut = False
@@ -58,7 +58,7 @@ class DirectTransport:
         server.observers.append(self._on_write)
 
     def cut(self) -> None:
-        """Lose the connection for good: every call and stream ends with `ConnectionLost`, without effect."""
+        """Close the connection for good: each call and stream fails with `ConnectionLost`, without effect."""
         if self._cut:
             return
         self._cut = True
@@ -91,7 +91,7 @@ class DirectTransport:
         initial_events: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Tell what happens after a version."""
+        """Yield the events after a version."""
         subscription = await self._call(
             lambda: self._server.watch(selection, version=version, initial_events=initial_events)
         )
@@ -103,7 +103,7 @@ class DirectTransport:
             events = subscription.events
             while True:
                 if not events:
-                    await subscription.arrived()
+                    await subscription.wait()
                 self._check()
                 if not events:
                     return
@@ -159,7 +159,7 @@ class DirectTransport:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Ask an object to go."""
+        """Delete an object."""
         await self._call(
             lambda: self._server.delete(
                 resource,
@@ -184,19 +184,19 @@ class DirectTransport:
             write.permit()
             return effect()
 
-        if self._perform is None:
+        if self._executor is None:
             return permitted()
-        return (await self._perform(permitted, self._user)).value
+        return (await self._executor(permitted, self._user)).value
 
     def _check(self) -> None:
         if self._cut:
-            raise ConnectionLost("the connection to the server is cut")
+            raise ConnectionLost("the connection to the server is closed")
 
     def _on_write(self, written: CommittedWrite) -> None:  # noqa: ARG002
-        """See that open watches hear of this version some time later; one timer serves all writes until then."""
+        """Schedule a bookmark for open watches; one timer serves all writes until it fires."""
         if self._open and self._bookmarks is None:
             loop = asyncio.get_running_loop()
-            # In a context of its own: this is the server's doing, not that of whoever happened to write.
+            # In a context of its own: the timer belongs to the server, not to the task that happened to write.
             self._bookmarks = loop.call_later(self._bookmark_seconds, self._bookmark, context=Context())
 
     def _bookmark(self) -> None:

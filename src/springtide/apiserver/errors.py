@@ -1,6 +1,6 @@
-"""The refusals of the API, in the words that users of Kubernetes know.
+"""The errors of the API, with the messages of a kube-apiserver.
 
-People search for these sentences, and some programs match on them, so they are the same as those of a real server.
+People search for these messages and some programs match on them, so they are verbatim.
 """
 
 from __future__ import annotations
@@ -32,54 +32,54 @@ EXPIRED_LIST = "The resourceVersion for the provided list is too old."
 
 
 class TooLargeResourceVersion(ServerError):
-    """A version was asked for that the server has not reached."""
+    """The requested resource version is newer than the server's."""
 
     code = 504
     reason = "Timeout"
 
 
 def no_such_resource() -> NotFound:
-    """Nothing is served there."""
+    """The path is not served."""
     return NotFound(NO_SUCH_RESOURCE, about=StatusDetails())
 
 
 def not_found(resource: Resource | str, name: str) -> NotFound:
-    """There is no such object."""
+    """The object does not exist."""
     return NotFound(f'{resource} "{name}" not found', about=_about(resource, name))
 
 
 def already_exists(resource: Resource, name: str) -> AlreadyExists:
-    """The name is taken."""
+    """An object with this name exists."""
     return AlreadyExists(f'{resource} "{name}" already exists', about=_about(resource, name))
 
 
 def conflict(resource: Resource | str, name: str, why: str = MODIFIED) -> Conflict:
-    """The object is not what the writer thought it was."""
+    """The object was modified, or a precondition failed."""
     return Conflict(f'Operation cannot be fulfilled on {resource} "{name}": {why}', about=_about(resource, name))
 
 
 def forbidden(resource: Resource | str, name: str, why: str, causes: tuple[StatusCause, ...] = ()) -> Forbidden:
-    """Not allowed, or not now."""
+    """The request is not allowed."""
     return Forbidden(f'{resource} "{name}" is forbidden: {why}', causes=causes, about=_about(resource, name))
 
 
 def method_not_allowed(resource: Resource, verb: str) -> MethodNotAllowed:
-    """The kind does not do this."""
+    """The resource does not support the verb."""
     return MethodNotAllowed(f'{verb} is not supported on resources of kind "{resource}"', about=_about(resource, ""))
 
 
 def invalid(resource: Resource, name: str, causes: Iterable[StatusCause]) -> Invalid:
-    """The object breaks rules; all of them are told at once."""
+    """The object is invalid; all causes are reported."""
     listed = tuple(causes)
-    told = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in listed]
+    messages = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in listed]
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    text = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     about = StatusDetails(name, resource.group, resource.kind)
     return Invalid(f'{kind} "{name}" is invalid: {text}', causes=listed, about=about)
 
 
 def too_large_resource_version(asked: int, present: int) -> TooLargeResourceVersion:
-    """The version lies in the future."""
+    """The requested version is newer than the current one."""
     cause = StatusCause("", "Too large resource version", "ResourceVersionTooLarge")
     return TooLargeResourceVersion(
         f"Timeout: Too large resource version: {asked}, current: {present}", causes=(cause,), retry_after=1
@@ -87,12 +87,12 @@ def too_large_resource_version(asked: int, present: int) -> TooLargeResourceVers
 
 
 def too_old_resource_version(asked: int, oldest: int) -> Gone:
-    """The version is compacted."""
+    """The requested version is compacted."""
     return Gone(f"too old resource version: {asked} ({oldest})")
 
 
 def _about(resource: Resource | str, name: str) -> StatusDetails:
-    """Tell which object an answer is about; a text names the plural, and the group after a dot."""
+    """Return the object that an error is about; a text is the plural, with the group after a dot."""
     if isinstance(resource, Resource):
         return StatusDetails(name, resource.group, resource.plural)
     plural, _, group = resource.partition(".")

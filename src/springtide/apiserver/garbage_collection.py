@@ -1,12 +1,9 @@
-"""What the server's own housekeepers have still to look at, in the order in which it came up.
+"""The controllers that complete deletions: the garbage collector and the namespace controller.
 
-The garbage collector: objects whose owners are all gone go too.
-
-It looks at one object at a time and decides by what it finds, so that the order of events does not matter. What may
-have changed the answer for an object puts it on the backlog: a write to it, its owner's end, or its owner's wish to go
-only after its dependents (foreground), or to leave them behind (orphan).
-
-The end of a namespace: its contents are deleted, and when the last object is gone, it goes too.
+Both look at one object at a time and decide from the stored state, so the order of events does not matter. A write
+enqueues what it may affect. The garbage collector deletes objects whose owners are all gone, and honours the deletion
+policies Foreground (dependents first) and Orphan. The namespace controller deletes the contents of a terminating
+namespace, reports what is left as conditions, and removes the finalizer when the namespace is empty.
 """
 
 from __future__ import annotations
@@ -31,26 +28,26 @@ T = TypeVar("T", bound=Hashable)
 
 
 class UniqueQueue(Generic[T]):
-    """Items, each at most once, and one waiter; nothing is polled."""
+    """A queue that holds each item at most once, for one consumer."""
 
     def __init__(self) -> None:
         self._items: dict[T, None] = {}
         self._waiter: asyncio.Future[None] | None = None
 
     def add(self, item: T) -> None:
-        """Note an item, and wake who waits."""
+        """Enqueue an item, and wake the consumer."""
         self._items.setdefault(item)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def filled(self) -> None:
-        """Wait until there is something."""
+    async def wait(self) -> None:
+        """Wait until the queue is not empty."""
         if not self._items:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 
-    def take(self) -> T | None:
-        """Give the oldest item and forget it; None where nothing is left."""
+    def pop(self) -> T | None:
+        """Remove and return the oldest item; None when the queue is empty."""
         for item in self._items:
             del self._items[item]
             return item
@@ -61,71 +58,71 @@ GARBAGE_COLLECTOR = "garbage-collector"
 
 
 class ObjectPlace(NamedTuple):
-    """Where an object is stored."""
+    """The collection and key of an object."""
 
     collection: CollectionId
     key: Key
 
 
 class OwnerStates(NamedTuple):
-    """The owners that an object names, by what has become of them."""
+    """The owner references of an object, by the state of the owner."""
 
     present: list[Object]
     gone: list[Object]
     waiting: list[Object]
-    """Those that go once their dependents have."""
+    """Owners in foreground deletion, which wait for their dependents."""
 
 
 class GarbageCollector:
-    """Deletes what nobody owns any more."""
+    """Deletes objects whose owners are gone."""
 
     def __init__(self, server: ApiServer, *, delay: float = 0.0) -> None:
         self._server = server
         self._delay = delay
-        self._backlog: UniqueQueue[ObjectPlace] = UniqueQueue()
+        self._queue: UniqueQueue[ObjectPlace] = UniqueQueue()
         self._dependents: dict[str, dict[ObjectPlace, None]] = {}
         for identity, _ in server.storage.collections():
             for key, item in server.objects(identity):
-                self._note(ObjectPlace(identity, key), None, item)
+                self._enqueue_affected(ObjectPlace(identity, key), None, item)
         server.observers.append(self._on_write)
 
     async def run(self, clock: Clock) -> None:
-        """Collect for ever: what comes up is looked at `delay` seconds later."""
+        """Collect forever; an enqueued object is looked at `delay` seconds later."""
         while True:
-            await self._backlog.filled()
+            await self._queue.wait()
             await clock.sleep(self._delay)
             self.collect()
 
     def collect(self) -> None:
-        """Look at everything that has come up."""
-        while (place := self._backlog.take()) is not None:
+        """Look at all enqueued objects."""
+        while (place := self._queue.pop()) is not None:
             item = self._server.find(*place)
             kind = self._server.catalogue.of_collection(place.collection)
             if item is not None and kind is not None:
-                self._look_at(kind, place, item)
+                self._process(kind, place, item)
 
     def _on_write(self, written: CommittedWrite) -> None:
-        self._note(ObjectPlace(collection_id(written.resource), written.key), written.old, written.new)
+        self._enqueue_affected(ObjectPlace(collection_id(written.resource), written.key), written.old, written.new)
 
-    def _note(self, place: ObjectPlace, old: Object | None, new: Object | None) -> None:
-        """Keep the index of dependents, and put on the backlog whose answer may have changed."""
+    def _enqueue_affected(self, place: ObjectPlace, old: Object | None, new: Object | None) -> None:
+        """Update the index of dependents, and enqueue the objects that a write may affect."""
         before, after = _references(old), _references(new)
         for uid, reference in before.items():
             if uid not in after:
-                self._forget(uid, place)
+                self._unindex(uid, place)
             if old is not None and after.get(uid) != reference:
-                # An owner may have waited for this dependent to go, or to stop blocking it.
+                # The owner may have been waiting for this dependent to be deleted, or to stop blocking it.
                 self._add(self._owner_place(old, reference))
         for uid in after:
             self._dependents.setdefault(uid, {})[place] = None
         if new is None and old is not None:
             self._add(*self._dependents.get(old["metadata"]["uid"], {}))
-        elif new is not None and (after or _is_going(new, FOREGROUND) or _is_going(new, ORPHAN)):
+        elif new is not None and (after or _is_deleted_with(new, FOREGROUND) or _is_deleted_with(new, ORPHAN)):
             self._add(place)
-            if _is_going(new, FOREGROUND) and not _is_going(old, FOREGROUND):
+            if _is_deleted_with(new, FOREGROUND) and not _is_deleted_with(old, FOREGROUND):
                 self._add(*self._dependents.get(new["metadata"]["uid"], {}))
 
-    def _forget(self, uid: str, place: ObjectPlace) -> None:
+    def _unindex(self, uid: str, place: ObjectPlace) -> None:
         places = self._dependents.get(uid, {})
         places.pop(place, None)
         if not places:
@@ -134,34 +131,36 @@ class GarbageCollector:
     def _add(self, *places: ObjectPlace | None) -> None:
         for place in places:
             if place is not None:
-                self._backlog.add(place)
+                self._queue.add(place)
 
-    def _look_at(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+    def _process(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
         metadata = item["metadata"]
-        if _is_going(item, ORPHAN):
-            self._orphan(kind, place, item)
-        elif _is_going(item, FOREGROUND):
-            self._release(kind, place, item)
+        if _is_deleted_with(item, ORPHAN):
+            self._orphan_dependents(kind, place, item)
+        elif _is_deleted_with(item, FOREGROUND):
+            self._finish_foreground(kind, place, item)
         elif "deletionTimestamp" not in metadata and metadata.get("ownerReferences"):
-            self._judge(kind, place, item)
+            self._delete_or_release(kind, place, item)
 
-    def _judge(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
-        """Delete an object without owners; where only some are gone, let it forget them."""
+    def _delete_or_release(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+        """Delete an object without present owners; where only some are gone, remove their references."""
         owners = self._owners(item)
         if owners is None:
             return
         lost = owners.gone + owners.waiting
         if owners.present:
             if lost:
-                self._change(kind, place, _without_owners(item, [each["uid"] for each in lost]), "an owner is gone")
+                self._change(kind, place, _without_owners(item, [each["uid"] for each in lost]), "an owner was deleted")
             return
         uid = item["metadata"]["uid"]
         dependents = self._dependents.get(uid, {})
-        because = f"its owner {lost[0]['kind']} {lost[0]['name']} is {'going' if owners.waiting else 'gone'}"
+        because = (
+            f"its owner {lost[0]['kind']} {lost[0]['name']} {'is being deleted' if owners.waiting else 'was deleted'}"
+        )
         if owners.waiting and dependents:
-            if any(_is_going(self._server.find(*each), FOREGROUND) for each in dependents):
-                # A cycle of owners that all wait for each other would wait for ever.
-                self._change(kind, place, _unblocking(item), "its dependents wait too")
+            if any(_is_deleted_with(self._server.find(*each), FOREGROUND) for each in dependents):
+                # In a cycle, each owner would wait for the next one forever.
+                self._change(kind, place, _unblocking(item), "its owners form a cycle")
             propagation = Propagation.FOREGROUND
         else:
             finalizers = item["metadata"].get("finalizers", ())
@@ -175,25 +174,25 @@ class GarbageCollector:
             propagation=propagation,
         )
 
-    def _release(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
-        """Let an owner go when no dependent that blocks it is left."""
+    def _finish_foreground(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+        """Remove the foreground finalizer when no dependent blocks the deletion of the owner."""
         uid = item["metadata"]["uid"]
         blocking = [each for each in self._dependents.get(uid, {}) if _blocks(self._server.find(*each), uid)]
         if not blocking:
-            self._change(kind, place, _without_finalizer(item, FOREGROUND), "its dependents are gone")
+            self._change(kind, place, _without_finalizer(item, FOREGROUND), "its dependents were deleted")
 
-    def _orphan(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
-        """Make the dependents of an owner forget it, then let it go."""
+    def _orphan_dependents(self, kind: ServedKind, place: ObjectPlace, item: Object) -> None:
+        """Remove the references of all dependents to an owner, then the orphan finalizer."""
         uid = item["metadata"]["uid"]
         for each in list(self._dependents.get(uid, {})):
             dependent = self._server.find(*each)
             dependent_kind = self._server.catalogue.of_collection(each.collection)
             if dependent is not None and dependent_kind is not None:
-                self._change(dependent_kind, each, _without_owners(dependent, [uid]), "its owner leaves it behind")
-        self._change(kind, place, _without_finalizer(item, ORPHAN), "its dependents are left behind")
+                self._change(dependent_kind, each, _without_owners(dependent, [uid]), "its owner orphans it")
+        self._change(kind, place, _without_finalizer(item, ORPHAN), "its dependents are orphaned")
 
     def _owners(self, item: Object) -> OwnerStates | None:
-        """Find what has become of an object's owners; None where it names a kind that is not served."""
+        """Return the states of an object's owners; None if the kind of one is not served."""
         owners = OwnerStates([], [], [])
         for reference in item["metadata"]["ownerReferences"]:
             place = self._owner_place(item, reference)
@@ -202,14 +201,14 @@ class GarbageCollector:
             owner = self._server.find(*place)
             if owner is None or owner["metadata"]["uid"] != reference["uid"]:
                 owners.gone.append(reference)
-            elif _is_going(owner, FOREGROUND):
+            elif _is_deleted_with(owner, FOREGROUND):
                 owners.waiting.append(reference)
             else:
                 owners.present.append(reference)
         return owners
 
     def _owner_place(self, dependent: Object, reference: Object) -> ObjectPlace | None:
-        """Tell where an owner is: in the namespace of the dependent, or in none; None where its kind is not served."""
+        """Return where an owner is stored; None if its kind is not served."""
         kind = self._server.catalogue.of_kind(reference["apiVersion"], reference["kind"])
         if kind is None:
             return None
@@ -221,11 +220,11 @@ class GarbageCollector:
 
 
 def _references(item: Object | None) -> dict[str, Object]:
-    """Give the owners that an object names, by their uids."""
+    """Return the owner references of an object by uid."""
     return {each["uid"]: each for each in item["metadata"].get("ownerReferences", ())} if item else {}
 
 
-def _is_going(item: Object | None, finalizer: str) -> bool:
+def _is_deleted_with(item: Object | None, finalizer: str) -> bool:
     if item is None or "deletionTimestamp" not in item["metadata"]:
         return False
     return finalizer in item["metadata"].get("finalizers", ())
@@ -253,7 +252,7 @@ def _unblocking(item: Object) -> Object:
 
 NAMESPACE_CONTROLLER = "namespace-controller"
 
-_IN_ORDER = {
+_UNBLOCKED = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
         "ParsedGroupVersions",
@@ -266,46 +265,46 @@ _IN_ORDER = {
     "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
     "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
-"""What a namespace that is going tells when nothing holds it: reason and message of its conditions."""
+"""Reason and message of each condition when nothing blocks the deletion of the namespace."""
 
 
 class NamespaceController:
-    """Empties namespaces that are to be deleted."""
+    """Deletes the contents of terminating namespaces, then the namespaces."""
 
     def __init__(self, server: ApiServer, *, delay: float = 0.0) -> None:
         self._server = server
         self._delay = delay
-        self._backlog: UniqueQueue[str] = UniqueQueue()
+        self._queue: UniqueQueue[str] = UniqueQueue()
         for key, item in server.objects(NAMESPACES):
-            self._note(key.name, item)
+            self._enqueue_affected(key.name, item)
         server.observers.append(self._on_write)
 
     async def run(self, clock: Clock) -> None:
-        """Empty namespaces for ever: what comes up is done `delay` seconds later."""
+        """Run forever; an enqueued namespace is handled `delay` seconds later."""
         while True:
-            await self._backlog.filled()
+            await self._queue.wait()
             await clock.sleep(self._delay)
-            self.empty()
+            self.process()
 
-    def empty(self) -> None:
-        """Do what is to be done now."""
-        while (name := self._backlog.take()) is not None:
+    def process(self) -> None:
+        """Handle all enqueued namespaces."""
+        while (name := self._queue.pop()) is not None:
             namespace = self._server.find(NAMESPACES, Key("", name))
             kind = self._server.catalogue.of_collection(NAMESPACES)
             if namespace is not None and kind is not None and "deletionTimestamp" in namespace["metadata"]:
-                self._empty(kind, name, Write(NAMESPACE_CONTROLLER, f"namespace {name} is being deleted"))
+                self._delete_contents(kind, name, Write(NAMESPACE_CONTROLLER, f"namespace {name} is being deleted"))
 
     def _on_write(self, written: CommittedWrite) -> None:
         if collection_id(written.resource) == NAMESPACES:
-            self._note(written.key.name, written.new)
+            self._enqueue_affected(written.key.name, written.new)
         elif written.new is None and written.key.namespace:
-            self._note(written.key.namespace, self._server.find(NAMESPACES, Key("", written.key.namespace)))
+            self._enqueue_affected(written.key.namespace, self._server.find(NAMESPACES, Key("", written.key.namespace)))
 
-    def _note(self, name: str, namespace: Object | None) -> None:
+    def _enqueue_affected(self, name: str, namespace: Object | None) -> None:
         if namespace is not None and "deletionTimestamp" in namespace["metadata"]:
-            self._backlog.add(name)
+            self._queue.add(name)
 
-    def _empty(self, kind: ServedKind, name: str, write: Write) -> None:
+    def _delete_contents(self, kind: ServedKind, name: str, write: Write) -> None:
         key = Key("", name)
         for content in self._server.catalogue.stored():
             if content.resource.namespaced and "deletecollection" in content.verbs:
@@ -313,11 +312,11 @@ class NamespaceController:
                 self._server.deletecollection(selection, write, propagation=Propagation.BACKGROUND)
         counts, finalizers = self._remaining(name)
 
-        def told(old: Object) -> Object:
+        def reported(old: Object) -> Object:
             conditions = _conditions(old, counts, finalizers, timestamp(self._server.now()))
             return {**old, "status": {**(old.get("status") or {}), "phase": "Terminating", "conditions": conditions}}
 
-        self._server.modify(kind, key, told, write, "patch/status", part=WritePart.STATUS)
+        self._server.modify(kind, key, reported, write, "patch/status", part=WritePart.STATUS)
         if not counts:
 
             def finalized(old: Object) -> Object:
@@ -328,7 +327,7 @@ class NamespaceController:
             self._server.modify(kind, key, finalized, write, "update/finalize", part=WritePart.WHOLE)
 
     def _remaining(self, name: str) -> tuple[dict[str, int], Counter[str]]:
-        """Count what is left in a namespace, by resource and by finalizer."""
+        """Count the objects in a namespace by resource, and their finalizers."""
         counts: dict[str, int] = {}
         finalizers: Counter[str] = Counter()
         for content in self._server.catalogue.stored():
@@ -344,20 +343,20 @@ class NamespaceController:
 
 
 def _conditions(namespace: Object, counts: dict[str, int], finalizers: Counter[str], now: str) -> list[Object]:
-    """Tell what holds a namespace; the time of a condition's last change is kept where it says the same."""
-    held: dict[str, tuple[str, str]] = {}
+    """Return the conditions of a terminating namespace; unchanged ones keep their transition time."""
+    blocked: dict[str, tuple[str, str]] = {}
     if counts:
         listed = ", ".join(f"{resource} has {count} resource instances" for resource, count in counts.items())
-        held["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {listed}"
+        blocked["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {listed}"
     if finalizers:
         listed = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
         message = f"Some content in the namespace has finalizers remaining: {listed}"
-        held["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
+        blocked["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
     present = {each["type"]: each for each in (namespace.get("status") or {}).get("conditions") or ()}
     conditions = []
-    for name, in_order in _IN_ORDER.items():
-        reason, message = held.get(name, in_order)
-        fresh = {"type": name, "status": "True" if name in held else "False", "reason": reason, "message": message}
+    for name, unblocked in _UNBLOCKED.items():
+        reason, message = blocked.get(name, unblocked)
+        fresh = {"type": name, "status": "True" if name in blocked else "False", "reason": reason, "message": message}
         old: Object = present.get(name, {})
         unchanged = old.items() >= fresh.items()
         conditions.append(fresh | {"lastTransitionTime": old["lastTransitionTime"] if unchanged else now})

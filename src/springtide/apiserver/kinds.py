@@ -1,11 +1,7 @@
-"""The structure of kinds, as merging and validating need it: types, required fields, keys of lists.
+"""The kinds that are served: their structure, what the verbs need to know about them, and the catalogue of all of them.
 
-Built-in kinds are read from data (`springtide.simulator.api.builtin`), custom ones from the schema of their CRD. Both
-become the same tree of `Node`, so that patches, managed fields and pruning know no difference between them.
-
-What the API server knows about a kind that it serves, built in or defined by a CRD.
-
-What is served: the kinds, by every name under which a request may ask for them.
+Built-in kinds are read from data (`springtide.apiserver.builtin`), custom kinds from the schema of their CRD. Both
+become trees of `StructureNode`, so patches, managed fields and pruning treat them alike.
 """
 
 from __future__ import annotations
@@ -21,10 +17,10 @@ from springtide.cluster.resources import Object, Resource
 
 
 class ValueType(StrEnum):
-    """The type of a value, as far as the API tells them apart."""
+    """The type of a value."""
 
     OBJECT = "object"
-    """Fields with names that are declared, or (with `values`) a map from any name."""
+    """An object with declared fields, or (with `values`) a map with arbitrary keys."""
     LIST = "array"
     STRING = "string"
     INTEGER = "integer"
@@ -35,19 +31,19 @@ class ValueType(StrEnum):
 
 
 class ListType(StrEnum):
-    """What a list is to those who own parts of it."""
+    """The list type of server-side apply: how much of a list one manager owns."""
 
     ATOMIC = "atomic"
-    """One value: owned and replaced as a whole."""
+    """Owned and replaced as a whole."""
     SET = "set"
-    """Scalars, each owned by itself."""
+    """Scalars, each owned separately."""
     MAP = "map"
-    """Objects told apart by the keys of the list, each owned by itself."""
+    """Objects identified by the keys of the list, each owned separately."""
 
 
 @dataclass(slots=True, eq=False)
 class StructureNode:
-    """One place in the tree of a kind. Identity is equality: trees may refer back to themselves."""
+    """One place in the structure of a kind. Nodes compare by identity, since trees may be recursive."""
 
     type: ValueType = ValueType.ANY
     fields: dict[str, StructureNode] = field(default_factory=dict)
@@ -55,14 +51,14 @@ class StructureNode:
     items: StructureNode | None = None
     required: tuple[str, ...] = ()
     always: frozenset[str] = frozenset()
-    """Fields that a value has even when nobody writes them: they are empty then, and need not be written down."""
+    """Fields that are always present, empty if not given; they may be left out of what is stored."""
     list_kind: ListType = ListType.ATOMIC
     keys: tuple[str, ...] = ()
-    """The fields that tell entries of a MAP list apart."""
+    """The fields that identify the entries of a MAP list."""
     key_defaults: dict[str, object] = field(default_factory=dict)
-    """What stands for a key that an entry does not write, such as TCP for the protocol of a port."""
+    """Defaults of key fields that an entry leaves out, such as TCP for the protocol of a port."""
     atomic: bool = False
-    """An object that is owned and replaced as a whole."""
+    """The object is owned and replaced as a whole."""
     patch_merge: bool = False
     """A strategic merge patch merges this list (by `patch_key`, or as a set of scalars) instead of replacing it."""
     patch_key: str = ""
@@ -72,10 +68,10 @@ class StructureNode:
     """A strategic merge patch replaces this object instead of merging it."""
     nullable: bool = False
     open: bool = False
-    """Fields that are not declared are kept as they are."""
+    """Undeclared fields are kept."""
 
     def child(self, name: str) -> StructureNode:
-        """Give the node of a field or of a value of a map; what is not declared may be anything."""
+        """Return the node of a field or a map value; an undeclared one may hold anything."""
         found = self.fields.get(name)
         return found or self.values or ANYTHING
 
@@ -85,7 +81,7 @@ ANYTHING = StructureNode(open=True)
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where the scale subresource finds its numbers, as dotted paths (`.spec.replicas`)."""
+    """The dotted paths that the scale subresource reads and writes (`.spec.replicas`)."""
 
     spec: str
     status: str
@@ -102,7 +98,7 @@ def _no_causes(value: Object, old: Object | None) -> tuple[StatusCause, ...]:  #
 
 @dataclass(frozen=True, slots=True)
 class ServedKind:
-    """One version of one kind, and everything that the verbs need to know about it."""
+    """One version of one kind, with everything that the verbs need to know about it."""
 
     resource: Resource
     structure: StructureNode
@@ -115,21 +111,21 @@ class ServedKind:
     """Of `status`, `scale`, `eviction`, `binding`, `finalize`."""
     scale: ScalePaths | None = None
     generation: bool = True
-    """Whether `metadata.generation` counts the changes of this kind."""
+    """Whether `metadata.generation` counts changes of the spec."""
     strategic: bool = True
-    """Whether strategic merge patches are understood: by built-in kinds only."""
-    complete: Callable[[Object], Object] = _as_it_is
-    """Fills in defaults and drops what the kind does not have; may change and return what it is given."""
+    """Whether the kind is built in: only built-in kinds support strategic merge patches."""
+    apply_defaults: Callable[[Object], Object] = _as_it_is
+    """Sets defaults and drops unknown fields; may modify and return its argument."""
     prune: Callable[[Object], Object] = _as_it_is
-    """Drops what the kind does not have, and fills in nothing; may change and return what it is given."""
-    judge: Callable[[Object, Object | None], tuple[StatusCause, ...]] = _no_causes
-    """Finds what is wrong with an object, given what it was before; an empty result lets it pass."""
+    """Drops unknown fields without setting defaults; may modify and return its argument."""
+    validate: Callable[[Object, Object | None], tuple[StatusCause, ...]] = _no_causes
+    """Validates an object, given the object before the write; no causes means valid."""
     stored_version: str = ""
-    """The version that the kind is stored in; empty: this one."""
+    """The storage version of the kind; empty means this version."""
 
 
 class Catalogue:
-    """The kinds that are served now; CRDs add to them and take away."""
+    """The kinds that are served now; CRDs add and remove kinds."""
 
     def __init__(self, kinds: Iterable[ServedKind]) -> None:
         self._kinds: dict[tuple[str, str, str], ServedKind] = {}
@@ -140,14 +136,14 @@ class Catalogue:
             self._add(kind)
 
     def serve(self, identity: CollectionId, kinds: Iterable[ServedKind], selectable: tuple[str, ...] = ()) -> None:
-        """Serve these versions of one kind, and no others of it; `selectable` are fields that lists select by."""
+        """Serve exactly these versions of a kind; `selectable` are its selectable fields."""
         self.withdraw(identity)
         self._selectable[identity] = selectable
         for kind in kinds:
             self._add(kind)
 
     def withdraw(self, identity: CollectionId) -> None:
-        """Serve a kind no longer."""
+        """Stop serving a kind."""
         self._selectable.pop(identity, None)
         self._collections.pop(identity, None)
         for place, kind in list(self._kinds.items()):
@@ -156,30 +152,30 @@ class Catalogue:
                 del self._named[kind.resource.api_version, kind.resource.kind]
 
     def find(self, resource: Resource) -> ServedKind:
-        """Find what a request is about; `NotFound` where it is not served."""
+        """Return the kind of a resource; `NotFound` if it is not served."""
         kind = self._kinds.get((resource.group, resource.version, resource.plural))
         if kind is None:
             raise no_such_resource()
         return kind
 
     def of_kind(self, api_version: str, kind: str) -> ServedKind | None:
-        """Find what an object or a reference names; None where it is not served."""
+        """Return the kind of an object or a reference; None if it is not served."""
         return self._named.get((api_version, kind))
 
     def of_collection(self, identity: CollectionId) -> ServedKind | None:
-        """Find the kind of stored objects, in the version that they are stored in if that is served."""
+        """Return the kind of a collection, in its storage version if that is served."""
         return self._collections.get(identity)
 
     def stored(self) -> tuple[ServedKind, ...]:
-        """Give every kind once, by group and plural."""
+        """Return each kind once, by group and plural."""
         return tuple(self._collections[identity] for identity in sorted(self._collections))
 
     def all(self) -> tuple[ServedKind, ...]:
-        """Give everything that is served, by group, version and plural."""
+        """Return all versions of all kinds, by group, version and plural."""
         return tuple(self._kinds[place] for place in sorted(self._kinds))
 
     def selectable(self, kind: ServedKind) -> tuple[str, ...]:
-        """Give the fields that a CRD lets lists select by."""
+        """Return the selectable fields that a CRD declares."""
         return self._selectable.get(collection_id(kind.resource), ())
 
     def _add(self, kind: ServedKind) -> None:
@@ -191,7 +187,7 @@ class Catalogue:
 
 
 def collection_id(resource: Resource) -> CollectionId:
-    """Tell where the objects of a resource are stored."""
+    """Return the collection that holds the objects of a resource."""
     return CollectionId(resource.group, resource.plural)
 
 

@@ -1,9 +1,7 @@
-"""What a watch is to the server: a queue of events, and one waiter.
+"""List and watch: paging, resource versions, selectors and watch subscriptions.
 
-A watch of everything gets the very event objects that the store made; only watches with a selector or of another
-version of the kind have events made for them.
-
-Lists and watches: which objects are meant, at which version, and where a page ends.
+A watch without selectors, in the storage version, receives the event objects that the storage creates; events are built
+per watch only for selectors and for other versions.
 """
 
 from __future__ import annotations
@@ -31,27 +29,27 @@ EventFilter: TypeAlias = Callable[[StoredChange], WatchEvent | None]
 
 
 class WatchSubscription:
-    """One open watch; whoever opened it takes from `events`, and closes it."""
+    """An open watch: a queue of events for one reader, which closes it with `end`."""
 
-    __slots__ = ("_collection", "_resource", "_telling", "_waiter", "ended", "events", "version")
+    __slots__ = ("_collection", "_resource", "_to_event", "_waiter", "ended", "events", "version")
 
     def __init__(
-        self, collection: Collection, resource: Resource, *, version: int, telling: EventFilter | None
+        self, collection: Collection, resource: Resource, *, version: int, to_event: EventFilter | None
     ) -> None:
         self.events: deque[WatchEvent] = deque()
         self.version = version
-        """The version up to which everything has been told."""
+        """The version up to which all events have been queued."""
         self.ended = False
-        """Nothing more will come than what is in `events`."""
+        """No further events will be queued."""
         self._collection = collection
         self._resource = resource
-        self._telling = telling
+        self._to_event = to_event
         self._waiter: asyncio.Future[None] | None = None
         collection.subscriptions.append(self)
 
     def deliver(self, change: StoredChange) -> None:
-        """Tell a change, if it is any business of this watch."""
-        event = change.event if self._telling is None else self._telling(change)
+        """Queue the event for a change, if the watch selects the object."""
+        event = change.event if self._to_event is None else self._to_event(change)
         if event is not None:
             self.version = change.revision
             self.events.append(event)
@@ -59,27 +57,27 @@ class WatchSubscription:
                 self._wake()
 
     def begin(self, items: Iterable[Object], *, end: bool) -> None:
-        """Tell the objects that exist already, and, if asked, that these were all."""
+        """Queue an ADDED event for each existing object, and on request the bookmark that ends initial events."""
         self.events.extend(WatchEvent(WatchEventType.ADDED, item) for item in items)
         if end:
             self._bookmark({"annotations": {INITIAL_EVENTS_END: "true"}})
 
     def bookmark(self, version: int) -> None:
-        """Tell that nothing else has happened up to a version."""
+        """Queue a bookmark, if the version is newer than the last event."""
         if version > self.version and not self.ended:
             self.version = version
             self._bookmark({})
             self._wake()
 
     def end(self) -> None:
-        """Let the watch end after what it has been told."""
+        """Close the watch; queued events can still be read."""
         if not self.ended:
             self.ended = True
             self._collection.subscriptions.remove(self)
             self._wake()
 
-    async def arrived(self) -> None:
-        """Wait until there are events, or the watch has ended."""
+    async def wait(self) -> None:
+        """Wait until there are events, or the watch is closed."""
         if not self.events and not self.ended:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
@@ -99,29 +97,29 @@ class WatchSubscription:
 def event_filter(
     namespace: str, matches: ObjectFilter | None, serve: Callable[[Object], Object] | None
 ) -> EventFilter | None:
-    """Make the way in which a watch tells changes; None where it tells all of them as they are."""
+    """Return the function that maps a change to an event of this watch; None where all events are passed unchanged."""
     if not namespace and matches is None and serve is None:
         return None
 
-    def tell(change: StoredChange) -> WatchEvent | None:
+    def to_event(change: StoredChange) -> WatchEvent | None:
         if namespace and change.key.namespace != namespace:
             return None
         event = change.event
         if matches is not None:
-            told = _selected(change, matches)
-            if told is None:
+            selected = _selected_event(change, matches)
+            if selected is None:
                 return None
-            event = told
+            event = selected
         if serve is None:
             return event
         served = serve(event.object)
         return event if served is event.object else WatchEvent(event.change, served)
 
-    return tell
+    return to_event
 
 
-def _selected(change: StoredChange, matches: ObjectFilter) -> WatchEvent | None:
-    """Tell a change to somebody who sees only what matches: what stops matching is gone for them."""
+def _selected_event(change: StoredChange, matches: ObjectFilter) -> WatchEvent | None:
+    """Return the event for a watch with selectors: an object that stops matching is DELETED for it."""
     before = change.old is not None and matches(change.old)
     after = change.new is not None and matches(change.new)
     if before and after:
@@ -144,7 +142,7 @@ Serve = Callable[[Object], Object]
 
 
 def selection_filter(selection: Selection, selectable: tuple[str, ...]) -> ObjectFilter | None:
-    """Make the test of a selection's selectors; None where it has none."""
+    """Return the predicate of label and field selectors; None without selectors."""
     if not selection.labels and not selection.fields:
         return None
     labels = parse_labels(selection.labels)
@@ -164,20 +162,20 @@ def list_page(
     version: str,
     exact: bool,
 ) -> ListPage:
-    """List objects as they were at one version; further pages show the same version."""
+    """List the objects of one version; all pages show the same version."""
     if continue_ and version not in _ANY_VERSION:
         raise BadRequest("specifying resource version is not allowed when using continue")
     start = _read_token(continue_) if continue_ else _Token(_list_revision(storage, version, exact))
     items: list[Object] = []
     last: Key | None = None
-    beyond = 0
+    skipped = 0
     try:
         for key, item in _candidates(storage, collection, selection, start):
             if matches is not None and not matches(item):
                 continue
             if limit and len(items) == limit:
-                beyond += 1
-                # How many are left is counted once, on the first page; a selection is not counted at all.
+                skipped += 1
+                # The remaining items are counted once, on the first page; not at all with selectors.
                 if matches is not None or start.left is not None:
                     break
                 continue
@@ -185,14 +183,14 @@ def list_page(
             last = key
     except Gone as gone:
         raise Gone(EXPIRED_CONTINUE if continue_ else EXPIRED_LIST) from gone
-    if not beyond or last is None:
+    if not skipped or last is None:
         return ListPage(items, str(start.revision))
-    left = None if matches is not None else beyond if start.left is None else start.left - len(items)
+    left = None if matches is not None else skipped if start.left is None else start.left - len(items)
     return ListPage(items, str(start.revision), _Token(start.revision, last, left).text(), left)
 
 
 class ListSnapshot:
-    """The objects of a selection as they are at one version, taken in slices between which others may write."""
+    """The objects of a selection at one version, read in slices between which writes may happen."""
 
     def __init__(
         self,
@@ -212,23 +210,23 @@ class ListSnapshot:
         self._serve = serve
 
     def slices(self, size: int) -> Iterator[list[Object]]:
-        """Give the objects in order, looking at so many at a time; `Gone` where the version is compacted meanwhile."""
+        """Yield the objects in order, so many at a time; `Gone` if the version is compacted in the meantime."""
         after: Key | None = None
         while True:
             start = _Token(self.revision, after)
-            looked_at = list(islice(_candidates(self._storage, self._collection, self._selection, start), size))
-            if not looked_at:
+            batch = list(islice(_candidates(self._storage, self._collection, self._selection, start), size))
+            if not batch:
                 return
-            after = looked_at[-1][0]
+            after = batch[-1][0]
             matches, serve = self._matches, self._serve
-            items = [item for _, item in looked_at if matches is None or matches(item)]
+            items = [item for _, item in batch if matches is None or matches(item)]
             yield items if serve is None else [serve(item) for item in items]
 
 
 def _candidates(
     storage: Storage, collection: Collection, selection: Selection, start: _Token
 ) -> Iterable[tuple[Key, Object]]:
-    """Give the objects that a selection can be about, in order; one that is named is not searched for."""
+    """Return the objects that a selection can match, in order; a single name is looked up directly."""
     one = _ONE_NAME.fullmatch(selection.fields)
     if one is None or (selection.resource.namespaced and not selection.namespace):
         return storage.listed(collection, start.revision, namespace=selection.namespace, after=start.after)
@@ -247,18 +245,18 @@ def open_watch(
     version: str,
     initial_events: bool,
 ) -> WatchSubscription:
-    """Open a watch: with the past since a version, or with what exists now."""
+    """Open a watch from a version, or with the objects that exist now."""
     revision = parse_version(version)
     if revision > storage.revision:
         raise too_large_resource_version(revision, storage.revision)
-    tell = event_filter(selection.namespace, matches, serve)
+    to_event = event_filter(selection.namespace, matches, serve)
     if not initial_events and version not in _ANY_VERSION:
         storage.check(revision)
-        opened = WatchSubscription(collection, selection.resource, version=revision, telling=tell)
+        opened = WatchSubscription(collection, selection.resource, version=revision, to_event=to_event)
         for change in collection.since(revision):
             opened.deliver(change)
         return opened
-    opened = WatchSubscription(collection, selection.resource, version=storage.revision, telling=tell)
+    opened = WatchSubscription(collection, selection.resource, version=storage.revision, to_event=to_event)
     listed = storage.listed(collection, storage.revision, namespace=selection.namespace)
     items = (item for _, item in listed if matches is None or matches(item))
     opened.begin(items if serve is None else map(serve, items), end=initial_events)
@@ -266,7 +264,7 @@ def open_watch(
 
 
 def parse_version(text: str) -> int:
-    """Read a resourceVersion."""
+    """Parse a resourceVersion."""
     if text and not (text.isascii() and text.isdigit()):
         shown = json.dumps(text)
         why = f"Invalid value: {shown}: strconv.ParseUint: parsing {shown}: invalid syntax"
@@ -275,10 +273,10 @@ def parse_version(text: str) -> int:
 
 
 def _list_revision(storage: Storage, version: str, exact: bool) -> int:
-    """Tell which version a list shows: the newest, unless another one is asked for exactly."""
+    """Return the revision that a list shows: the newest, unless an exact version is requested."""
     asked = parse_version(version)
     if exact and version in _ANY_VERSION:
-        raise BadRequest(f'invalid resource version "{version}": an exact list needs one')
+        raise BadRequest(f'invalid resource version "{version}": an exact list needs a version')
     if asked > storage.revision:
         raise too_large_resource_version(asked, storage.revision)
     return asked if exact else storage.revision
@@ -286,14 +284,14 @@ def _list_revision(storage: Storage, version: str, exact: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """Where a list goes on: in which version, after which key, and with how many objects, if that is known."""
+    """A continue token: the version, the last key, and the number of remaining objects, if known."""
 
     revision: int
     after: Key | None = None
     left: int | None = None
 
     def text(self) -> str:
-        """Write the token as pages carry it."""
+        """Encode the token."""
         content = {"rv": self.revision, "after": self.after, "left": self.left}
         return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode()
 

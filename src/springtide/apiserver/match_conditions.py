@@ -1,7 +1,7 @@
-"""Match conditions: expressions by which a webhook says which requests it wants to hear of.
+"""Match conditions of webhooks: CEL expressions over the request.
 
-They see the object as it will be and as it was (null where there is none), and the request without the two. There is
-no `authorizer`: the embedded server knows no authorization.
+The variables are `object`, `oldObject` (null where there is none) and `request`. There is no `authorizer`, since the
+embedded server has no authorization.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAMES = ("object", "oldObject", "request")
 
 
 class ConditionFailed(Exception):
-    """A condition that gives no answer."""
+    """The evaluation of a condition failed."""
 
 
 @lru_cache(maxsize=1024)
@@ -25,7 +25,7 @@ def _program(expression: str) -> CelProgram:
 
 
 def condition_problem(expression: str) -> str:
-    """Tell what is wrong with the text of a condition; empty if nothing is."""
+    """Return what is wrong with an expression; empty if it is valid."""
     try:
         result = _program(expression).result
     except CelCompileError as error:
@@ -34,12 +34,12 @@ def condition_problem(expression: str) -> str:
 
 
 def conditions_hold(expressions: Mapping[str, str], new: Object | None, old: Object | None, request: Object) -> bool:
-    """Tell whether all conditions, by name, hold; one that does not settles it, whatever becomes of the others."""
+    """Return whether all conditions hold; a false one decides, even if others fail."""
     variables = CelVariables({"object": new, "oldObject": old, "request": request})
     failures: list[str] = []
     for expression in expressions.values():
         try:
-            if not _program(expression).judge(variables):
+            if not _program(expression).evaluate(variables):
                 return False
         except CelError as error:
             failures.append(f"expression '{expression}' resulted in error: {error}")

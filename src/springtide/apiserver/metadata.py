@@ -1,8 +1,6 @@
-"""The metadata that an object will have, from that which somebody wants and that which was.
+"""The metadata of objects: normalized, completed on create and update, and validated.
 
-What is wrong with the result is told by `springtide.simulator.api.metadata_rules`.
-
-What is wrong with the metadata of an object; almost the same for every kind.
+Validation is almost the same for all kinds. Field manager names are validated here as well.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from springtide.cluster.errors import BadRequest, StatusCause
 from springtide.cluster.resources import Object
 
 ORPHAN = "orphan"
-"""The finalizer under which the garbage collector makes dependents forget their owner."""
+"""The finalizer of the deletion policy Orphan."""
 FOREGROUND = "foregroundDeletion"
-"""The finalizer under which the garbage collector deletes dependents before their owner."""
+"""The finalizer of the deletion policy Foreground."""
 
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -50,65 +48,65 @@ _OWNER_FIELDS: dict[str, type] = {
 }
 _EMPTY: tuple[Any, ...] = (None, "", {}, [])
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
-_NOTHING: dict[str, Any] = {}
+_EMPTY_MAP: dict[str, Any] = {}
 _SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _FROM_OLD = ("creationTimestamp", "deletionTimestamp", "generation")
 
-_DESCRIPTION = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
-"""What authors write into metadata."""
+_AUTHOR_FIELDS = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
+"""The metadata fields that authors write."""
 _STATUS_WRITES_KEEP = {
     ("", "Pod"): ("ownerReferences",),
-    ("apiregistration.k8s.io", "APIService"): _DESCRIPTION,
+    ("apiregistration.k8s.io", "APIService"): _AUTHOR_FIELDS,
     ("apps", "Deployment"): ("labels",),
-    ("storage.k8s.io", "VolumeAttachment"): _DESCRIPTION,
+    ("storage.k8s.io", "VolumeAttachment"): _AUTHOR_FIELDS,
 }
-"""What of that a write to the status of a built-in kind leaves alone; of kinds that are not listed here, nothing."""
+"""Those that a write to the status of a built-in kind does not change; kinds not listed: none."""
 
 
 def normalized(metadata: Any) -> Object:
-    """Give metadata with the fields that exist, without those that say nothing; types that are wrong are refused."""
+    """Return metadata with known fields that are not empty; refuse wrong types."""
     if metadata is None:
         return {}
     if not isinstance(metadata, dict):
         raise BadRequest(f"metadata is {_shown(metadata)}, expected an object")
-    tidy: Object = {}
+    normal: Object = {}
     for name, value in metadata.items():
         expected = _FIELDS.get(name)
         if expected is None or value in _EMPTY:
             continue
         if type(value) is not expected:
             raise BadRequest(f"metadata.{name} is {_shown(value)}, expected {expected.__name__}")
-        tidy[name] = value
+        normal[name] = value
     for name in ("labels", "annotations"):
-        for key, value in tidy.get(name, _NOTHING).items():
+        for key, value in normal.get(name, _EMPTY_MAP).items():
             if value is None:
-                tidy[name] = {**tidy[name], key: ""}
+                normal[name] = {**normal[name], key: ""}
             elif type(value) is not str:
                 raise BadRequest(f"metadata.{name}.{key} is {_shown(value)}, expected a string")
-    if any(type(finalizer) is not str for finalizer in tidy.get("finalizers", ())):
+    if any(type(finalizer) is not str for finalizer in normal.get("finalizers", ())):
         raise BadRequest("metadata.finalizers: expected strings")
     for name in ("creationTimestamp", "deletionTimestamp"):
-        if name in tidy and not _is_time(tidy[name]):
-            raise BadRequest(f"metadata.{name} is {_shown(tidy[name])}, expected a time such as 2006-01-02T15:04:05Z")
-    if "ownerReferences" in tidy:
-        tidy["ownerReferences"] = _sound_owners(tidy["ownerReferences"])
-    return tidy
+        if name in normal and not _is_time(normal[name]):
+            raise BadRequest(f"metadata.{name} is {_shown(normal[name])}, expected a time such as 2006-01-02T15:04:05Z")
+    if "ownerReferences" in normal:
+        normal["ownerReferences"] = _valid_owners(normal["ownerReferences"])
+    return normal
 
 
 def distinct_owners(owners: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Divide references: the ones that say something, and the ones that only say it once more."""
+    """Split owner references into distinct ones and duplicates."""
     first: dict[str, Any] = {}
-    repeated: list[Any] = []
+    duplicates: list[Any] = []
     for owner in owners:
-        told = json.dumps(owner, sort_keys=True)
-        if told in first:
-            repeated.append(owner)
+        encoded = json.dumps(owner, sort_keys=True)
+        if encoded in first:
+            duplicates.append(owner)
         else:
-            first[told] = owner
-    return list(first.values()), repeated
+            first[encoded] = owner
+    return list(first.values()), duplicates
 
 
-def _sound_owners(owners: list[Any]) -> list[Object]:
+def _valid_owners(owners: list[Any]) -> list[Object]:
     for owner in owners:
         if type(owner) is not dict:
             raise BadRequest("metadata.ownerReferences: expected objects")
@@ -133,8 +131,8 @@ def _is_time(text: str) -> bool:
 def created_metadata(
     metadata: Object, *, namespace: str, name: str, uid: str, created: str, generation: int | None
 ) -> Object:
-    """Give the metadata of a new object."""
-    # Kinds whose changes nobody counts keep the number that they are born with, if their author gives one.
+    """Return the metadata of a new object."""
+    # Where the server does not count changes, the author may set the generation.
     fresh = {field: value for field, value in metadata.items() if field not in _SET_BY_SERVER}
     fresh |= {"name": name, "uid": uid, "creationTimestamp": created}
     if namespace:
@@ -145,20 +143,20 @@ def created_metadata(
 
 
 def fields_kept_by_status(kind: ServedKind) -> tuple[str, ...]:
-    """Name the fields that a write to the status of a kind cannot change."""
+    """Return the metadata fields that a write to the status of a kind does not change."""
     if not kind.strategic:
-        return _DESCRIPTION
+        return _AUTHOR_FIELDS
     return _STATUS_WRITES_KEEP.get((kind.resource.group, kind.resource.kind), ())
 
 
 def updated_metadata(metadata: Object, old: Object, kept: tuple[str, ...] = ()) -> Object:
-    """Give the metadata of an object after a write: what is the server's own stays as it was, and so do the `kept`."""
+    """Return metadata after an update: fields of the server, and `kept` ones, are taken from the old object."""
     changed = {name: value for name, value in metadata.items() if name not in kept} if kept else dict(metadata)
     for name in (*_FROM_OLD, *kept):
         if name in old:
             changed[name] = old[name]
         elif name in changed and name != "deletionTimestamp":
-            # What only the server dates and counts is not written; a deletion that is, is for the rules to refuse.
+            # Clients cannot set what the server writes; a new deletionTimestamp is left for validation to refuse.
             del changed[name]
     changed.setdefault("uid", old["uid"])
     if "deletionGracePeriodSeconds" in old:
@@ -172,7 +170,7 @@ def _shown(value: Any) -> str:
 
 _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
-_MOST_ANNOTATION_BYTES = 256 * 1024
+_MAX_ANNOTATION_BYTES = 256 * 1024
 
 _NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
 
@@ -185,11 +183,11 @@ _FREE_FINALIZERS = (
     "apiregistration.k8s.io",
     "coordination.k8s.io",
 )
-"""Groups of built-in kinds whose finalizers need no domain, just as those of custom kinds."""
+"""Groups of built-in kinds whose finalizers need no domain, as those of custom kinds."""
 
 
 def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) -> Iterator[StatusCause]:
-    """Find what is wrong with metadata, given what it was before."""
+    """Yield what is wrong with metadata, given the metadata before the write."""
     if old is None:
         name = metadata["name"]
         by_label = (kind.resource.group, kind.resource.kind) in _NAMED_BY_LABELS
@@ -200,7 +198,7 @@ def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) ->
     else:
         yield from _immutable(metadata, old)
     for key, value in metadata.get("labels", {}).items():
-        yield from _misnamed("metadata.labels", key)
+        yield from _name_problems("metadata.labels", key)
         if problem := label_value_problem(value):
             yield _invalid("metadata.labels", value, problem)
     yield from _annotation_problems(metadata.get("annotations", {}))
@@ -229,7 +227,7 @@ def _immutable(metadata: Object, old: Object) -> Iterator[StatusCause]:
 def _finalizer_problems(finalizers: list[str], kind: ServedKind, *, new: bool) -> Iterator[StatusCause]:
     if new:
         for finalizer in finalizers:
-            yield from _misnamed("metadata.finalizers", finalizer)
+            yield from _name_problems("metadata.finalizers", finalizer)
         if ORPHAN in finalizers and FOREGROUND in finalizers:
             message = f"Invalid value: {_display(finalizers)}: finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
             yield StatusCause("metadata.finalizers", message)
@@ -244,9 +242,9 @@ def _annotation_problems(annotations: dict[str, str]) -> Iterator[StatusCause]:
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)
-        yield from _misnamed("metadata.annotations", key, key.lower())
-    if size > _MOST_ANNOTATION_BYTES:
-        message = f"Too long: may not be more than {_MOST_ANNOTATION_BYTES} bytes"
+        yield from _name_problems("metadata.annotations", key, key.lower())
+    if size > _MAX_ANNOTATION_BYTES:
+        message = f"Too long: may not be more than {_MAX_ANNOTATION_BYTES} bytes"
         yield StatusCause("metadata.annotations", message, "FieldValueTooLong")
 
 
@@ -275,7 +273,7 @@ def _owner_problems(owners: Any) -> Iterator[StatusCause]:
 
 
 def _ordered(owner: Object) -> Object:
-    """Bring the fields of a reference into the order in which messages show them."""
+    """Return the fields of an owner reference in the order of messages."""
     return {name: owner[name] for name in _REFERENCE_FIELDS if name in owner}
 
 
@@ -283,9 +281,9 @@ def _display(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _misnamed(field: str, name: str, judged: str | None = None) -> Iterator[StatusCause]:
-    """Tell what is wrong with a qualified name, or with what it is judged as."""
-    for problem in qualified_name_problems(name if judged is None else judged):
+def _name_problems(field: str, name: str, validated: str | None = None) -> Iterator[StatusCause]:
+    """Yield what is wrong with a qualified name; `validated` is validated in its place."""
+    for problem in qualified_name_problems(name if validated is None else validated):
         yield _invalid(field, name, problem)
 
 

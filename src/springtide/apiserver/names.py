@@ -1,4 +1,4 @@
-"""The shapes of names and labels, and the words for those that do not have them."""
+"""Validation of names and labels with the messages of a kube-apiserver, and generated names."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LABEL_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""No vowels, and nothing that is easily taken for another letter."""
+"""No vowels (no words), and no letters that are easily confused."""
 _SUFFIX_LENGTH = 5
 _GENERATED_BASE = _LABEL_LENGTH - _SUFFIX_LENGTH
 
 
 def name_suffix(random: Random) -> str:
-    """Draw what makes a name of a `generateName`."""
+    """Return a random suffix for `generateName`."""
     return "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
 
 
 def generated_name(base: str, suffix: str) -> str:
-    """Make a name that starts like this one, as far as names may be long."""
+    """Return a generated name; the base is cut to the maximum length."""
     return base[:_GENERATED_BASE] + suffix
 
 
@@ -41,7 +41,7 @@ def _too_long(length: int) -> str:
 
 @lru_cache(maxsize=4096)
 def label_problem(text: str) -> str:
-    """Tell what is wrong with a DNS label, such as the name of a namespace or a service."""
+    """Return what is wrong with a DNS label, such as the name of a namespace or a service."""
     if len(text) > _LABEL_LENGTH:
         return _too_long(_LABEL_LENGTH)
     if _MATCHES_LABEL(text):
@@ -55,7 +55,7 @@ def label_problem(text: str) -> str:
 
 
 def subdomain_problem(text: str) -> str:
-    """Tell what is wrong with a DNS subdomain, such as the names of most objects."""
+    """Return what is wrong with a DNS subdomain, such as the names of most objects."""
     if len(text) > _SUBDOMAIN_LENGTH:
         return _too_long(_SUBDOMAIN_LENGTH)
     if _MATCHES_SUBDOMAIN(text):
@@ -75,7 +75,7 @@ _NAME_SHAPE = (
 
 @lru_cache(maxsize=4096)
 def qualified_name_problems(text: str) -> tuple[str, ...]:
-    """Tell all that is wrong with a qualified name: the key of a label or an annotation, or a finalizer."""
+    """Return everything that is wrong with a qualified name: a label or annotation key, or a finalizer."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         prefixed = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -95,14 +95,14 @@ def qualified_name_problems(text: str) -> tuple[str, ...]:
 
 
 def qualified_name_problem(text: str) -> str:
-    """Tell what is wrong with a qualified name first of all."""
+    """Return the first problem of a qualified name."""
     problems = qualified_name_problems(text)
     return problems[0] if problems else ""
 
 
 @lru_cache(maxsize=4096)
 def label_value_problem(text: str) -> str:
-    """Tell what is wrong with the value of a label."""
+    """Return what is wrong with a label value."""
     if len(text) > _LABEL_LENGTH:
         return f"must be no more than {_LABEL_LENGTH} bytes"
     if _MATCHES_VALUE(text):

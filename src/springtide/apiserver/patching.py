@@ -1,11 +1,8 @@
-"""The names under which writers own fields.
+"""Patches of any type, server-side apply, and the owners of the fields of a new object.
 
-What of a new object is its author's: not what the server adds to it of its own accord.
-
-Defaults belong to who wrote the object. What depends on more than the object does not: the patience of pods with nodes
-in trouble, the selector and the labels that a job gets with its uid; nor does a status that somebody else will write.
-
-The object that a patch makes of another one, whichever kind of patch it is.
+The author of a new object owns its defaulted fields too, but not what the server derives from more than the object: the
+not-ready tolerations of a pod, the selector and labels that a Job gets with its uid, and a status that another writer
+sets.
 """
 
 from __future__ import annotations
@@ -26,11 +23,11 @@ from springtide.cluster.errors import BadRequest, StatusCause, UnsupportedPatch
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.transport import Patch, PatchType
 
-_MOST_BYTES = 128
+_MAX_BYTES = 128
 
 
 def check_manager(manager: str, verb: str) -> None:
-    """Refuse a write whose writer cannot be recorded."""
+    """Refuse an invalid field manager."""
     if causes := _problems(manager):
         raise invalid(Resource("meta.k8s.io", "v1", "", f"{verb}Options"), "", causes)
 
@@ -38,8 +35,8 @@ def check_manager(manager: str, verb: str) -> None:
 @lru_cache(maxsize=1024)
 def _problems(manager: str) -> tuple[StatusCause, ...]:
     causes = []
-    if len(manager.encode()) > _MOST_BYTES:
-        message = f"Too long: may not be more than {_MOST_BYTES} bytes"
+    if len(manager.encode()) > _MAX_BYTES:
+        message = f"Too long: may not be more than {_MAX_BYTES} bytes"
         causes.append(StatusCause("fieldManager", message, "FieldValueTooLong"))
     for position, letter in enumerate(manager):
         if not letter.isprintable():
@@ -63,12 +60,12 @@ _ADDED_TO: dict[tuple[str, str], dict[_Path, tuple[_Path, ...]]] = {
         ("spec", "selector"): (("spec", "selector"),),
     },
 }
-"""By kind, the fields that the server adds to, and where to look in turn for what the author gave them."""
+"""By kind, the fields that the server adds to, and where the author may have written them."""
 
 
-def without_server_fields(kind: ServedKind, born: Object, body: Object) -> Object:
-    """Give a new object as its author has made it; `body` is what they wrote, before anything was filled in."""
-    item = without_value_at(born, ("status",)) if "status" in kind.subresources else born
+def without_server_fields(kind: ServedKind, prepared: Object, body: Object) -> Object:
+    """Return a new object without the fields that the server added; `body` is the object as the author sent it."""
+    item = without_value_at(prepared, ("status",)) if "status" in kind.subresources else prepared
     for path, sources in _ADDED_TO.get((kind.resource.group, kind.resource.kind), {}).items():
         given = next(filter(None, (value_at(body, source) for source in sources)), None)
         item = without_value_at(item, path) if given is None else with_value_at(item, path, given)
@@ -76,7 +73,7 @@ def without_server_fields(kind: ServedKind, born: Object, body: Object) -> Objec
 
 
 def apply_patch(kind: ServedKind, item: Object, patch: Patch, node: StructureNode) -> Any:
-    """Give what a patch other than an apply makes of an object; `node` is the structure of what is patched."""
+    """Return what a JSON, merge or strategic patch makes of an object with the structure `node`."""
     match patch.type:
         case PatchType.MERGE:
             return patches.merge_patch(item, patch.body)
@@ -95,7 +92,7 @@ def apply_patch(kind: ServedKind, item: Object, patch: Patch, node: StructureNod
 def server_side_apply(
     kind: ServedKind, key: Key, live: Object | None, patch: Patch, *, manager: str, now: str, subresource: str = ""
 ) -> Object:
-    """Give what an apply makes of an object, or of nothing."""
+    """Return what an apply makes of an object, or of none."""
     body = applied_scale(kind, key, patch.body) if subresource == "scale" else patch.body
     if not isinstance(body, dict):
         raise BadRequest(f"the body of an apply is {type(body).__name__}, expected an object")
@@ -129,12 +126,12 @@ def server_side_apply(
         now=now,
         subresource=subresource,
     )
-    # What is new may come with a status, if its kind lets it: nobody owns that.
+    # A new object may come with a status, if its kind allows that; the status has no owner.
     return made | {"status": body["status"]} if live is None and not subresource and "status" in body else made
 
 
 def _ownable(kind: ServedKind, body: Object, subresource: str) -> Object:
-    """Leave out what the writer cannot change here, and so cannot own."""
+    """Drop what the write cannot change, and the manager therefore cannot own."""
     if subresource == "status":
         kept = fields_kept_by_status(kind)
         metadata = {name: value for name, value in body["metadata"].items() if name not in kept}

@@ -1,4 +1,4 @@
-"""What the API server itself knows about pods: their containers, and the state of their conditions."""
+"""Containers and conditions of pods."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from springtide.cluster.resources import Object
 
 
 def containers(spec: Object) -> Iterator[Object]:
-    """Give all containers of a pod, those that run first included; an entry that is null is none."""
+    """Iterate over all containers of a pod spec, init containers first; null entries are skipped."""
     for field in ("initContainers", "containers"):
         yield from filter(None, spec.get(field) or ())
 
 
 def condition(pod: Object, kind: str) -> Object | None:
-    """Find a condition of a pod."""
+    """Return a condition of a pod."""
     conditions: list[Object] = (pod.get("status") or {}).get("conditions") or []
     return next((each for each in conditions if each.get("type") == kind), None)
 
 
 def is_ready(pod: Object) -> bool:
-    """Tell whether a pod counts as healthy."""
+    """Return whether a pod is ready."""
     ready = condition(pod, "Ready")
     return ready is not None and ready.get("status") == "True"
 
 
 def with_condition(pod: Object, change: Object, now: str) -> Object:
-    """Give the pod with a condition set; the time of its last change is kept where the status is the same."""
+    """Return the pod with a condition set; an unchanged status keeps its transition time."""
     present = condition(pod, change["type"])
     since = now
     if present is not None and present.get("status") == change["status"]:

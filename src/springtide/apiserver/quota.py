@@ -1,11 +1,7 @@
-"""What objects count against a ResourceQuota, and which quotas count them.
+"""Resource quotas and limit ranges: usage, scopes, defaults and bounds.
 
-Usage is computed from the objects that exist, never from the status of a quota: that is brought up to date by a
-controller, some time later, and is for people to read.
-
-Limit ranges: what a namespace fills into containers that leave their resources open, and what it lets nobody exceed.
-
-All of it is about new objects. What is filled in is noted in an annotation, for people who wonder where it came from.
+Quota usage is computed from the objects that exist, never from the status of a quota, which a controller updates later.
+Limit ranges apply to new objects only; the defaults that they set are recorded in an annotation.
 """
 
 from __future__ import annotations
@@ -16,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.core.pods import PodSpec, pod_requests
+from springtide.apis.core.pods import PodSpec
+from springtide.apis.core.resources import pod_requests
 from springtide.apiserver import pods
 from springtide.apiserver.builtin.derived_defaults import qos_class
 from springtide.apiserver.values import instant
@@ -35,13 +32,13 @@ _COUNTED_BY_PLURAL = (
     "services",
 )
 _BARE_NAMES = ("cpu", "memory", "ephemeral-storage")
-"""Requests of these count under their own name too."""
-_MUST_BE_GIVEN = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
-"""A quota on one of these makes every container say how much of it it wants."""
+"""Requests of these also count under their own name."""
+_REQUIRED_BY_QUOTA = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+"""A quota on one of these requires every container to specify it."""
 
 
 def usage(resource: Resource, item: Object, now: int) -> ResourceUsage:
-    """Tell what one object counts."""
+    """Return the usage of one object."""
     count = f"count/{resource}"
     match resource.group, resource.plural:
         case "", "pods":
@@ -66,7 +63,7 @@ def total_usage(usages: Iterable[ResourceUsage]) -> ResourceUsage:
 
 
 def quota_covers(quota: Object, resource: Resource, item: Object) -> bool:
-    """Tell whether the scopes of a quota include an object; all of them have to."""
+    """Return whether all scopes of a quota include an object."""
     spec = quota.get("spec") or {}
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
@@ -76,24 +73,24 @@ def quota_covers(quota: Object, resource: Resource, item: Object) -> bool:
 
 
 def unspecified_resources(hard: Mapping[str, object], pod: Object) -> str:
-    """Name the containers that do not say how much they want of what a quota limits; empty where all do."""
-    told = []
-    for name in _MUST_BE_GIVEN:
+    """Return the containers that do not specify what a quota limits; empty where all do."""
+    text = []
+    for name in _REQUIRED_BY_QUOTA:
         if name not in hard:
             continue
         part, _, plain = name.rpartition(".")
-        silent = [
+        unspecified = [
             container["name"]
             for container in pods.containers(pod.get("spec") or {})
             if plain not in ((container.get("resources") or {}).get(part or "requests") or {})
         ]
-        if silent:
-            told.append(f"{name} for: {','.join(sorted(silent))}")
-    return "; ".join(sorted(told))
+        if unspecified:
+            text.append(f"{name} for: {','.join(sorted(unspecified))}")
+    return "; ".join(sorted(text))
 
 
 def exceeded_quota(hard: Mapping[str, str], used: ResourceUsage, requested: ResourceUsage) -> tuple[str, ...]:
-    """Name what would go beyond a quota."""
+    """Return the resources that would exceed a quota."""
     zero = Quantity.parse(0)
     return tuple(
         name
@@ -103,14 +100,14 @@ def exceeded_quota(hard: Mapping[str, str], used: ResourceUsage, requested: Reso
 
 
 def with_charge(status: Object, requested: ResourceUsage) -> Object:
-    """Give the status of a quota with what one more object uses; what nobody has counted yet stays uncounted."""
+    """Return the status of a quota with the usage of a new object; resources that are not counted yet stay so."""
     used = status.get("used") or {}
     more = {name: str(Quantity.parse(used[name]) + requested[name]) for name in used if name in requested}
     return {**status, "used": {**used, **more}} if more else status
 
 
 def _counts(pod: Object, now: int) -> bool:
-    """Tell whether a pod still uses anything: not when it has finished, nor when it should long have gone."""
+    """Return whether a pod uses resources: not when finished, nor after its grace period."""
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return False
     metadata = pod["metadata"]
@@ -132,7 +129,7 @@ def _pod_usage(pod: Object) -> ResourceUsage:
 
 
 def limits_as_requests(spec: Object) -> Object:
-    """Give a pod that requests just its limits: what it is limited to adds up in the same way."""
+    """Return a pod spec whose requests are its limits, so that limits add up as requests do."""
 
     def limited(holder: Object) -> Object:
         return {**holder, "resources": {"requests": (holder.get("resources") or {}).get("limits") or {}}}
@@ -176,63 +173,65 @@ LIMIT_RANGER_ANNOTATION = "kubernetes.io/limit-ranger"
 ResourceAmounts = Mapping[str, Quantity]
 
 
-def with_default_limits(pod: Object, limits: Object) -> Object:
-    """Give a pod whose containers have the default resources of a limit range; itself where they need none."""
+def with_default_limits(pod: Object, limit_range: Object) -> Object:
+    """Return a pod with the container defaults of a limit range; itself where it needs none."""
     requests: dict[str, str] = {}
-    caps: dict[str, str] = {}
-    for rule in _rules(limits, "Container"):
+    limits: dict[str, str] = {}
+    for rule in _rules(limit_range, "Container"):
         requests |= rule.get("defaultRequest") or {}
-        caps |= rule.get("default") or {}
-    noted: list[str] = []
+        limits |= rule.get("default") or {}
+    notes: list[str] = []
     spec = pod["spec"]
     parts = {
-        field: [_filled_container(each, called, requests, caps, noted) for each in spec[field]]
-        for field, called in (("containers", "container"), ("initContainers", "init container"))
+        field: [_filled_container(each, label, requests, limits, notes) for each in spec[field]]
+        for field, label in (("containers", "container"), ("initContainers", "init container"))
         if spec.get(field)
     }
-    if not noted:
+    if not notes:
         return pod
     metadata = pod["metadata"]
     annotations = {
         **metadata.get("annotations", {}),
-        LIMIT_RANGER_ANNOTATION: f"LimitRanger plugin set: {'; '.join(noted)}",
+        LIMIT_RANGER_ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}",
     }
     return {**pod, "metadata": {**metadata, "annotations": annotations}, "spec": spec | parts}
 
 
-def limit_range_problem(kind: str, item: Object, limits: Object) -> str:
-    """Tell what a pod or a claim has too little or too much of; empty where it keeps within a limit range."""
-    found = list(dict.fromkeys(_claim_problems(item, limits) if kind != "Pod" else _pod_problems(item, limits)))
+def limit_range_problem(kind: str, item: Object, limit_range: Object) -> str:
+    """Return how a pod or a claim violates a limit range; empty if it does not."""
+    found = list(
+        dict.fromkeys(_claim_problems(item, limit_range) if kind != "Pod" else _pod_problems(item, limit_range))
+    )
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
 
 
-def _rules(limits: Object, kind: str) -> Iterator[Object]:
-    yield from (rule for rule in (limits.get("spec") or {}).get("limits") or () if rule.get("type") == kind)
+def _rules(limit_range: Object, kind: str) -> Iterator[Object]:
+    yield from (rule for rule in (limit_range.get("spec") or {}).get("limits") or () if rule.get("type") == kind)
 
 
 def _filled_container(
-    container: Object, called: str, requests: dict[str, str], caps: dict[str, str], noted: list[str]
+    container: Object, label: str, requests: dict[str, str], limits: dict[str, str], notes: list[str]
 ) -> Object:
     resources = dict(container.get("resources") or {})
-    for part, told, defaults in (("requests", "request", requests), ("limits", "limit", caps)):
+    for part, text, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
         present = resources.get(part) or {}
         missing = {name: amount for name, amount in defaults.items() if name not in present}
         if missing:
             resources[part] = {**present, **missing}
-            noted.append(f"{', '.join(sorted(missing))} {told} for {called} {container['name']}")
+            notes.append(f"{', '.join(sorted(missing))} {text} for {label} {container['name']}")
     return {**container, "resources": resources}
 
 
-def _claim_problems(claim: Object, limits: Object) -> Iterator[str]:
+def _claim_problems(claim: Object, limit_range: Object) -> Iterator[str]:
     requests = _amounts((claim.get("spec") or {}).get("resources"), "requests")
-    for rule in _rules(limits, "PersistentVolumeClaim"):
+    for rule in _rules(limit_range, "PersistentVolumeClaim"):
         yield from _each(rule, "min", partial(_least, requests=requests, limits={}))
         yield from _each(rule, "max", partial(_most_requested, requests=requests))
 
 
-def _pod_problems(pod: Object, limits: Object) -> Iterator[str]:
+def _pod_problems(pod: Object, limit_range: Object) -> Iterator[str]:
     spec = pod["spec"]
-    for rule in (limits.get("spec") or {}).get("limits") or ():
+    for rule in (limit_range.get("spec") or {}).get("limits") or ():
         if rule.get("type") == "Container":
             for container in (*spec["containers"], *(spec.get("initContainers") or ())):
                 resources = container.get("resources")
@@ -247,45 +246,45 @@ def _within(rule: Object, requests: ResourceAmounts, limits: ResourceAmounts) ->
 
 
 def _each(rule: Object, constraint: str, problem: Callable[[str, str, Quantity], str]) -> Iterator[str]:
-    """Find the problems with one constraint, resource by resource."""
+    """Yield the violations of one constraint, by resource."""
     for name, bound in sorted(_amounts(rule, constraint).items()):
-        if told := problem(name, rule["type"], bound):
-            yield told
+        if text := problem(name, rule["type"], bound):
+            yield text
 
 
 def _least(name: str, kind: str, bound: Quantity, requests: ResourceAmounts, limits: ResourceAmounts) -> str:
-    told = f"minimum {name} usage per {kind} is {bound}"
+    text = f"minimum {name} usage per {kind} is {bound}"
     if name not in requests:
-        return f"{told}.  No request is specified"
+        return f"{text}.  No request is specified"
     if requests[name] < bound:
-        return f"{told}, but request is {requests[name]}"
-    return f"{told}, but limit is {limits[name]}" if name in limits and limits[name] < bound else ""
+        return f"{text}, but request is {requests[name]}"
+    return f"{text}, but limit is {limits[name]}" if name in limits and limits[name] < bound else ""
 
 
 def _most(name: str, kind: str, bound: Quantity, requests: ResourceAmounts, limits: ResourceAmounts) -> str:
-    told = f"maximum {name} usage per {kind} is {bound}"
+    text = f"maximum {name} usage per {kind} is {bound}"
     if name not in limits:
-        return f"{told}.  No limit is specified"
+        return f"{text}.  No limit is specified"
     if limits[name] > bound:
-        return f"{told}, but limit is {limits[name]}"
-    return f"{told}, but request is {requests[name]}" if name in requests and requests[name] > bound else ""
+        return f"{text}, but limit is {limits[name]}"
+    return f"{text}, but request is {requests[name]}" if name in requests and requests[name] > bound else ""
 
 
 def _most_requested(name: str, kind: str, bound: Quantity, requests: ResourceAmounts) -> str:
-    told = f"maximum {name} usage per {kind} is {bound}"
+    text = f"maximum {name} usage per {kind} is {bound}"
     if name not in requests:
-        return f"{told}.  No request is specified"
-    return f"{told}, but request is {requests[name]}" if requests[name] > bound else ""
+        return f"{text}.  No request is specified"
+    return f"{text}, but request is {requests[name]}" if requests[name] > bound else ""
 
 
 def _ratio(name: str, kind: str, bound: Quantity, requests: ResourceAmounts, limits: ResourceAmounts) -> str:
-    told = f"{name} max limit to request ratio per {kind} is {bound}"
+    text = f"{name} max limit to request ratio per {kind} is {bound}"
     if name not in requests or not requests[name].nano:
-        return f"{told}, but no request is specified or request is 0"
+        return f"{text}, but no request is specified or request is 0"
     if name not in limits or not limits[name].nano:
-        return f"{told}, but no limit is specified or limit is 0"
+        return f"{text}, but no limit is specified or limit is 0"
     ratio = limits[name].nano / requests[name].nano
-    return f"{told}, but provided ratio is {ratio:.6f}" if ratio > bound.nano / 10**9 else ""
+    return f"{text}, but provided ratio is {ratio:.6f}" if ratio > bound.nano / 10**9 else ""
 
 
 def _amounts(holder: Any, part: str) -> dict[str, Quantity]:
@@ -293,6 +292,6 @@ def _amounts(holder: Any, part: str) -> dict[str, Quantity]:
 
 
 def _sums(spec: Object) -> dict[str, Quantity]:
-    """Add up the requests of a pod; what running it costs beside them is no part of what is limited."""
+    """Add up the requests of a pod, without its overhead."""
     bare = {name: value for name, value in spec.items() if name != "overhead"}
     return pod_requests(msgspec.convert(bare, PodSpec))

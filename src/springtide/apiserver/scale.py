@@ -1,4 +1,4 @@
-"""The scale subresource: an object seen as a number of replicas."""
+"""The scale subresource: reading, updating and applying the replicas of an object."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale_read(kind: ServedKind, item: Object) -> Object:
-    """Give the scale of an object to whoever reads it; one that says no number has none."""
+    """Return the scale of an object for a read; NotFound if it has no replicas field."""
     path = _paths(kind).spec
     if value_at(item, path_steps(path)) is None:
         raise NotFound(f'the spec replicas field "{path}" does not exist')
@@ -33,7 +33,7 @@ def scale_read(kind: ServedKind, item: Object) -> Object:
 
 
 def scale_of(kind: ServedKind, item: Object) -> Object:
-    """Give the scale of an object as a write sees it, which may name the first number."""
+    """Return the scale of an object for a write, which may set the first value."""
     paths = _paths(kind)
     replicas = value_at(item, path_steps(paths.spec))
     metadata = item["metadata"]
@@ -50,7 +50,7 @@ def scale_of(kind: ServedKind, item: Object) -> Object:
 
 
 def with_scale(kind: ServedKind, item: Object, scale: Any) -> Object:
-    """Give an object with the number of replicas that a scale asks for."""
+    """Return an object with the replicas of a scale."""
     metadata = item["metadata"]
     body = typed_body(_SCALE.kind, scale, metadata["name"])
     wanted = object_field(body, "metadata")
@@ -65,21 +65,21 @@ def with_scale(kind: ServedKind, item: Object, scale: Any) -> Object:
 
 
 def scale_view(kind: ServedKind) -> AdmissionView:
-    """Show objects of a kind as their scale."""
+    """Show webhooks the scale of an object."""
     return AdmissionView(lambda item: scale_of(kind, item), lambda item, scale: with_scale(kind, item, scale))
 
 
 def owned_by_scale(kind: ServedKind, item: Object) -> Object:
-    """Give an object as its owners see it when its scale has been written: a scale of nothing says no number."""
+    """Return an object for field ownership after its scale was written: zero replicas own no field."""
     path = path_steps(_paths(kind).spec)
     return item if value_at(item, path) else without_value_at(item, path)
 
 
 def applied_scale(kind: ServedKind, key: Key, scale: Any) -> Object:
-    """Give what an apply of a scale applies to the object: its number of replicas, where it names one."""
+    """Return the object configuration for an apply of a scale: its replicas, if set."""
     if not isinstance(scale, dict) or (scale.get("apiVersion"), scale.get("kind")) != (_SCALE.api_version, _SCALE.kind):
-        told = f"{scale.get('apiVersion')}, Kind={scale.get('kind')}" if isinstance(scale, dict) else repr(scale)
-        raise BadRequest(f"invalid object type: {told}")
+        given = f"{scale.get('apiVersion')}, Kind={scale.get('kind')}" if isinstance(scale, dict) else repr(scale)
+        raise BadRequest(f"invalid object type: {given}")
     version = typed_field(
         object_field(typed_body(_SCALE.kind, scale, key.name), "metadata"), "resourceVersion", str, ""
     )
@@ -94,7 +94,7 @@ def applied_scale(kind: ServedKind, key: Key, scale: Any) -> Object:
 
 
 def _check_replicas(kind: ServedKind, replicas: Any, name: str) -> None:
-    """Refuse what is no number; a negative one is for the rules of a custom kind to refuse, in its own words."""
+    """Refuse invalid replicas; negative ones of custom kinds are refused by their schema."""
     if type(replicas) is not int or (replicas < 0 and kind.strategic):
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid(_SCALE, name, (StatusCause("spec.replicas", message),))
@@ -102,10 +102,10 @@ def _check_replicas(kind: ServedKind, replicas: Any, name: str) -> None:
 
 def _paths(kind: ServedKind) -> ScalePaths:
     if kind.scale is None:
-        raise NotFound(f"{kind.resource} has no scale")
+        raise NotFound(f"{kind.resource} has no scale subresource")
     return kind.scale
 
 
 def _selector_text(value: Any) -> str:
-    """Write the selector of an object: kept as text in custom kinds, as an object in the built-in ones."""
+    """Format the selector of an object: text in custom kinds, an object in built-in ones."""
     return value if isinstance(value, str) else str(selector_of(value)) if isinstance(value, dict) else ""

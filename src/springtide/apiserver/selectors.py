@@ -1,9 +1,9 @@
-"""Label selectors: as text in requests, as objects in specs.
+"""Label and field selectors.
 
-Both become a `LabelSelector`, a list of requirements that all have to hold. A requirement that a label be unequal to
-something also holds where there is no such label.
+Label selectors, as text or as objects in specs, become a `LabelSelector`: requirements that must all hold. As in
+Kubernetes, an inequality also holds for objects without the label.
 
-Field selectors: which fields each kind can be selected by, and how they are compared.
+Which fields can be selected depends on the kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from springtide.cluster.resources import Object, Resource
 
 
 class LabelOperator(StrEnum):
-    """What a requirement asks of a label."""
+    """The operator of a requirement."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -34,14 +34,14 @@ class LabelOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelRequirement:
-    """One condition on one label."""
+    """One requirement on one label."""
 
     key: str
     operator: LabelOperator
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels is meant."""
+        """Return whether labels satisfy the requirement."""
         value = labels.get(self.key)
         match self.operator:
             case LabelOperator.IN:
@@ -75,14 +75,14 @@ class LabelRequirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Conditions that all have to hold; none: everything is meant."""
+    """Requirements that must all hold; without any it matches everything."""
 
     requirements: tuple[LabelRequirement, ...] = ()
     nothing: bool = False
-    """Nothing is meant, whatever its labels."""
+    """Matches nothing."""
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
-        """Tell whether an object with these labels is meant."""
+        """Return whether labels match."""
         held = labels or {}
         return not self.nothing and all(requirement.holds(held) for requirement in self.requirements)
 
@@ -97,7 +97,7 @@ def _is_integer(text: str | None) -> bool:
     return text is not None and re.fullmatch(r"[+-]?[0-9]+", text) is not None
 
 
-# Selectors as objects
+# Selectors in specs
 
 _OPERATORS = {
     "In": LabelOperator.IN,
@@ -108,9 +108,9 @@ _OPERATORS = {
 
 
 def selector_of(value: Object | None) -> LabelSelector:
-    """Read a selector from a spec: a LabelSelector, or a plain map of labels; none at all means nothing.
+    """Parse a LabelSelector of a spec, or a plain map of labels; None matches nothing.
 
-    An operator that does not exist makes a selector of nothing: what validation let pass must not select everything.
+    An unknown operator makes a selector of nothing: what validation accepted must not select everything.
     """
     if value is None:
         return NOTHING
@@ -132,14 +132,14 @@ def _equalities(labels: Mapping[str, str]) -> tuple[LabelRequirement, ...]:
     return tuple(LabelRequirement(key, LabelOperator.IN, (value,)) for key, value in labels.items())
 
 
-# Selectors as text
+# Selectors in requests
 
 _TOKEN = re.compile(r"\s*(?:(==|!=|[=!<>(),])|([^\s=!<>(),]+))")
 
 
 @lru_cache(maxsize=1024)
 def parse_labels(text: str) -> LabelSelector:
-    """Read a selector as requests write it, such as `app=web,tier in (front,back),!canary`."""
+    """Parse a selector such as `app=web,tier in (front,back),!canary`."""
     parser = _Parser(text)
     requirements: list[LabelRequirement] = []
     expected = "!, identifier, or 'end of string'"
@@ -156,24 +156,24 @@ def parse_labels(text: str) -> LabelSelector:
 
 
 class _Parser:
-    """Reads the tokens of a selector one by one."""
+    """A parser over the tokens of a selector."""
 
     def __init__(self, text: str) -> None:
         self._tokens = [operator or word for operator, word in _TOKEN.findall(text)]
         self._next = 0
 
     def peek(self) -> str:
-        """Show the next token; empty at the end."""
+        """Return the next token; empty at the end."""
         return self._tokens[self._next] if self._next < len(self._tokens) else ""
 
     def take(self) -> str:
-        """Give the next token and go on."""
+        """Consume and return the next token."""
         token = self.peek()
         self._next += 1
         return token
 
     def requirement(self) -> LabelRequirement:
-        """Read one condition."""
+        """Parse one requirement."""
         if self.peek() == "!":
             self.take()
             return LabelRequirement(self._key(), LabelOperator.DOES_NOT_EXIST)
@@ -267,7 +267,7 @@ _BY_KIND = {
 }
 
 _STORED_ELSEWHERE = {"source": "source.component", "status.successful": "status.succeeded"}
-"""Fields that are called otherwise in the object."""
+"""Fields with another path in the object."""
 
 _WHERE_ABSENT = {
     "spec.unschedulable": "false",
@@ -275,7 +275,7 @@ _WHERE_ABSENT = {
     "status.replicas": "0",
     "status.successful": "0",
 }
-"""What stands for a field that an object does not write; elsewhere it is empty."""
+"""The values of fields that an object does not have; otherwise empty."""
 
 _ESCAPED = re.compile(r"\\([\\,=])")
 _STRANGE_ESCAPE = re.compile(r"(?<=[^\\])\\[^\\,=]")
@@ -284,20 +284,20 @@ _TERM = re.compile(r"((?:\\[\\,=]|[^\\,=!])+)(!=|==|=)((?:\\[\\,=]|[^\\,=])*)")
 
 @dataclass(frozen=True, slots=True)
 class FieldRequirement:
-    """One comparison of one field."""
+    """One comparison of a field."""
 
     field: str
     equal: bool
     value: str
 
     def holds(self, item: Object) -> bool:
-        """Tell whether an object is meant."""
+        """Return whether an object matches."""
         return (_text(item, self.field) == self.value) is self.equal
 
 
 @lru_cache(maxsize=1024)
 def parse_fields(text: str, resource: Resource, selectable: tuple[str, ...] = ()) -> tuple[FieldRequirement, ...]:
-    """Read a selector such as `spec.nodeName=a,status.phase!=Failed`; `selectable` are the fields a CRD adds."""
+    """Parse a selector such as `spec.nodeName=a,status.phase!=Failed`; `selectable` are the fields that a CRD adds."""
     known = _EVERY_KIND + _BY_KIND.get((resource.group, resource.kind), ()) + selectable
     terms = []
     for part in filter(None, _split(text)):
@@ -314,12 +314,12 @@ def parse_fields(text: str, resource: Resource, selectable: tuple[str, ...] = ()
 
 
 def all_hold(terms: tuple[FieldRequirement, ...]) -> Callable[[Object], bool]:
-    """Make one test of all comparisons."""
+    """Return the conjunction of requirements."""
     return lambda item: all(term.holds(item) for term in terms)
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas that no backslash escapes."""
+    """Split at unescaped commas."""
     parts, start, position = [], 0, 0
     while position < len(text):
         if text[position] == "\\":

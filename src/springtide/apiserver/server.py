@@ -1,8 +1,8 @@
-"""The API server: every verb of the Kubernetes API as a plain, atomic method.
+"""The API server: each verb of the Kubernetes API as a synchronous, atomic method.
 
-It knows no network, no event loop and no clock but the one it is given: transports are thin shells around it. A verb
-either takes effect as a whole, and then everybody who watches has been told when it returns, or it raises and nothing
-has happened. Objects that go out are the stored ones: read them, and copy them before you change them.
+It uses no network, no event loop and no clock but the one that it is given; transports are thin shells around it. A
+verb either takes effect as a whole, with the events queued for all watches when it returns, or raises and changes
+nothing. Returned objects are the stored ones: copy them before changing them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from springtide.apiserver import builtin
-from springtide.apiserver import list_watch as reading
+from springtide.apiserver import builtin, list_watch
 from springtide.apiserver.admission import WHOLE, AdmissionChain, AdmissionContext, AdmissionView
 from springtide.apiserver.admission_plugins import BuiltinAdmission, bootstrap
 from springtide.apiserver.conversion import ObjectVersions
@@ -47,10 +46,10 @@ from springtide.cluster.resources import Key, Object, Resource, Selection, key_o
 from springtide.cluster.transport import UNCONDITIONAL, ListPage, Patch, PatchType, Precondition, Propagation, Write
 
 _NAME_ATTEMPTS = 8
-"""How often a generated name is drawn again because it is taken."""
+"""How often a generated name is drawn again when it exists."""
 
 DEFAULT_HISTORY = 100_000
-"""How many changes are kept, unless said otherwise; older versions are gone."""
+"""How many changes the history keeps by default; older versions are compacted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class CommittedWrite:
 
 
 class ApiServer:
-    """The Kubernetes API, in memory."""
+    """The Kubernetes API in memory."""
 
     def __init__(
         self,
@@ -81,16 +80,18 @@ class ApiServer:
         history: int = DEFAULT_HISTORY,
         converter: Callable[[Object, str], Object] | None = None,
     ) -> None:
-        """Start with what a storage holds, and do what was left half done; without one, with an empty cluster."""
+        """Start with what a storage holds, and complete what was interrupted; without a storage, start an empty
+        cluster.
+        """
         self.storage = Storage(history=history) if storage is None else storage
         self.catalogue = Catalogue(builtin.kinds() if kinds is None else kinds)
         self.versions = ObjectVersions(self.catalogue, converter)
         self.observers: list[Callable[[CommittedWrite], None]] = []
-        """Are told of every write that took effect, in order, before the verb returns."""
+        """Called for each write that took effect, in order, before the verb returns."""
         self._now = now
         self._random = random
-        self._reviewing = AdmissionChain()
-        self._admission = BuiltinAdmission(self)
+        self._admission_chain = AdmissionChain()
+        self._plugins = BuiltinAdmission(self)
         self._definitions = DefinitionRegistry(self)
         self._subresources = Subresources(self)
         bootstrap(self)
@@ -98,19 +99,19 @@ class ApiServer:
 
     @property
     def revision(self) -> int:
-        """The version of the newest change."""
+        """The version of the latest change."""
         return self.storage.revision
 
     def now(self) -> int:
-        """Give the instant that timestamps are taken from."""
-        hearing = self._reviewing.hearing
-        return self._now() if hearing is None else hearing.now
+        """Return the current time, from which timestamps are taken."""
+        context = self._admission_chain.context
+        return self._now() if context is None else context.now
 
-    def reviewing(self, hearing: AdmissionContext) -> AbstractContextManager[None]:
-        """Put the one verb that is called within the block before reviewers."""
-        return self._reviewing.held(hearing)
+    def admitting(self, context: AdmissionContext) -> AbstractContextManager[None]:
+        """Run admission webhooks, through the context, for the one verb that is called within the block."""
+        return self._admission_chain.using(context)
 
-    # Reading
+    # Reads
 
     def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
         """Read one object, or a subresource of it."""
@@ -123,10 +124,10 @@ class ApiServer:
     def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
     ) -> ListPage:
-        """Read a page of objects, in the order of their keys; `Transport.list` tells what versions mean."""
+        """Read a page of objects in key order; see `Transport.list` for the meaning of versions."""
         kind = self._kind(selection.resource, "list")
-        matches = reading.selection_filter(selection, self.catalogue.selectable(kind))
-        return reading.list_page(
+        matches = list_watch.selection_filter(selection, self.catalogue.selectable(kind))
+        return list_watch.list_page(
             self.storage,
             self._collection(kind),
             selection,
@@ -139,10 +140,10 @@ class ApiServer:
         )
 
     def watch(self, selection: Selection, *, version: str = "", initial_events: bool = False) -> WatchSubscription:
-        """Open a watch; `Transport.watch` tells what versions mean."""
+        """Open a watch; see `Transport.watch` for the meaning of versions."""
         kind = self._kind(selection.resource, "watch")
-        matches = reading.selection_filter(selection, self.catalogue.selectable(kind))
-        return reading.open_watch(
+        matches = list_watch.selection_filter(selection, self.catalogue.selectable(kind))
+        return list_watch.open_watch(
             self.storage,
             self._collection(kind),
             selection,
@@ -153,20 +154,20 @@ class ApiServer:
         )
 
     def at(self, resource: Resource, key: Key, revision: int) -> Object | None:
-        """Give an object as it was at a version; None where it did not exist."""
+        """Return an object as it was at a version; None where it did not exist."""
         kind = self.catalogue.find(resource)
         item = self.storage.at(self._collection(kind), key, revision)
         return None if item is None else self.versions.served(kind, item)
 
     def objects(self, identity: CollectionId, namespace: str = "") -> Iterator[tuple[Key, Object]]:
-        """Give the objects of a kind as they are stored, in the order of their keys."""
+        """Iterate over the stored objects of a collection, in key order."""
         return self.storage.listed(self.storage.collection(identity), self.revision, namespace=namespace)
 
     def find(self, identity: CollectionId, key: Key) -> Object | None:
-        """Give one object as it is stored, or None."""
+        """Return a stored object, or None."""
         return self.storage.collection(identity).live.get(key)
 
-    # Writing
+    # Writes
 
     def create(
         self, resource: Resource, body: Any, write: Write, *, namespace: str = "", name: str = "", subresource: str = ""
@@ -177,15 +178,17 @@ class ApiServer:
         if subresource:
             key = Key(namespace, name)
             given = self._subresources.body(key, body, subresource)
-            agreed = self._reviewing.body(kind, key, given, write, subresource)
-            return self._subresources.create(kind, key, agreed, write, subresource)
+            admitted = self._admission_chain.admit_subresource(kind, key, given, write, subresource)
+            return self._subresources.create(kind, key, admitted, write, subresource)
         live = self._collection(kind).live
         for _ in range(_NAME_ATTEMPTS):
-            birth = self._birth()
-            born = prepare_create(kind, body, namespace, birth, self._reviewing.first_check())
-            if "generateName" not in born["metadata"] or key_of(born) not in live:
+            server_metadata = self._server_metadata()
+            prepared = prepare_create(kind, body, namespace, server_metadata, self._admission_chain.early_check())
+            if "generateName" not in prepared["metadata"] or key_of(prepared) not in live:
                 break
-        return self._create(kind, self._claimed(kind, born, body, write), birth, write, "create")
+        return self._create(
+            kind, self._with_author_fields(kind, prepared, body, write), server_metadata, write, "create"
+        )
 
     def update(
         self,
@@ -201,13 +204,13 @@ class ApiServer:
         kind = self._kind(resource, "update", subresource)
         check_manager(write.manager, "Update")
         check_name(key, body)
-        meant = replacement_precondition(body, precondition)
+        expected = replacement_precondition(body, precondition)
         if key not in self._collection(kind).live:
             if subresource or not allows_create_on_update(kind):
                 raise not_found(kind.resource, key.name)
-            return self._create_by_update(kind, key, body, write, meant)
+            return self._create_by_update(kind, key, body, write, expected)
         check_replacement(kind, key, body)
-        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, meant)
+        return self._subresources.change(kind, key, lambda _: body, write, "update", subresource, expected)
 
     def patch(
         self,
@@ -239,13 +242,13 @@ class ApiServer:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> Object:
-        """Ask an object to go; gives it as it stands now, or as it last was."""
+        """Delete an object; returns it as it is now, or as it was last."""
         kind = self._kind(resource, "delete")
         old = self._live(kind, key)
         check_delete(old, precondition, kind.resource)
-        self._admission.admit_delete(kind, key)
+        self._plugins.admit_delete(kind, key)
         leaving = (self.versions.served(kind, old),)
-        self._reviewing.deletions(kind, leaving, write, propagation, grace_seconds, name=key.name)
+        self._admission_chain.admit_deletes(kind, leaving, write, propagation, grace_seconds, name=key.name)
         present = self.versions.renewed(kind, old)
         marked = mark_deleted(present, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
         left = old if marked is present else self._commit(kind, key, old, marked, write, "delete")
@@ -261,10 +264,10 @@ class ApiServer:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> Sequence[Object]:
-        """Ask all objects of a selection to go, one after the other."""
+        """Delete all objects of a selection, one after the other."""
         kind = self._kind(selection.resource, "deletecollection")
         items = self.list(selection).items
-        self._reviewing.deletions(kind, items, write, propagation, grace_seconds)
+        self._admission_chain.admit_deletes(kind, items, write, propagation, grace_seconds)
         return [
             self.delete(selection.resource, key_of(item), write, propagation=propagation, grace_seconds=grace_seconds)
             for item in items
@@ -283,25 +286,25 @@ class ApiServer:
         owned: bool = False,
         view: AdmissionView = WHOLE,
     ) -> Object:
-        """Change an object that exists: `change` makes the new one from the old, which it leaves as it is.
+        """Update an existing object: `change` makes the new object from the old one, without modifying that.
 
-        `owned` tells that the change has brought the managed fields up to date already; `view` is what reviewers see.
+        With `owned`, the change has already updated the managed fields; `view` is what webhooks see.
         """
         stored = self._live(kind, key)
         old = self.versions.served(kind, stored)
         check_precondition(kind, old, precondition)
-        new = prepare_update(kind, change(old), old, part, self._reviewing.first_check())
+        new = prepare_update(kind, change(old), old, part, self._admission_chain.early_check())
         if new is not old and not owned:
-            new = self._owned(kind, old, new, write, verb)
-        new = self._reviewing.change(kind, old, new, write, verb.partition("/")[2], part, view)
+            new = self._with_managed_fields(kind, old, new, write, verb)
+        new = self._admission_chain.admit_update(kind, old, new, write, verb.partition("/")[2], part, view)
         if new is not old:
             new = share_unchanged(self._definitions.completed(kind, new), old)
-        # Even a write that changes nothing stores an object anew that was written under another definition.
+        # An object written under an earlier definition is stored again even if nothing changes.
         if new is old and self.versions.renewed(kind, stored) is stored:
             return old
-        self._admission.admit_change(kind, new)
+        self._plugins.admit_change(kind, new)
         if "deletionTimestamp" in new["metadata"] and not is_deletion_blocked(new):
-            # An object whose last finalizer goes is not written once more: it goes as it was.
+            # When the last finalizer is removed, the object is removed as it was, without another update.
             self._commit(kind, key, stored, None, write, verb)
             return new
         return self.versions.served(kind, self._commit(kind, key, stored, self.versions.stored(kind, new), write, verb))
@@ -309,16 +312,16 @@ class ApiServer:
     # Versions and watches
 
     def bookmark(self) -> None:
-        """Tell every watch up to which version it has seen everything."""
+        """Send a bookmark with the current version to all watches."""
         for _, collection in self.storage.collections():
             for subscription in collection.subscriptions:
                 subscription.bookmark(self.revision)
 
     def compact(self, to: int | None = None) -> None:
-        """Forget what was before a version, or before now."""
+        """Drop the history before a version, or all of it."""
         self.storage.compact(self.revision if to is None else to)
 
-    # Within
+    # Internals
 
     def _kind(self, resource: Resource, verb: str, subresource: str = "") -> ServedKind:
         kind = self.catalogue.find(resource)
@@ -338,28 +341,34 @@ class ApiServer:
             raise not_found(kind.resource, key.name)
         return item
 
-    def _create(self, kind: ServedKind, born: Object, birth: ServerMetadata, write: Write, verb: str) -> Object:
+    def _create(
+        self, kind: ServedKind, prepared: Object, server_metadata: ServerMetadata, write: Write, verb: str
+    ) -> Object:
         self._definitions.admit(kind)
-        self._admission.admit_namespace(kind, key_of(born))
-        item = self._reviewing.new(kind, born, birth, write, self._admission.completed)
+        self._plugins.admit_namespace(kind, key_of(prepared))
+        item = self._admission_chain.admit_create(kind, prepared, server_metadata, write, self._plugins.completed)
         item = self._definitions.completed(kind, with_initial_status(kind, item))
-        self._reviewing.agree_to_new(kind, item, write)
-        charges = self._admission.admit_new(kind, item)
+        self._admission_chain.validate_create(kind, item, write)
+        charges = self._plugins.admit_new(kind, item)
         key = key_of(item)
         if key in self._collection(kind).live:
             raise already_exists(kind.resource, key.name)
         if charges and not write.dry_run:
-            self._reviewing.decided()
-            self._admission.charge(charges, f"{kind.resource.kind} {key.name} is new")
+            self._admission_chain.finish()
+            self._plugins.charge(charges, f"{kind.resource.kind} {key.name} is new")
         return self.versions.served(kind, self._commit(kind, key, None, self.versions.stored(kind, item), write, verb))
 
-    def _create_by_update(self, kind: ServedKind, key: Key, body: Any, write: Write, meant: Precondition) -> Object:
-        if meant != UNCONDITIONAL:
-            why = f"Precondition failed: UID in precondition: {meant.uid}, UID in object meta: "
+    def _create_by_update(self, kind: ServedKind, key: Key, body: Any, write: Write, expected: Precondition) -> Object:
+        if expected != UNCONDITIONAL:
+            why = f"Precondition failed: UID in precondition: {expected.uid}, UID in object meta: "
             raise conflict(kind.resource, key.name, why)
-        birth = self._birth()
-        born = prepare_create(kind, without_resource_version(body), key.namespace, birth, self._reviewing.first_check())
-        return self._create(kind, self._claimed(kind, born, body, write), birth, write, "create")
+        server_metadata = self._server_metadata()
+        prepared = prepare_create(
+            kind, without_resource_version(body), key.namespace, server_metadata, self._admission_chain.early_check()
+        )
+        return self._create(
+            kind, self._with_author_fields(kind, prepared, body, write), server_metadata, write, "create"
+        )
 
     def _apply(
         self, kind: ServedKind, key: Key, patch: Patch, write: Write, subresource: str, precondition: Precondition
@@ -387,16 +396,18 @@ class ApiServer:
         if uid := body["metadata"].get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(kind.resource, key.name, why)
-        birth = self._birth()
-        born = prepare_create(kind, body, key.namespace, birth, self._reviewing.first_check())
-        return self._create(kind, born, birth, write, verb)
+        server_metadata = self._server_metadata()
+        prepared = prepare_create(kind, body, key.namespace, server_metadata, self._admission_chain.early_check())
+        return self._create(kind, prepared, server_metadata, write, verb)
 
-    def _claimed(self, kind: ServedKind, born: Object, body: Object, write: Write) -> Object:
-        """Give a new object with its author as the owner of what they wrote."""
-        owned = self._owned(kind, None, without_server_fields(kind, born, body), write, "create")
-        return managed.with_owners(born, managed.owners_of(owned))
+    def _with_author_fields(self, kind: ServedKind, prepared: Object, body: Object, write: Write) -> Object:
+        """Return a new object with its author as the owner of the fields that they wrote."""
+        owned = self._with_managed_fields(kind, None, without_server_fields(kind, prepared, body), write, "create")
+        return managed.with_owners(prepared, managed.owners_of(owned))
 
-    def _owned(self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str) -> Object:
+    def _with_managed_fields(
+        self, kind: ServedKind, old: Object | None, new: Object, write: Write, verb: str
+    ) -> Object:
         subresource = verb.partition("/")[2]
         owned = managed.after_update(
             old,
@@ -412,8 +423,8 @@ class ApiServer:
     def _commit(
         self, kind: ServedKind, key: Key, old: Object | None, new: Object | None, write: Write, verb: str
     ) -> Object:
-        """Let a write take effect, and tell everybody; gives the object as it now is, or as it last was."""
-        self._reviewing.decided()
+        """Commit a write and notify watches and observers; returns the object as it is now, or as it was last."""
+        self._admission_chain.finish()
         if write.dry_run:
             return new or old or {}
         collection = self._collection(kind)
@@ -424,12 +435,12 @@ class ApiServer:
             written = CommittedWrite(self._now(), change.revision, write, verb, kind.resource, key, old, change.new)
             for observer in tuple(self.observers):
                 observer(written)
-        self._definitions.after(kind, key, change.new, write)
+        self._definitions.object_written(kind, key, change.new, write)
         item: Object = change.event.object
         return item
 
-    def _birth(self) -> ServerMetadata:
-        return self._reviewing.birth(
+    def _server_metadata(self) -> ServerMetadata:
+        return self._admission_chain.server_metadata(
             lambda: ServerMetadata(_uid(self._random), timestamp(self.now()), lambda: name_suffix(self._random))
         )
 

@@ -1,14 +1,14 @@
-"""Where the objects are: the present state, and what it was at every version since the last compaction.
+"""The stored objects: the current state, and the history of changes since the last compaction.
 
-One number counts all changes of all collections; it is the resourceVersion. Nothing stored is ever changed in place:
-the history, lists of older versions and everybody who watches hold the same objects as the present state.
+One counter numbers the changes of all collections; it is the resourceVersion. Stored objects are immutable and shared
+between the current state, the history, older lists and watches.
 
-A list of an older version is the present state with the changes since then undone: what costs is only how much has
-changed in between. Keys of objects that are gone stay in the order of their collection for as long as a version that
-shows them can be asked for.
+The list of an older version is the current state with the later changes undone, so its cost depends only on their
+number. The keys of deleted objects stay in the order of a collection as long as a version that contains them can be
+listed.
 
-All of it is in memory. A `Journal` may keep it as well: it is told of a change before anybody can see it, so that what
-it could not keep has not happened.
+Everything is in memory. A `Journal` may persist it as well: it records a change before the change becomes visible, and
+an error there aborts the write.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from springtide.apiserver.list_watch import WatchSubscription
 
 
-_LEAST_TRIM = 1024
-"""History is trimmed when it has doubled since the last time, and never below this many changes."""
+_MIN_TRIM = 1024
+"""The history is trimmed when it has doubled since the last time, but never below this many changes."""
 
 
 class CollectionId(NamedTuple):
-    """Where the objects of a kind are stored, whichever of its versions they are read in."""
+    """The group and plural under which the objects of a kind are stored, in whichever version."""
 
     group: str
     plural: str
@@ -40,7 +40,7 @@ class CollectionId(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class StoredChange:
-    """One change of one object: what it was, what it is, and how watches tell it."""
+    """One change of one object, with its watch event."""
 
     revision: int
     key: Key
@@ -53,23 +53,23 @@ _REVISION = attrgetter("revision")
 
 
 class Journal(Protocol):
-    """Keeps what is stored beyond the end of the process. Raises `ApiError` where it cannot, and has kept nothing then.
+    """Persists the storage. Raises `ApiError` where that fails, and has then recorded nothing.
 
-    Versions up to `compacted` may be forgotten, but for what of them is still there.
+    Versions up to `compacted` may be dropped, except for objects that still exist.
     """
 
     def record(self, identity: CollectionId, change: StoredChange, compacted: int) -> None:
-        """Keep a change that is about to take effect."""
+        """Record a change that is about to be committed."""
         ...
 
     def compact(self, compacted: int) -> None:
-        """Keep in mind that older versions are not to be shown again."""
+        """Record that older versions are compacted."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionGap:
-    """Versions that count as compacted, between the last that is known and the first of those that came later."""
+    """A range of versions that count as compacted: they may have been assigned before a crash, and were lost."""
 
     after: int
     before: int
@@ -88,10 +88,10 @@ class Collection:
         self._order: list[Key] = []
         self._fresh: list[Key] = []
         self._known: set[Key] = set()
-        self._trim_at = _LEAST_TRIM
+        self._trim_at = _MIN_TRIM
 
     def record(self, change: StoredChange, compacted: int) -> None:
-        """Make a change the present state."""
+        """Apply a change to the current state."""
         key = change.key
         if change.new is None:
             del self.live[key]
@@ -105,19 +105,19 @@ class Collection:
             self.trim(compacted)
 
     def trim(self, compacted: int) -> None:
-        """Forget the changes that nobody may ask for any more, and the keys that only they knew."""
+        """Drop compacted changes, and keys that only they contained."""
         del self.changes[: bisect_right(self.changes, compacted, key=_REVISION)]
-        self._trim_at = max(_LEAST_TRIM, 2 * len(self.changes))
+        self._trim_at = max(_MIN_TRIM, 2 * len(self.changes))
         gone = {change.key: None for change in self.changes if change.key not in self.live}
         self._order, self._fresh = sorted([*self.live, *gone]), []
         self._known = set(self._order)
 
     def since(self, revision: int) -> list[StoredChange]:
-        """Give the changes after a version, in order."""
+        """Return the changes after a version, in order."""
         return self.changes[bisect_right(self.changes, revision, key=_REVISION) :]
 
     def keys(self, namespace: str, after: Key | None) -> Iterator[Key]:
-        """Give keys in order, of one namespace or all, those of objects that are gone among them."""
+        """Iterate over keys in order, in one namespace or all, including those of deleted objects."""
         if self._fresh:
             self._order.extend(self._fresh)
             self._order.sort()
@@ -133,26 +133,26 @@ class Collection:
 
 
 class Storage:
-    """All collections, under one count of versions."""
+    """All collections, with one resourceVersion counter."""
 
     def __init__(self, *, history: int, journal: Journal | None = None) -> None:
         self.revision = 0
         self.compacted = 0
-        """The oldest version that can still be listed, or watched from."""
+        """The oldest version that can still be listed or watched from."""
         self._gaps: tuple[RevisionGap, ...] = ()
         self._history = history
         self._journal = journal
         self._collections: dict[CollectionId, Collection] = {}
 
     def collection(self, identity: CollectionId) -> Collection:
-        """Give a collection, empty when it is new."""
+        """Return a collection; it is created where there is none."""
         found = self._collections.get(identity)
         if found is None:
             found = self._collections[identity] = Collection(identity)
         return found
 
     def collections(self) -> Iterator[tuple[CollectionId, Collection]]:
-        """Give all collections, in the order in which they first came up."""
+        """Iterate over all collections in order of creation."""
         return iter(list(self._collections.items()))
 
     def write(self, collection: Collection, key: Key, new: Object | None) -> StoredChange:
@@ -167,19 +167,19 @@ class Storage:
         return change
 
     def restore(self, identity: CollectionId, key: Key, revision: int, item: Object | None) -> None:
-        """Repeat a change that was made in an earlier life, under the version that it had then."""
+        """Apply a change from a journal, under its original version."""
         collection = self.collection(identity)
         collection.record(_change(collection, key, item, revision), self.compacted)
         self.revision = revision
 
     def resume(self, revision: int, compacted: int, gaps: Iterable[RevisionGap]) -> None:
-        """Go on from a version, after what was restored; of what was before it, gaps cannot be asked for."""
+        """Continue from a version after a restore; versions within gaps count as compacted."""
         self.revision = revision
         self._gaps = tuple(gaps)
         self.compact(max(compacted, revision - self._history))
 
     def compact(self, to: int) -> None:
-        """Forget what was before a version."""
+        """Drop the history before a version."""
         compacted = max(self.compacted, min(to, self.revision))
         if self._journal is not None:
             self._journal.compact(compacted)
@@ -188,7 +188,7 @@ class Storage:
             collection.trim(compacted)
 
     def check(self, revision: int) -> None:
-        """Refuse a version that is compacted."""
+        """Refuse a compacted version."""
         if revision < self.compacted:
             raise too_old_resource_version(revision, self.compacted)
         for gap in self._gaps:
@@ -196,7 +196,7 @@ class Storage:
                 raise too_old_resource_version(revision, gap.before)
 
     def at(self, collection: Collection, key: Key, revision: int) -> Object | None:
-        """Give an object as it was at a version; None where it did not exist."""
+        """Return an object as it was at a version; None where it did not exist."""
         self.check(revision)
         for change in collection.since(revision):
             if change.key == key:
@@ -206,7 +206,7 @@ class Storage:
     def listed(
         self, collection: Collection, revision: int, *, namespace: str = "", after: Key | None = None
     ) -> Iterator[tuple[Key, Object]]:
-        """Give the objects as they were at a version, in the order of their keys."""
+        """Iterate over the objects of a version, in key order."""
         self.check(revision)
         undone: dict[Key, Object | None] = {}
         for change in collection.since(revision):
@@ -234,5 +234,5 @@ def _change(collection: Collection, key: Key, new: Object | None, revision: int)
 
 
 def at_version(item: Object, revision: int) -> Object:
-    """Give an object under another version."""
+    """Return an object with another resourceVersion."""
     return {**item, "metadata": {**item["metadata"], "resourceVersion": str(revision)}}

@@ -1,8 +1,6 @@
-"""What new objects of some kinds start with, whatever their author wrote.
+"""How objects are prepared for storage on create and update, like the strategies of a kube-apiserver.
 
-From what a request asks to what will be stored: new objects, and changes of objects.
-
-Pure functions of the kind and of what was before. They refuse with the errors that the request is answered with.
+Pure functions of the kind, the request body and the stored object; they raise the error of the response.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from springtide.apiserver import metadata
-from springtide.apiserver import metadata as metadata_rules
 from springtide.apiserver.builtin.derived_defaults import qos_class
 from springtide.apiserver.errors import conflict, invalid
 from springtide.apiserver.kinds import ServedKind
@@ -25,11 +22,11 @@ from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import Precondition
 
 SERVER_MANAGER = "kube-apiserver"
-"""The manager of what the server writes of its own accord, while it does what somebody asked for."""
+"""The field manager of writes that the server makes while it handles a request."""
 NAMESPACE_FINALIZER = "kubernetes"
-"""Holds a namespace until its contents are gone."""
+"""Blocks the removal of a namespace until it is empty."""
 DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-"""Holds a CRD until the objects of its kind are gone."""
+"""Blocks the removal of a CRD until the objects of its kind are deleted."""
 
 _GATED = {
     "type": "PodScheduled",
@@ -37,30 +34,30 @@ _GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-_GIVEN_TO_PODS = ("priority", "preemptionPolicy")
+_SET_BY_ADMISSION = ("priority", "preemptionPolicy")
 _NO_DISRUPTIONS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
 
 def without_status(kind: ServedKind, item: Object) -> Object:
-    """Take from a new object the status that its author is not asked for."""
-    # A kubelet registers its node with its capacity in one request.
+    """Drop the status of a new object, where status is a subresource."""
+    # A kubelet registers its node with the capacity in one request.
     if "status" in kind.subresources and kind.resource.kind != "Node":
         item.pop("status", None)
     return item
 
 
 def keep_server_fields(kind: ServedKind, item: Object, old: Object) -> Object:
-    """Give a changed object what the cluster added to it when it was new, where its writer leaves that out."""
+    """Return an updated object with the fields that admission set on create, where the update leaves them out."""
     if (kind.resource.group, kind.resource.kind) == ("", "Pod") and isinstance(item.get("spec"), dict):
         spec, before = item["spec"], old["spec"]
-        for name in _GIVEN_TO_PODS:
+        for name in _SET_BY_ADMISSION:
             if spec.get(name) is None and name in before:
                 spec[name] = before[name]
     return item
 
 
 def with_initial_status(kind: ServedKind, item: Object) -> Object:
-    """Give a new object its beginnings; may change what it is given, which is well formed."""
+    """Return a new object with its initial status; may modify the given object, which is valid."""
     match kind.resource.group, kind.resource.kind:
         case "", "Pod":
             item["status"] = _pod_status(item)
@@ -90,7 +87,7 @@ def _with_finalizer(holder: Object, finalizer: str) -> Object:
     return holder if finalizer in present else {**holder, "finalizers": [*present, finalizer]}
 
 
-_NEVER_BLIND = {
+_REQUIRE_VERSION = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
@@ -98,9 +95,9 @@ _NEVER_BLIND = {
     ("node.k8s.io", "RuntimeClass"),
     ("policy", "PodDisruptionBudget"),
 }
-"""The built-in kinds that are replaced only by who says which version is replaced; custom kinds are all so."""
+"""The built-in kinds whose updates must carry a resourceVersion; all custom kinds require it."""
 
-_BORN_OF_UPDATES = {
+_CREATED_BY_UPDATE = {
     ("", "Endpoints"),
     ("", "Event"),
     ("", "LimitRange"),
@@ -108,108 +105,112 @@ _BORN_OF_UPDATES = {
     ("coordination.k8s.io", "Lease"),
     ("node.k8s.io", "RuntimeClass"),
 }
-"""The built-in kinds of which a replacement that finds nothing to replace is a new object."""
+"""The built-in kinds of which an update without a stored object creates one."""
 
 
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 class WritePart(Enum):
-    """Which part of an object a write is about; the others stay as they were."""
+    """The part of an object that a write may change."""
 
     MAIN = "main"
-    """All but the status, where the kind has a subresource for that."""
+    """Everything but the status, where that is a subresource."""
     STATUS = "status"
     WHOLE = "whole"
-    """Everything: only the server itself writes so, and `generation` does not count it."""
+    """The whole object, without a new generation: only the server itself writes so."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerMetadata:
-    """What the server gives to a new object."""
+    """The metadata that the server gives to a new object."""
 
     uid: str
     created: str
     suffix: Callable[[], str]
-    """What makes a name of `generateName`."""
+    """Returns the suffix for `generateName`."""
 
 
 def check(kind: ServedKind, item: Object, old: Object | None) -> None:
-    """Refuse an object that breaks the rules; all its problems are told at once."""
+    """Refuse an invalid object, with all its problems."""
     resource = kind.resource
-    fields = metadata_rules.metadata_problems(item["metadata"], old and old["metadata"], kind)
-    causes = (*fields, *kind.judge(item, old))
+    fields = metadata.metadata_problems(item["metadata"], old and old["metadata"], kind)
+    causes = (*fields, *kind.validate(item, old))
     if causes:
         raise invalid(resource, item["metadata"]["name"], causes)
 
 
 ObjectCheck: TypeAlias = Callable[[ServedKind, Object, Object | None], None]
-"""Refuses an object, given what it was before."""
+"""Refuses an invalid object, given the object before the write."""
 
 
 def prepare_create(
-    kind: ServedKind, body: Any, namespace: str, birth: ServerMetadata, check: ObjectCheck = check
+    kind: ServedKind, body: Any, namespace: str, server_metadata: ServerMetadata, check: ObjectCheck = check
 ) -> Object:
-    """Give a new object as far as its author and its kind determine it; it belongs to the caller alone."""
+    """Return a new object with metadata and defaults, before admission; the caller owns it."""
     item = _of_kind(kind, deep_copy(body))
     resource = kind.resource
-    tidy = metadata.normalized(item.get("metadata"))
-    if tidy.get("resourceVersion"):
+    normal = metadata.normalized(item.get("metadata"))
+    if normal.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    namespace = _namespace(kind, tidy.pop("namespace", ""), namespace)
-    name = tidy.get("name") or (generated_name(tidy["generateName"], birth.suffix()) if "generateName" in tidy else "")
+    namespace = _namespace(kind, normal.pop("namespace", ""), namespace)
+    name = normal.get("name") or (
+        generated_name(normal["generateName"], server_metadata.suffix()) if "generateName" in normal else ""
+    )
     if not name:
         missing = StatusCause("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")
         raise invalid(resource, "", (missing,))
     item["metadata"] = metadata.created_metadata(
-        tidy,
+        normal,
         namespace=namespace,
         name=name,
-        uid=birth.uid,
-        created=birth.created,
+        uid=server_metadata.uid,
+        created=server_metadata.created,
         generation=1 if kind.generation else None,
     )
-    item = kind.complete(without_status(kind, item))
+    item = kind.apply_defaults(without_status(kind, item))
     check(kind, item, None)
     return item
 
 
-def without_server_metadata(item: Object, birth: ServerMetadata) -> Object:
-    """Give a new object without what the server has given it."""
-    given = ("uid", "creationTimestamp", "generation") + (("name",) if has_generated_name(item, birth) else ())
+def without_server_metadata(item: Object, server_metadata: ServerMetadata) -> Object:
+    """Return a new object without the metadata that the server gave it."""
+    given = ("uid", "creationTimestamp", "generation") + (
+        ("name",) if has_generated_name(item, server_metadata) else ()
+    )
     return {**item, "metadata": {name: value for name, value in item["metadata"].items() if name not in given}}
 
 
-def has_generated_name(item: Object, birth: ServerMetadata) -> bool:
-    """Tell whether the server has made the name of a new object."""
+def has_generated_name(item: Object, server_metadata: ServerMetadata) -> bool:
+    """Return whether the server generated the name of a new object."""
     base = item["metadata"].get("generateName", "")
-    return bool(base) and item["metadata"]["name"] == generated_name(base, birth.suffix())
+    return bool(base) and item["metadata"]["name"] == generated_name(base, server_metadata.suffix())
 
 
 def prepare_update(kind: ServedKind, body: Any, old: Object, part: WritePart, check: ObjectCheck = check) -> Object:
-    """Give an object after a write, as far as writer and kind determine it; the old one where nothing changes."""
+    """Return an object after an update, before admission; the old one where nothing changes."""
     before = old["metadata"]
-    item = _own(_divided(kind, _of_kind(kind, body), old, part), before)
-    tidy = metadata.normalized(item.get("metadata"))
+    item = _copy(_restore_other_parts(kind, _of_kind(kind, body), old, part), before)
+    normal = metadata.normalized(item.get("metadata"))
     if not kind.resource.namespaced:
-        tidy.pop("namespace", None)
-    version = tidy.get("resourceVersion", "")
+        normal.pop("namespace", None)
+    version = normal.get("resourceVersion", "")
     if version and version != before["resourceVersion"]:
         raise conflict(kind.resource, before["name"])
     for field in ("name", "namespace"):
         present = before.get(field, "")
-        wanted = tidy.get(field, present)
+        wanted = normal.get(field, present)
         if wanted != present and field == "namespace":
             raise BadRequest(_OTHER_NAMESPACE)
         if wanted != present:
             raise BadRequest(f"the {field} of the object ({wanted}) does not match the {field} on the URL ({present})")
         if present:
-            tidy[field] = present
+            normal[field] = present
     item = keep_server_fields(kind, item, old)
     kept = metadata.fields_kept_by_status(kind) if part is WritePart.STATUS else ()
-    item["metadata"] = metadata.updated_metadata(tidy, before, kept)
-    item = kind.complete(item)
-    if part is WritePart.MAIN and _counts(kind, item, old):
+    item["metadata"] = metadata.updated_metadata(normal, before, kept)
+    item = kind.apply_defaults(item)
+    if part is WritePart.MAIN and _increments_generation(kind, item, old):
         item["metadata"]["generation"] = before.get("generation", 0) + 1
     check(kind, item, old)
     item["metadata"]["resourceVersion"] = before["resourceVersion"]
@@ -218,13 +219,13 @@ def prepare_update(kind: ServedKind, body: Any, old: Object, part: WritePart, ch
 
 
 def without_new_generation(item: Object, old: Object) -> Object:
-    """Give an object after a write, as it is before the server has counted the change."""
+    """Return an updated object with the generation that it had before."""
     before = old["metadata"].get("generation")
     return item if item["metadata"].get("generation") == before else with_metadata(item, generation=before)
 
 
 def check_precondition(kind: ServedKind, item: Object, precondition: Precondition) -> None:
-    """Refuse to change an object that is not the one that was meant."""
+    """Refuse a write whose preconditions do not match the object."""
     present = item["metadata"]
     if precondition.uid and precondition.uid != present["uid"]:
         why = f"Precondition failed: UID in precondition: {precondition.uid}, UID in object meta: {present['uid']}"
@@ -234,7 +235,7 @@ def check_precondition(kind: ServedKind, item: Object, precondition: Preconditio
 
 
 def check_name(key: Key, body: Any) -> None:
-    """Refuse to replace an object by one without a name, or with another."""
+    """Refuse an update whose body has no name or another one."""
     if not isinstance(body, dict):
         return
     name = value_at(body, ("metadata", "name"))
@@ -245,15 +246,15 @@ def check_name(key: Key, body: Any) -> None:
 
 
 def allows_create_on_update(kind: ServedKind) -> bool:
-    """Tell whether to replace an object that is not there is to create it."""
-    return kind.strategic and (kind.resource.group, kind.resource.kind) in _BORN_OF_UPDATES
+    """Return whether an update without a stored object creates one."""
+    return kind.strategic and (kind.resource.group, kind.resource.kind) in _CREATED_BY_UPDATE
 
 
 def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
-    """Refuse to replace an object by one without a version where the kind insists on one."""
+    """Refuse an update without a resourceVersion where the kind requires one."""
     resource = kind.resource
-    insists = not kind.strategic or (resource.group, resource.kind) in _NEVER_BLIND
-    if insists and not value_at(body, ("metadata", "resourceVersion")):
+    required = not kind.strategic or (resource.group, resource.kind) in _REQUIRE_VERSION
+    if required and not value_at(body, ("metadata", "resourceVersion")):
         cause = StatusCause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
         raise Invalid(
             f'{resource} "{key.name}" is invalid: {cause.field}: {cause.message}',
@@ -263,23 +264,23 @@ def check_replacement(kind: ServedKind, key: Key, body: Any) -> None:
 
 
 def replacement_precondition(body: Any, precondition: Precondition) -> Precondition:
-    """Give the precondition of a replacement: an object that says who it is replaces no other."""
+    """Return the precondition of an update: a uid in the body must match."""
     uid = value_at(body, ("metadata", "uid"))
     return replace(precondition, uid=uid) if isinstance(uid, str) and uid and not precondition.uid else precondition
 
 
 def without_resource_version(body: Any) -> Any:
-    """Give the body of a write that creates without the version that it expected to find."""
+    """Return the body of a creating write without its resourceVersion."""
     return with_metadata(body, resourceVersion=None) if value_at(body, ("metadata", "resourceVersion")) else body
 
 
 def missing_name_message(name: str) -> str:
-    """Tell that a body does not say which object it is."""
+    """Return the message for a body without a name."""
     return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
 
 
 def _of_kind(kind: ServedKind, item: Any) -> Object:
-    """Refuse what is not an object of the kind; what one of a built-in kind does not say of itself is filled in."""
+    """Refuse an object of another kind; built-in kinds may leave out apiVersion and kind."""
     if not isinstance(item, dict):
         raise BadRequest(f"the body of the request is {type(item).__name__}, expected an object")
     resource = kind.resource
@@ -301,7 +302,7 @@ def _of_kind(kind: ServedKind, item: Any) -> Object:
 
 
 def _namespace(kind: ServedKind, own: str, asked: str) -> str:
-    """Tell in which namespace a new object is: the one that it says, the one that the request says, or none."""
+    """Return the namespace of a new object: its own, that of the request, or none."""
     if not kind.resource.namespaced:
         return ""
     if not own and not asked:
@@ -311,8 +312,8 @@ def _namespace(kind: ServedKind, own: str, asked: str) -> str:
     return own or asked
 
 
-def _divided(kind: ServedKind, item: Object, old: Object, part: WritePart) -> Object:
-    """Keep from the old object what this write may not touch; the result shares its parts with both."""
+def _restore_other_parts(kind: ServedKind, item: Object, old: Object, part: WritePart) -> Object:
+    """Restore from the old object what this write may not change; the result shares parts with both."""
     if part is WritePart.WHOLE:
         return item
     if part is WritePart.STATUS:
@@ -329,22 +330,22 @@ def _divided(kind: ServedKind, item: Object, old: Object, part: WritePart) -> Ob
     return item
 
 
-def _own(item: Object, before: Object) -> Object:
-    """Copy an object, but for metadata that are as before: who owns what is large, and nothing here changes it."""
+def _copy(item: Object, before: Object) -> Object:
+    """Copy an object, except metadata that are unchanged: managed fields are large, and not modified here."""
     return {
         name: deep_copy_unshared(value, before) if name == "metadata" else deep_copy(value)
         for name, value in item.items()
     }
 
 
-def _counts(kind: ServedKind, item: Object, old: Object) -> bool:
-    """Tell whether a change is one of those that `generation` counts."""
+def _increments_generation(kind: ServedKind, item: Object, old: Object) -> bool:
+    """Return whether a change increments the generation."""
     name = kind.resource.kind if kind.strategic else ""
     if not kind.generation or name == "PriorityClass":
         return False
     if name == "Deployment" and item["metadata"].get("annotations") != old["metadata"].get("annotations"):
         return True
-    apart = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
-    return {name: value for name, value in item.items() if name not in apart} != {
-        name: value for name, value in old.items() if name not in apart
+    ignored = ("metadata", "status") if "status" in kind.subresources else ("metadata",)
+    return {name: value for name, value in item.items() if name not in ignored} != {
+        name: value for name, value in old.items() if name not in ignored
     }

@@ -1,13 +1,7 @@
-"""Bindings: how a scheduler puts a pod on a node.
+"""The subresources: status, scale, finalize, binding and eviction.
 
-Evictions: the deletion of a pod that asks its disruption budget first.
-
-The budget is decided here and nowhere else: `disruptionsAllowed` is counted down, and the pod noted in
-`disruptedPods`, in the same step that lets it go, so that two evictions can never spend the same allowance.
-
-The subresources: other ways to look at an object, and other things to do with it.
-
-Each is a pure function in a module of its own; here they meet the server.
+An eviction is decided here and nowhere else: `disruptionsAllowed` is decremented, and the pod recorded in
+`disruptedPods`, in the same step that deletes it, so that two evictions never use the same allowance.
 """
 
 from __future__ import annotations
@@ -17,9 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from springtide.apiserver import pods
-from springtide.apiserver.builtin.validation import required, unsupported
 from springtide.apiserver.deletion import check_delete
 from springtide.apiserver.errors import conflict, forbidden, invalid, no_such_resource, not_found
+from springtide.apiserver.field_errors import (
+    required,
+    unsupported,
+)
 from springtide.apiserver.kinds import ANYTHING, ServedKind, StructureNode
 from springtide.apiserver.scale import scale_of, scale_view, with_scale
 from springtide.apiserver.selectors import selector_of
@@ -38,14 +35,14 @@ _BINDING = Resource("", "v1", "bindings", "Binding")
 
 
 def bind_pod(pod: Object, binding: Any, now: str) -> Object:
-    """Give a pod on the node that a binding names."""
+    """Return a pod bound to the node of a binding."""
     name = pod["metadata"]["name"]
     body = typed_body("Binding", binding, name)
     wanted = object_field(body, "metadata")
-    for field, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+    for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         present = pod["metadata"][field]
         if wanted.get(field) and wanted[field] != present:
-            why = f"Precondition failed: {told} in precondition: {wanted[field]}, {told} in object meta: {present}"
+            why = f"Precondition failed: {label} in precondition: {wanted[field]}, {label} in object meta: {present}"
             raise conflict("pods", name, why)
     node = _node(object_field(body, "target"), name)
     if why := _unbindable(pod, name):
@@ -81,28 +78,28 @@ def _unbindable(pod: Object, name: str) -> str:
 SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 BUDGET_EXHAUSTED = "Cannot evict pod as it would violate the pod's disruption budget."
 
-_FREE_TO_GO = ("Pending", "Succeeded", "Failed")
-_MOST_DISRUPTED = 2000
+_PHASES_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
+_MAX_DISRUPTED_PODS = 2000
 _WAIT_FOR_SYNC = 10.0
 
 
 def skips_budget(pod: Object) -> bool:
-    """Tell whether a pod may go whatever its budget says: it does not run, or is going already."""
-    return (pod.get("status") or {}).get("phase") in _FREE_TO_GO or "deletionTimestamp" in pod["metadata"]
+    """Return whether a pod is evicted without its budget: it does not run, or is being deleted already."""
+    return (pod.get("status") or {}).get("phase") in _PHASES_WITHOUT_BUDGET or "deletionTimestamp" in pod["metadata"]
 
 
 def budget_of(pod: Object, budgets: list[Object]) -> Object | None:
-    """Find the budget of a pod among those of its namespace."""
+    """Return the budget that selects a pod, of those in its namespace."""
     labels = pod["metadata"].get("labels")
     found = [each for each in budgets if selector_of((each.get("spec") or {}).get("selector")).matches(labels)]
     if len(found) > 1:
-        # A kube-apiserver blames itself; but no other try ends better before somebody mends the budgets.
+        # A kube-apiserver answers with 500; but a retry is useless until the budgets change.
         raise BadRequest(SEVERAL_BUDGETS)
     return found[0] if found else None
 
 
 def skips_allowance(pod: Object, budget: Object) -> bool:
-    """Tell whether a pod may go without being counted: it is not healthy, and its budget does not mind."""
+    """Return whether an unhealthy pod is evicted without using the allowance of its budget."""
     if pods.is_ready(pod):
         return False
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -113,7 +110,7 @@ def skips_allowance(pod: Object, budget: Object) -> bool:
 
 
 def with_spent_disruption(budget: Object, pod: Object, now: str) -> Object:
-    """Give the budget with one disruption less; refuse where it has none."""
+    """Return a budget with one allowed disruption less; refuse where none is left."""
     name, status = budget["metadata"]["name"], budget.get("status") or {}
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _refused(f"The disruption budget {name} is still being processed by the server.", _WAIT_FOR_SYNC)
@@ -121,7 +118,7 @@ def with_spent_disruption(budget: Object, pod: Object, now: str) -> Object:
     if allowed < 0:
         raise forbidden("poddisruptionbudget.policy", name, "pdb disruptions allowed is negative")
     disrupted = status.get("disruptedPods") or {}
-    if len(disrupted) > _MOST_DISRUPTED:
+    if len(disrupted) > _MAX_DISRUPTED_PODS:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise forbidden("poddisruptionbudget.policy", name, why)
     if not allowed:
@@ -155,7 +152,7 @@ def _why_none(name: str, status: Object) -> str:
 
 
 def _exhausted(conditions: list[Object], generation: int, now: str) -> list[Object]:
-    """Give the conditions of a budget that allows nothing more."""
+    """Return the conditions of a budget whose last disruption is used."""
     fresh = {
         "type": "DisruptionAllowed",
         "status": "False",
@@ -193,13 +190,13 @@ _EVICTED = {
 
 
 class Subresources:
-    """Writes what is not written as a whole."""
+    """Writes to subresources."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
     def structure(self, kind: ServedKind, subresource: str) -> StructureNode:
-        """Give the structure of what is patched through a subresource."""
+        """Return the structure of what a patch of a subresource applies to."""
         return ANYTHING if subresource == "scale" else kind.structure
 
     def change(
@@ -212,7 +209,7 @@ class Subresources:
         subresource: str,
         precondition: Precondition,
     ) -> Object:
-        """Change an object through one of its subresources, or as a whole."""
+        """Update an object through a subresource, or as a whole."""
         modify = self._server.modify
         match subresource:
             case "":
@@ -245,7 +242,7 @@ class Subresources:
                 raise no_such_resource()
 
     def body(self, key: Key, body: Any, subresource: str) -> Object:
-        """Give the body of a creation with its type, which it may leave out."""
+        """Return the body of a binding or an eviction with its type, which may be left out."""
         if subresource not in _TYPES:
             raise no_such_resource()
         typed = _TYPES[subresource]
@@ -254,7 +251,7 @@ class Subresources:
         return typed | given
 
     def create(self, kind: ServedKind, key: Key, body: Any, write: Write, subresource: str) -> Object:
-        """Do to an object what is written as a creation: evict it, or bind it."""
+        """Bind or evict a pod."""
         match subresource:
             case "eviction":
                 return self._evict(kind, key, body, write)
@@ -311,7 +308,7 @@ class Subresources:
         return _SUCCESS
 
     def _spend(self, pod: Object, write: Write) -> None:
-        """Take one disruption from the budget of a pod, where it has one and that counts this pod."""
+        """Use one allowed disruption of the budget of a pod, if a budget selects it and counts it."""
         namespace = pod["metadata"]["namespace"]
         budget = budget_of(pod, [item for _, item in self._server.objects(_BUDGETS, namespace)])
         if budget is None or skips_allowance(pod, budget):

@@ -1,11 +1,7 @@
-"""JSON values: copying them, sharing them, and finding places in them.
+"""JSON values: copies, structural sharing, paths, timestamps and typed access.
 
-Objects are shared between the store, its history and everybody who reads, so whoever changes one copies it first.
-`copy.deepcopy` would do, at ten times the price: it guards against cycles and foreign types that JSON does not have.
-
-Instants as objects write them: RFC 3339, UTC, whole seconds.
-
-Reading the bodies of scales, bindings and evictions, which no kind judges before they are used.
+Objects are shared between storage, history and readers, so they are copied before they are changed. `copy.deepcopy` is
+ten times slower, since it handles cycles and types that JSON does not have.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from springtide.cluster.resources import Object
 
 
 def deep_copy(value: Any) -> Any:
-    """Copy a tree of JSON values."""
+    """Copy a JSON value."""
     kind = type(value)
     if kind is dict:
         return {name: deep_copy(item) if type(item) in _TREES else item for name, item in value.items()}
@@ -33,7 +29,7 @@ _TREES = frozenset((dict, list))
 
 
 def deep_copy_unshared(value: Any, held: Any) -> Any:
-    """Copy a tree of JSON values, but for what is the very same in another one, at the same place."""
+    """Copy a JSON value, except for parts that are the same instance at the same place of another value."""
     if value is held or type(value) not in _TREES:
         return value
     if type(value) is not type(held):
@@ -44,10 +40,10 @@ def deep_copy_unshared(value: Any, held: Any) -> Any:
 
 
 def share_unchanged(new: Any, old: Any) -> Any:
-    """Give the new value with everything that is as it was taken from the old one; the old one where all of it is.
+    """Return the new value, with unchanged parts taken from the old one; the old value where nothing changed.
 
-    What has not changed is then recognised by identity, and kept once however long the history. Changes the new value,
-    which nobody else may hold yet. Unlike `==`, it tells true from 1.
+    Unchanged parts can then be recognised by identity, and are kept once in a long history. Modifies the new value,
+    which must not be shared yet. Unlike `==`, it distinguishes true from 1.
     """
     kind = type(new)
     if new is old or kind is not type(old):
@@ -85,7 +81,7 @@ def path_steps(path: str) -> tuple[str, ...]:
 
 
 def value_at(value: Any, path: tuple[str, ...]) -> Any:
-    """Give what stands at a path, or None."""
+    """Return the value at a path, or None."""
     for step in path:
         if not isinstance(value, dict):
             return None
@@ -94,7 +90,7 @@ def value_at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def with_value_at(value: Object, path: tuple[str, ...], leaf: Any) -> Object:
-    """Give the object with another value at a path; what lies beside the path is shared with the original."""
+    """Return the object with another value at a path; the rest is shared with the original."""
     first, rest = path[0], path[1:]
     if not rest:
         return {**value, first: leaf}
@@ -103,7 +99,7 @@ def with_value_at(value: Object, path: tuple[str, ...], leaf: Any) -> Object:
 
 
 def without_value_at(value: Object, path: tuple[str, ...]) -> Object:
-    """Give the object without what stands at a path: itself, where nothing does."""
+    """Return the object without the value at a path; itself where there is none."""
     first, rest = path[0], path[1:]
     if first not in value:
         return value
@@ -114,19 +110,19 @@ def without_value_at(value: Object, path: tuple[str, ...]) -> Object:
 
 
 def with_metadata(value: Object, **fields: Any) -> Object:
-    """Give the object with other metadata; None removes a field."""
+    """Return the object with changed metadata; None removes a field."""
     metadata = {name: item for name, item in (value["metadata"] | fields).items() if item is not None}
     return {**value, "metadata": metadata}
 
 
 @lru_cache(maxsize=1024)
 def timestamp(instant: int) -> str:
-    """Write an instant."""
+    """Format an instant as RFC 3339, in UTC and whole seconds."""
     return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def instant(text: str) -> int:
-    """Read an instant."""
+    """Parse an RFC 3339 timestamp."""
     return int(datetime.fromisoformat(text).timestamp())
 
 
@@ -134,7 +130,7 @@ T = TypeVar("T")
 
 
 def typed_body(kind: str, body: Any, name: str) -> Object:
-    """Give a body that is of a kind, or does not say; its name, if it has one, must be that of the request."""
+    """Return a body of the given kind, which it may leave out; its name, if any, must be that of the request."""
     if not isinstance(body, dict) or body.get("kind", kind) != kind:
         raise BadRequest(f"expected a {kind}, got {body!r:.40}")
     if typed_field(object_field(body, "metadata"), "name", str, name) != name:
@@ -143,12 +139,12 @@ def typed_body(kind: str, body: Any, name: str) -> Object:
 
 
 def object_field(body: Object, field: str) -> Object:
-    """Give an object within a body; empty where it is not there."""
+    """Return an object within a body; empty where it is absent."""
     return typed_field(body, field, dict, {})
 
 
 def typed_field(body: Object, field: str, kind: type[T], default: T) -> T:
-    """Give a value within a body."""
+    """Return a value within a body; refuse another type."""
     value = body.get(field)
     if value is None:
         return default

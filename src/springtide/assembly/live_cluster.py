@@ -1,7 +1,4 @@
-"""Which controllers a process runs: `--controllers a,b` names them, `--controllers -c` leaves some out.
-
-One process of Springtide on a live cluster: transport, manager, metrics and webhooks, from its start to its end.
-"""
+"""Runs the controllers of one process on a live cluster, with leader election, metrics and webhooks."""
 
 from __future__ import annotations
 
@@ -35,11 +32,11 @@ ALL = "*"
 
 
 class InvalidSelection(ValueError):
-    """The text names something that does not exist, or contradicts itself; the message is for people."""
+    """The value of `--controllers` names an unknown controller, or contradicts itself."""
 
 
 def select_controllers(text: str, controllers: Sequence[type[Controller]]) -> tuple[type[Controller], ...]:
-    """Give the controllers that a text names, in their own order; `*` and nothing mean all, `-name` all but it."""
+    """Choose controllers as `--controllers` says: `a,b` for these, `-c` for all but that, `*` or nothing for all."""
     known = [controller.name for controller in controllers]
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -70,12 +67,12 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"there is no controller {name!r}{meant}"
 
 
-log = logging.getLogger("springtide.assembly.live_cluster")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where something is served."""
+    """Host and port that a server listens on."""
 
     host: str
     port: int
@@ -83,7 +80,7 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """How webhooks are served, and how API servers reach them."""
+    """Where webhooks listen, and how API servers reach them."""
 
     address: ListenAddress
     target: WebhookTarget
@@ -91,17 +88,17 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExternalMetricsSettings:
-    """How external metrics are served, and the Service through which API servers reach them."""
+    """Where external metrics are served, and the Service through which API servers reach them."""
 
     address: ListenAddress
     service: ServiceTarget
     pod: str
-    """The pod that this process runs in; empty where it runs in none."""
+    """The name of this process's pod; empty outside a pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerProcessSettings:
-    """What the process runs."""
+    """Settings of a controller process."""
 
     controllers: Sequence[type[Controller]]
     mode: Mode
@@ -115,7 +112,7 @@ class ControllerProcessSettings:
 
 
 async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerProcessSettings) -> int:
-    """Run until told to stop; gives the exit code."""
+    """Run until `stop` is set; returns the exit code."""
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
     random = Random()  # noqa: S311 - spreads requests, hides nothing
     clock = WallClock()
@@ -128,20 +125,20 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerP
         transport = metrics.measured(http)
         compute = ThreadCompute()
         stack.callback(compute.close)
-        book = SeriesStore()
-        services = await stack.enter_async_context(live_services(metrics, clock, book=book, sources=plan.sources))
-        leadership = LeaderElector(transport, clock, identity=identity, random=random, namespace=plan.namespace)
+        series = SeriesStore()
+        services = await stack.enter_async_context(live_services(metrics, clock, series=series, sources=plan.sources))
+        election = LeaderElector(transport, clock, identity=identity, random=random, namespace=plan.namespace)
         manager = Manager(
             transport,
             clock,
             plan.controllers,
             random=random,
-            leadership=leadership if plan.elect else None,
+            election=election if plan.elect else None,
             mode=plan.mode,
             compute=compute,
             namespace=plan.namespace,
             settings=ManagerSettings(default_zone=plan.default_zone),
-            telemetry=metrics,
+            metrics=metrics,
             services=services,
         )
         metrics.follow(manager, clock)
@@ -149,7 +146,7 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerP
         if plan.webhooks is not None:
             ready.append(await _serve_webhooks(stack, transport, plan, plan.webhooks))
         if plan.external_metrics is not None:
-            ready.append(await _serve_external_metrics(stack, transport, book, clock, manager, plan.external_metrics))
+            ready.append(await _serve_external_metrics(stack, transport, series, clock, manager, plan.external_metrics))
         if plan.metrics is not None:
             app = operations_app(metrics.registry, ready=ready)
             served = await stack.enter_async_context(serving(app, host=plan.metrics.host, port=plan.metrics.port))
@@ -172,7 +169,7 @@ async def _run(stop: asyncio.Event, manager: Manager) -> int:
 async def _serve_webhooks(
     stack: AsyncExitStack, transport: Transport, plan: ControllerProcessSettings, how: WebhookSettings
 ) -> HealthCheck:
-    """Serve the webhooks until the stack ends, and give the check that they can be called."""
+    """Serve the webhooks until the stack ends; returns the readiness check."""
     up = await stack.enter_async_context(
         webhooks(
             transport,
@@ -191,23 +188,23 @@ async def _serve_webhooks(
 async def _serve_external_metrics(
     stack: AsyncExitStack,
     transport: Transport,
-    book: SeriesStore,
+    series: SeriesStore,
     clock: Clock,
     manager: Manager,
     how: ExternalMetricsSettings,
 ) -> HealthCheck:
-    """Serve series to stock autoscalers until the stack ends, and give the check that they can come."""
+    """Serve external metrics until the stack ends; returns the readiness check."""
     up = await stack.enter_async_context(
         external_metrics(
             transport,
-            book,
+            series,
             clock=clock,
             leading=lambda: manager.leading,
             service=how.service,
             host=how.address.host,
             port=how.address.port,
             pod=how.pod,
-            # Where it may: in a pod it may not, and the chart has made the APIService.
+            # Fails in a pod, which has no right to do it: there the chart creates the APIService.
             create=True,
         )
     )

@@ -8,7 +8,7 @@ The metrics of one process: a registry of its own, what is counted as it happens
 
     metrics = Metrics()
     transport = metrics.measured(transport)
-    manager = Manager(transport, clock, …, telemetry=metrics)
+    manager = Manager(transport, clock, …, metrics=metrics)
     metrics.follow(manager, clock)
 
 Names start with `springtide_`; where controller-runtime has a metric of the same meaning, ours has its shape.
@@ -246,12 +246,12 @@ class MeasuredTransport(WrappingTransport):
         super().__init__(inner)
         self._meter = meter
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         """Count and time a request."""
         with self._meter.request(request.verb, request.resource, request.subresource):
             return await send()
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
         """Count a watch, however long it takes."""

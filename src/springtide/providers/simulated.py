@@ -15,12 +15,13 @@ from types import MappingProxyType
 
 import msgspec
 
+from springtide.apis.core.node_record import NodeView
 from springtide.apis.scheduled.node_group import SimulatedGroupId, read_group_id
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, NotFound
-from springtide.cluster.resources import Key, Object
-from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
+from springtide.cluster.resources import NODES, Key, Object
+from springtide.providers.nodes import nodes_labelled
 from springtide.providers.port import (
     GroupState,
     NodeGroup,
@@ -95,8 +96,8 @@ class SimulatedGroup(NodeGroup):
     async def observe(self) -> GroupState:
         """Count the nodes; those that are there are wanted."""
         found = await self._nodes()
-        staying = [node for node in found if not node.going]
-        ready = sum(node.ready for node in staying)
+        staying = [node for node in found if not node.is_terminating]
+        ready = sum(node.is_usable for node in staying)
         told = [ready_text(ready, len(staying))] if ready < len(staying) else []
         if len(staying) < len(found):
             told.append(f"{nodes_text(len(found) - len(staying))} on the way out")
@@ -105,18 +106,18 @@ class SimulatedGroup(NodeGroup):
     async def resize(self, replicas: int, *, because: str) -> None:
         """Make the nodes that are missing, or remove those that are too many."""
         check_bounds(replicas, least=0, most=self._machine.most, fix="a simulated group is never larger")
-        staying = [node for node in await self._nodes() if not node.going]
+        staying = [node for node in await self._nodes() if not node.is_terminating]
         if len(staying) < replicas:
             await self._grow(staying, replicas, because)
         else:
             for node in nodes_to_remove(staying, replicas):
                 await self._remove(node, because)
 
-    async def _nodes(self) -> list[GroupNode]:
+    async def _nodes(self) -> list[NodeView]:
         with cluster_errors_as_provider_errors(f"reading the nodes of the simulated group {self._name}"):
             return await nodes_labelled(self._client, self.selector)
 
-    async def _grow(self, staying: list[GroupNode], replicas: int, because: str) -> None:
+    async def _grow(self, staying: list[NodeView], replicas: int, because: str) -> None:
         """Make nodes under the lowest numbers that are free; one whose name is taken may be ours all the same."""
         missing = replicas - len(staying)
         taken = {node.name for node in staying}
@@ -137,12 +138,12 @@ class SimulatedGroup(NodeGroup):
     async def _is_ours(self, name: str) -> bool:
         """Tell whether a node belongs to the group that was not among its nodes a moment ago."""
         try:
-            node = msgspec.convert(await self._client.get(NODES, Key("", name)), GroupNode)
+            node = msgspec.convert(await self._client.get(NODES, Key("", name)), NodeView)
         except NotFound:
             return False
-        return (node.metadata.labels or {}).get(LABEL) == self._name and not node.going
+        return (node.metadata.labels or {}).get(LABEL) == self._name and not node.is_terminating
 
-    async def _remove(self, node: GroupNode, because: str) -> None:
+    async def _remove(self, node: NodeView, because: str) -> None:
         with cluster_errors_as_provider_errors(f"removing the node {node.name}"), suppress(NotFound):
             # Whatever else has changed about the node meanwhile: this one is too many.
             await self._client.delete(NODES, of=node, because=because, exact=False)
@@ -162,13 +163,13 @@ class SimulatedGroup(NodeGroup):
         }
 
 
-def nodes_to_remove(staying: list[GroupNode], replicas: int) -> list[GroupNode]:
+def nodes_to_remove(staying: list[NodeView], replicas: int) -> list[NodeView]:
     """Choose the nodes to remove until so many are left: first those that are not ready, then the highest numbers."""
-    in_order = sorted(staying, key=lambda node: (node.ready, -_number(node), node.name))
+    in_order = sorted(staying, key=lambda node: (node.is_usable, -_number(node), node.name))
     return in_order[: max(len(staying) - replicas, 0)]
 
 
-def _number(node: GroupNode) -> int:
+def _number(node: NodeView) -> int:
     """Give the number of a node; a node that somebody else has labelled may have none, and goes last."""
     number = node.name.rpartition("-")[2]
     return int(number) if number.isdecimal() else -1

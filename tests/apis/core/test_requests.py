@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.apis.core.pods import PodSpec, pod_requests
+from springtide.apis.core.pods import PodSpec
+from springtide.apis.core.resources import pod_requests
 
 
 def container(name: str, requests: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def test_rules_meet_by_field() -> None:
     assert judge(apart, NOW) == []
     (found,) = judge(against, NOW)
     assert "set min to 1 and 2, first on Mon 2026-06-01 08:30" in found.message
-    assert "`b` wins, being listed last" in found.message
+    assert "`b` wins, as it is listed last" in found.message
 
 
 def test_the_closest_firings_are_found_around_a_change_of_clocks() -> None:

@@ -82,7 +82,7 @@ def test_legal_or_unreadable(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "severity", "words", "hint"),
     [
-        pytest.param("max(a, b)", "warning", "`max(a, b)` is not PromQL", "as metrics of their own", id="X9"),
+        pytest.param("max(a, b)", "warning", "`max(a, b)` is not PromQL", "as separate metrics", id="X9"),
         pytest.param(
             'max(a{n="1"}, b{n="2"})',
             "warning",

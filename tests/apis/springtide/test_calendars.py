@@ -11,8 +11,7 @@ from tests.apis.manifests import judge, shown
 
 from springtide.apis.forecast import ForecastQuery, format_instant
 from springtide.apis.meta.times import parse_instant
-from springtide.apis.springtide.calendars import compile_calendar, forecast_calendar
-from springtide.apis.springtide.types import Calendar, CalendarSpec
+from springtide.apis.springtide.calendars import Calendar, CalendarSpec, compile_calendar, forecast_calendar
 
 
 def calendar(**spec: Any) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def test_a_country_in_lower_case_is_recognised() -> None:
 def test_without_the_package_holidays_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody can tell, the calendar is not wrong, and the hint says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "holidays", None)
-    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda name: None)
+    monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda name: None)
 
     (problem,) = judge(calendar(holidays={"country": "DE"}))
 

@@ -172,8 +172,8 @@ def test_reasons_name_window_calendar_and_zone() -> None:
     assert lane.because == "no window is open (Asia/Tokyo)"
     assert [change.because for change in lane.changes] == [
         "`windows[0]` opens (22:00 Asia/Tokyo)",
-        "calendar `christmas` leaves the day out (00:00 Asia/Tokyo)",
-        "calendar `christmas` lets the day be used (00:00 Asia/Tokyo)",
+        "calendar `christmas` excludes the day (00:00 Asia/Tokyo)",
+        "calendar `christmas` allows the day (00:00 Asia/Tokyo)",
         "`windows[0]` closes (06:00 Asia/Tokyo)",
         "`windows[0]` opens (22:00 Asia/Tokyo)",
         "`windows[0]` closes (06:00 Asia/Tokyo)",

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from springtide.apis.core.pods import PodSpec, pod_requests
+from springtide.apis.core.pods import PodSpec
+from springtide.apis.core.resources import pod_requests
 from springtide.apis.xk8s.buffers import BufferSizeError, chunk_count
 from springtide.quantity import Quantity
 

@@ -1,4 +1,4 @@
-"""The data file of built-in kinds, made from a small document of the form that a kube-apiserver publishes."""
+"""`tools/builtin_kinds.py`: the data file of built-in kinds, made from a small OpenAPI document of a kube-apiserver."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_kinds_are_gathered_from_paths(folder: Path) -> None:
-    """Verbs and subresources are those of the paths; what the simulator does not serve is left out."""
+def test_kinds_are_read_from_paths(folder: Path) -> None:
+    """Verbs and subresources are those of the paths; subresources that the embedded server lacks are left out."""
     assert generate(folder, wanted=_WANTED)["kinds"] == [
         {
             "group": "sea.example",
@@ -122,8 +122,8 @@ def test_kinds_are_gathered_from_paths(folder: Path) -> None:
     ]
 
 
-def test_types_keep_structure_and_no_prose(folder: Path) -> None:
-    """Every attribute that merging and checking need survives; zero values are no defaults."""
+def test_types_keep_the_structure_but_no_descriptions(folder: Path) -> None:
+    """All attributes that merging and validation need are kept; zero values are no defaults."""
     assert generate(folder, wanted=_WANTED)["types"] == {
         "sea.v1.Tide": {"fields": {"spec": {"type": "@sea.v1.TideSpec", "present": True}}},
         "sea.v1.TideSpec": {
@@ -160,17 +160,17 @@ def test_types_keep_structure_and_no_prose(folder: Path) -> None:
     ("given", "named"),
     [pytest.param("", "v9.9.9", id="from-the-document"), pytest.param("v1.2.3", "v1.2.3", id="as-told")],
 )
-def test_the_version_is_named(folder: Path, given: str, named: str) -> None:
+def test_the_kubernetes_version_is_written(folder: Path, given: str, named: str) -> None:
     assert generate(folder, given, _WANTED)["kubernetes"] == named
 
 
-def test_a_kind_without_paths_is_refused(folder: Path) -> None:
+def test_a_kind_without_paths_is_an_error(folder: Path) -> None:
     with pytest.raises(SystemExit, match=r"the document of sea\.example/v1 has no paths of Ebb"):
         generate(folder, wanted={"sea.example/v1": (Wanted("Ebb"),)})
 
 
-def test_the_rendered_file_is_what_the_loader_reads(folder: Path) -> None:
-    """Rendered, decoded and grown into a tree, the structure is whole, and types may refer back to themselves."""
+def test_the_loader_reads_what_is_rendered(folder: Path) -> None:
+    """Types may refer back to themselves."""
     text = render(generate(folder, wanted=_WANTED))
 
     data = msgspec.json.decode(text, type=BuiltinData)
@@ -191,8 +191,8 @@ def test_rendering_is_deterministic(folder: Path) -> None:
     assert render(generate(folder, wanted=_WANTED)) == render(generate(folder, wanted=_WANTED))
 
 
-def test_the_stored_file_is_up_to_date_with_what_is_wanted() -> None:
-    """Whoever adds a kind to the script runs it, too."""
+def test_the_stored_file_has_all_wanted_kinds() -> None:
+    """Fails if a kind was added to the script and the script has not been run."""
     wanted = [
         (api_version, each.kind, each.short_names, each.categories)
         for api_version, kinds in WANTED.items()
@@ -206,7 +206,7 @@ def test_the_stored_file_is_up_to_date_with_what_is_wanted() -> None:
     assert sorted(stored) == sorted(wanted)
 
 
-def test_the_stored_file_is_compact_and_without_prose() -> None:
+def test_the_stored_file_is_compact_and_without_descriptions() -> None:
     text = OUTPUT.read_text("utf-8")
 
     assert len(text) < 250_000

@@ -1,4 +1,4 @@
-"""Requests to the application without a network: ASGI messages, given and taken."""
+"""An ASGI client: sends requests to the application without a network."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ BEE: dict[str, Any] = {
 
 
 @dataclass(slots=True)
-class Answered:
-    """What came back."""
+class AsgiResponse:
+    """A complete or partial response."""
 
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -76,58 +76,58 @@ class Answered:
 
     @property
     def body(self) -> bytes:
-        """All of the body."""
+        """The body so far."""
         return b"".join(self.chunks)
 
     @property
     def json(self) -> Any:
-        """The body, read."""
+        """The body as JSON."""
         return json.loads(self.body)
 
     @property
     def lines(self) -> list[Any]:
-        """The lines of a watch, read."""
+        """The decoded lines of a watch."""
         return [json.loads(line) for line in self.body.splitlines()]
 
     @property
     def warnings(self) -> list[str]:
-        """The texts of the warnings."""
+        """The texts of warning headers."""
         texts = [value for name, value in self.headers if name == "warning"]
         return [json.loads(text.removeprefix("299 - ")) for text in texts]
 
     def header(self, name: str) -> str:
-        """One header; empty where it is not there."""
+        """Return a header; empty where it is absent."""
         return dict(self.headers).get(name, "")
 
 
-class Asker:
-    """A client of a fresh server."""
+class AsgiClient:
+    """A client of a fresh API server."""
 
-    def __init__(self, *, perform: WriteExecutor = execute_directly, crds: bool = False) -> None:
+    def __init__(self, *, executor: WriteExecutor = execute_directly, crds: bool = False) -> None:
         self.now = NOW
         self.server = ApiServer(now=lambda: self.now, random=Random(0), converter=builtin.convert)
         if crds:
             install(self.server)
         self.app = ApiApp(
-            self.server, authenticate=TokenAuthenticator({TOKEN: ADMIN}), perform=perform, random=Random(0)
+            self.server, authenticate=TokenAuthenticator({TOKEN: ADMIN}), executor=executor, random=Random(0)
         )
 
-    def ask(self, method: str, target: str, body: Any = None, **headers: str) -> Answered:
-        """Put one request, and wait for all of the answer."""
-        return asyncio.run(self.asked(method, target, body, None, None, **headers))
+    def request(self, method: str, target: str, body: Any = None, **headers: str) -> AsgiResponse:
+        """Send one request and wait for the complete response."""
+        return asyncio.run(self.send(method, target, body, None, None, **headers))
 
-    async def asked(
+    async def send(
         self,
         method: str,
         target: str,
         body: Any = None,
-        heard: Callable[[Answered], None] | None = None,
+        on_chunk: Callable[[AsgiResponse], None] | None = None,
         leave: asyncio.Event | None = None,
         /,
         **headers: str,
-    ) -> Answered:
-        """Put a request; `heard` is told of every chunk, and the client goes away when `leave` is set."""
-        got = Answered()
+    ) -> AsgiResponse:
+        """Send a request; `on_chunk` is called for each chunk, and the client disconnects when `leave` is set."""
+        got = AsgiResponse()
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         sent = False
 
@@ -145,8 +145,8 @@ class Asker:
                 got.headers = [(name.decode(), value.decode("latin-1")) for name, value in message["headers"]]
             elif message.get("body"):
                 got.chunks.append(message["body"])
-                if heard is not None:
-                    heard(got)
+                if on_chunk is not None:
+                    on_chunk(got)
 
         given = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json", "user-agent": "asker/1"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -164,7 +164,7 @@ class Asker:
 
 
 def pod(name: str = "p", **spec: Any) -> dict[str, Any]:
-    """Make a pod."""
+    """Return a pod."""
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 
 

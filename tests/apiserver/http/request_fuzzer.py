@@ -1,4 +1,4 @@
-"""Requests that no client in its right mind sends, drawn from a seed: nearly right ones, and nonsense."""
+"""Random requests from a seed: almost valid ones, and junk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "the token of the fuzzed server"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, as its parts."""
+    """One request."""
 
     method: str
     path: str
@@ -202,7 +202,7 @@ _ENTRIES: tuple[Any, ...] = (
     None,
     ["a list"],
 )
-"""Entries of a list of containers, as strategic patches and applies may have them."""
+"""List entries for strategic patches and applies of containers."""
 _DIRECTIVES: tuple[dict[str, Any], ...] = (
     {},
     {"$setElementOrder/containers": [{"name": "d"}, {"name": "c"}]},
@@ -220,16 +220,16 @@ _DIRECTIVES: tuple[dict[str, Any], ...] = (
 
 
 class Fuzzer:
-    """Draws requests for a server that has these resources, each with a sound object of it."""
+    """Draws requests for a server with these resources, each with a valid object."""
 
     def __init__(self, seed: int, resources: Sequence[tuple[str, dict[str, Any]]], *, plain: Sequence[str]) -> None:
-        """Take the path of each resource's collection with a sound body, and paths that are no resources."""
+        """Take a valid body for each collection path, and paths that are not resources."""
         self._random = Random(seed)
         self._resources = resources
         self._plain = plain
 
     def request(self) -> Request:
-        """Draw the next one."""
+        """Draw the next request."""
         random = self._random
         if random.random() < 0.2:
             return random.choice((self._strategic, self._apply, self._eviction))()
@@ -244,38 +244,38 @@ class Fuzzer:
         return Request(method, path, self._query(), self._headers(method), self._body(method, body))
 
     def _strategic(self) -> Request:
-        """Patch the containers of something that has some, with directives that fit or do not."""
+        """Patch containers with valid and invalid directives."""
         random = self._random
-        path, sound = random.choice([each for each in self._resources if "containers" in json.dumps(each[1])])
+        path, valid = random.choice([each for each in self._resources if "containers" in json.dumps(each[1])])
         pods = {"containers": self._entries()} | random.choice(_DIRECTIVES)
-        spec = {"template": {"spec": pods}} if "template" in sound["spec"] else pods
+        spec = {"template": {"spec": pods}} if "template" in valid["spec"] else pods
         metadata: dict[str, Any] = random.choice(
             ({}, {"finalizers": [1, "x/y"]}, {"$deleteFromPrimitiveList/finalizers": [{}]})
         )
         patch = random.choice((None, {"spec": spec}, {"spec": spec, "metadata": metadata}))
-        return self._written("PATCH", f"{path}/{sound['metadata']['name']}", patch, "strategic-merge-patch+json")
+        return self._written("PATCH", f"{path}/{valid['metadata']['name']}", patch, "strategic-merge-patch+json")
 
     def _apply(self) -> Request:
-        """Apply something whose types and keys are right or wrong."""
-        path, sound = self._random.choice(self._resources)
-        body = self._spoilt(sound)
+        """Apply objects with valid and invalid types and keys."""
+        path, valid = self._random.choice(self._resources)
+        body = self._with_junk(valid)
         if isinstance(body, dict) and isinstance(body.get("spec"), dict) and "containers" in body["spec"]:
             body["spec"]["containers"] = self._entries()
         query = f"fieldManager=fuzzer&force={self._random.choice(('true', 'false'))}"
-        return self._written("PATCH", f"{path}/{sound['metadata']['name']}", body, "apply-patch+yaml", query)
+        return self._written("PATCH", f"{path}/{valid['metadata']['name']}", body, "apply-patch+yaml", query)
 
     def _eviction(self) -> Request:
-        """Evict or bind a pod, with options and targets of all sorts."""
+        """Evict or bind a pod, with arbitrary options and targets."""
         random = self._random
-        path, sound = next(each for each in self._resources if each[0].endswith("/pods"))
+        path, valid = next(each for each in self._resources if each[0].endswith("/pods"))
         bodies: dict[str, dict[str, Any]] = {
             "eviction": {"deleteOptions": {"gracePeriodSeconds": 1, "dryRun": ["All"], "preconditions": {"uid": "x"}}},
             "binding": {"target": {"kind": "Node", "name": "n"}},
         }
         subresource = random.choice(tuple(bodies))
-        body = bodies[subresource] | {"metadata": {"name": sound["metadata"]["name"]}}
-        name = f"{path}/{sound['metadata']['name']}/{subresource}"
-        return self._written("POST", name, self._spoilt(body) if random.random() < 0.7 else {}, "json")
+        body = bodies[subresource] | {"metadata": {"name": valid["metadata"]["name"]}}
+        name = f"{path}/{valid['metadata']['name']}/{subresource}"
+        return self._written("POST", name, self._with_junk(body) if random.random() < 0.7 else {}, "json")
 
     def _entries(self) -> Any:
         random = self._random
@@ -289,18 +289,18 @@ class Fuzzer:
 
     def _target(self) -> tuple[str, dict[str, Any]]:
         random = self._random
-        collection, sound = random.choice(self._resources)
+        collection, valid = random.choice(self._resources)
         if random.random() < 0.15:
-            return random.choice(self._plain), sound
+            return random.choice(self._plain), valid
         if random.random() < 0.35:
-            return collection, sound
-        name = sound["metadata"]["name"] if random.random() < 0.7 else random.choice(_WORDS)
+            return collection, valid
+        name = valid["metadata"]["name"] if random.random() < 0.7 else random.choice(_WORDS)
         path = f"{collection}/{quote(name)}"
         if random.random() < 0.35:
             path += "/" + random.choice(
                 ("status", "scale", "eviction", "binding", "finalize", "log", "exec", "proxy", "token", "x", "")
             )
-        return path, sound
+        return path, valid
 
     def _bent(self, path: str) -> str:
         random = self._random
@@ -340,7 +340,7 @@ class Fuzzer:
             headers.append(random.choice((("if-none-match", '"x"'), ("upgrade", "websocket"), ("expect", "nothing"))))
         return tuple(headers)
 
-    def _body(self, method: str, sound: dict[str, Any]) -> bytes:
+    def _body(self, method: str, valid: dict[str, Any]) -> bytes:
         random = self._random
         if method in ("GET", "HEAD", "OPTIONS") and random.random() < 0.8:
             return b""
@@ -357,8 +357,8 @@ class Fuzzer:
                 "apiVersion": "v1",
                 "preconditions": {"uid": "x", "resourceVersion": "1"},
             }
-            return _encoded(self._spoilt(options))
-        body = self._spoilt(sound) if random.random() < 0.8 else sound
+            return _encoded(self._with_junk(options))
+        body = self._with_junk(valid) if random.random() < 0.8 else valid
         data = _encoded(body)
         if draw < 0.5 and "\\ud83d" not in data.decode():
             return yaml.safe_dump(body).encode()
@@ -382,10 +382,10 @@ class Fuzzer:
             for _ in range(random.randrange(4))
         ]
 
-    def _spoilt(self, sound: dict[str, Any]) -> Any:
-        """Give an object with some of its parts replaced by junk, or junk added."""
+    def _with_junk(self, valid: dict[str, Any]) -> Any:
+        """Return an object with some parts replaced by junk, or junk added."""
         random = self._random
-        item = copy.deepcopy(sound)
+        item = copy.deepcopy(valid)
         for _ in range(random.randrange(1, 4)):
             holder: Any = item
             while True:

@@ -1,4 +1,4 @@
-"""Bodies from anybody: what is read, what is refused, and in which words."""
+"""Request bodies: which are accepted, and the errors of the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.apiserver.http.asgi_client import BEE, BEES, CONFIGS, CRDS, PODS, Asker, pod
+from tests.apiserver.http.asgi_client import BEE, BEES, CONFIGS, CRDS, PODS, AsgiClient, pod
 
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _BEE = {"apiVersion": "example.com/v1", "kind": "Bee", "metadata": {"name": "maya"}}
@@ -17,54 +17,62 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("media", "body", "code", "told"),
+    ("media", "body", "code", "expected_text"),
     [
-        pytest.param("application/json", b"", 400, "unexpected end of JSON input (<empty>)", id="nothing"),
-        pytest.param("application/json", b'{"metadata": {', 400, "unexpected end of JSON input", id="half"),
-        pytest.param("application/json", b"hello", 400, "invalid character 'h' looking for beginning of", id="words"),
-        pytest.param("application/json", b'{"a": NaN}', 400, "invalid character 'N'", id="no number"),
-        pytest.param("application/json", b"{} {}", 400, "invalid character '{' after top-level value", id="two"),
-        pytest.param("application/json", b"[]", 400, "cannot unmarshal array", id="a list"),
-        pytest.param("application/json", b'{"kind": 5}', 400, "cannot unmarshal number", id="a kind of a number"),
-        pytest.param("application/json", b'{"a":' * 300 + b"1" + b"}" * 300, 400, "nested more than", id="deep"),
-        pytest.param("application/json", b'{"a":' * 200 + b"1" + b"}" * 200, 400, "nested more than", id="too deep"),
-        pytest.param("application/json", b'{"a":' * 199 + b"1" + b"}" * 199, 422, "is required", id="not too deep"),
-        pytest.param("application/json", b'{"a":' * 90_000, 400, "json parse error", id="deeper"),
-        pytest.param("application/json", b'{"metadata": {"name": "\xff"}}', 422, "RFC 1123", id="no text"),
-        pytest.param("application/json", b'{"x": "' + b"y" * 3_200_000 + b'"}', 413, "limit is 3145728", id="large"),
+        pytest.param("application/json", b"", 400, "unexpected end of JSON input (<empty>)", id="empty body"),
+        pytest.param("application/json", b'{"metadata": {', 400, "unexpected end of JSON input", id="truncated"),
         pytest.param(
-            "application/json", b'{"x": ' + b"9" * 400 + b"}", 400, "larger than any", id="a number beyond all"
+            "application/json", b"hello", 400, "invalid character 'h' looking for beginning of", id="not JSON"
+        ),
+        pytest.param("application/json", b'{"a": NaN}', 400, "invalid character 'N'", id="number instead of object"),
+        pytest.param("application/json", b"{} {}", 400, "invalid character '{' after top-level value", id="two values"),
+        pytest.param("application/json", b"[]", 400, "cannot unmarshal array", id="list instead of object"),
+        pytest.param("application/json", b'{"kind": 5}', 400, "cannot unmarshal number", id="kind is a number"),
+        pytest.param(
+            "application/json", b'{"a":' * 300 + b"1" + b"}" * 300, 400, "nested more than", id="excessive depth"
+        ),
+        pytest.param(
+            "application/json", b'{"a":' * 200 + b"1" + b"}" * 200, 400, "nested more than", id="one level too deep"
+        ),
+        pytest.param("application/json", b'{"a":' * 199 + b"1" + b"}" * 199, 422, "is required", id="maximum depth"),
+        pytest.param("application/json", b'{"a":' * 90_000, 400, "json parse error", id="90,000 levels"),
+        pytest.param("application/json", b'{"metadata": {"name": "\xff"}}', 422, "RFC 1123", id="invalid UTF-8"),
+        pytest.param(
+            "application/json", b'{"x": "' + b"y" * 3_200_000 + b'"}', 413, "limit is 3145728", id="too large"
+        ),
+        pytest.param(
+            "application/json", b'{"x": ' + b"9" * 400 + b"}", 400, "too large for an object", id="number beyond floats"
         ),
         pytest.param("application/json", b"null", 422, "name or generateName is required", id="null"),
         pytest.param("application/yaml", b"metadata: [", 400, "error parsing YAML: line 1", id="broken YAML"),
-        pytest.param("application/yaml", b"\xff\xfe", 400, "error parsing YAML", id="YAML that is no text"),
-        pytest.param("application/yaml", _BOMB.encode(), 400, "aliases stand for more than", id="a bomb"),
-        pytest.param("application/yaml", b"[" * 5000, 400, "nested more than", id="deep YAML"),
+        pytest.param("application/yaml", b"\xff\xfe", 400, "error parsing YAML", id="YAML with invalid UTF-8"),
+        pytest.param("application/yaml", _BOMB.encode(), 400, "aliases expand to more than", id="alias bomb"),
+        pytest.param("application/yaml", b"[" * 5000, 400, "nested more than", id="deeply nested YAML"),
         pytest.param("application/cbor", b"\xa0", 415, "accepted media types include", id="CBOR"),
-        pytest.param("text/plain", b"hello", 415, "accepted media types include", id="another language"),
-        pytest.param(_PROTOBUF, b"hello", 415, "accepted media types include", id="no protobuf of Kubernetes"),
-        pytest.param(_PROTOBUF, b"k8s\x00\x0a\xff\xff", 400, "no protobuf that can be read", id="broken protobuf"),
-        pytest.param(_PROTOBUF, b"k8s\x00", 415, "reads no protobuf of", id="protobuf of nothing"),
+        pytest.param("text/plain", b"hello", 415, "accepted media types include", id="unknown media type"),
+        pytest.param(_PROTOBUF, b"hello", 415, "accepted media types include", id="protobuf without the magic prefix"),
+        pytest.param(_PROTOBUF, b"k8s\x00\x0a\xff\xff", 400, "is not valid protobuf", id="broken protobuf"),
+        pytest.param(_PROTOBUF, b"k8s\x00", 415, "does not decode protobuf of", id="protobuf of an unknown kind"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_in_words(media: str, body: bytes, code: int, told: str) -> None:
-    got = Asker().ask("POST", CONFIGS, body, content_type=media)
+def test_refuses_bodies_that_cannot_be_stored(media: str, body: bytes, code: int, expected_text: str) -> None:
+    got = AsgiClient().request("POST", CONFIGS, body, content_type=media)
 
     assert (got.status, got.json["code"]) == (code, code)
-    assert told in got.json["message"]
+    assert expected_text in got.json["message"]
     assert len(got.body) < 2000
 
 
-def test_numbers_that_no_machine_word_holds_can_be_read_again() -> None:
-    asker = Asker()
-    asker.ask("POST", CRDS, BEE)
+def test_integers_beyond_64_bits_become_floats() -> None:
+    client = AsgiClient()
+    client.request("POST", CRDS, BEE)
     number = "9" * 30
 
     for media, text in (("json", f'{{"n": {number}}}'), ("yaml", f"{{n: {number}}}")):
         body = {**_BEE, "metadata": {"name": media}, "spec": {"free": "HERE"}}
         content = json.dumps(body).replace('"HERE"', text).encode()
-        assert asker.ask("POST", BEES, content, content_type=f"application/{media}").status == 201
-        assert asker.ask("GET", f"{BEES}/{media}").json["spec"]["free"]["n"] == float(number)
+        assert client.request("POST", BEES, content, content_type=f"application/{media}").status == 201
+        assert client.request("GET", f"{BEES}/{media}").json["spec"]["free"]["n"] == float(number)
 
 
 @pytest.mark.parametrize(
@@ -72,20 +80,20 @@ def test_numbers_that_no_machine_word_holds_can_be_read_again() -> None:
     [
         pytest.param('{"metadata": {"name": "a", "poem": 1}}', ['unknown field "metadata.poem"'], id="unknown"),
         pytest.param(
-            '{"metadata": {"name": "a"}, "data": {"k": "1", "k": "2"}}', ['duplicate field "data.k"'], id="twice"
+            '{"metadata": {"name": "a"}, "data": {"k": "1", "k": "2"}}', ['duplicate field "data.k"'], id="duplicate"
         ),
         pytest.param(
             '{"x": 1, "x": 2, "metadata": {"name": "a", "name": "a"}, "y": 1}',
             ['unknown field "x"', 'duplicate field "metadata.name"', 'unknown field "y"'],
-            id="in the order of the text, and each once",
+            id="in document order, without repetition",
         ),
-        pytest.param('{"metadata": {"name": "a", "labels": {"any": "thing"}}}', [], id="names that are free"),
+        pytest.param('{"metadata": {"name": "a", "labels": {"any": "thing"}}}', [], id="names in a map"),
     ],
 )
-def test_what_a_built_in_kind_does_not_know(body: str, found: list[str]) -> None:
-    strict = Asker().ask("POST", f"{CONFIGS}?fieldValidation=Strict", body.encode())
-    warned = Asker().ask("POST", CONFIGS, body.encode())
-    ignored = Asker().ask("POST", f"{CONFIGS}?fieldValidation=Ignore", body.encode())
+def test_unknown_fields_of_built_in_kinds(body: str, found: list[str]) -> None:
+    strict = AsgiClient().request("POST", f"{CONFIGS}?fieldValidation=Strict", body.encode())
+    warned = AsgiClient().request("POST", CONFIGS, body.encode())
+    ignored = AsgiClient().request("POST", f"{CONFIGS}?fieldValidation=Ignore", body.encode())
 
     assert (warned.status, warned.warnings) == (201, found)
     assert (ignored.status, ignored.warnings) == (201, [])
@@ -98,12 +106,12 @@ def test_what_a_built_in_kind_does_not_know(body: str, found: list[str]) -> None
         assert strict.status == 201
 
 
-def test_what_a_custom_kind_does_not_know() -> None:
-    asker = Asker()
-    asker.ask("POST", CRDS, BEE)
+def test_unknown_fields_of_custom_kinds() -> None:
+    client = AsgiClient()
+    client.request("POST", CRDS, BEE)
     body = {**_BEE, "top": 1, "spec": {"zed": 1, "free": {"any": 1}, "flights": [{"to": "x"}, {"by": "y"}]}}
 
-    got = asker.ask("POST", BEES, body)
+    got = client.request("POST", BEES, body)
 
     assert got.warnings == [f'unknown field "{path}"' for path in ("spec.flights[1].by", "spec.zed", "top")]
     assert got.json["spec"] == {"free": {"any": 1}, "flights": [{"to": "x"}, {}]}
@@ -121,25 +129,25 @@ def test_what_a_custom_kind_does_not_know() -> None:
         pytest.param("json-patch+json", [{"op": "add", "path": "/spec/poem", "value": 1}], id="json"),
     ],
 )
-def test_what_a_patch_brings_is_known_or_told(media: str, body: Any) -> None:
-    asker = Asker()
-    asker.ask("POST", PODS, pod())
+def test_unknown_fields_in_patches(media: str, body: Any) -> None:
+    client = AsgiClient()
+    client.request("POST", PODS, pod())
     patch = {"content_type": f"application/{media}"}
 
-    strict = asker.ask("PATCH", f"{PODS}/p?fieldValidation=Strict", body, **patch)
-    warned = asker.ask("PATCH", f"{PODS}/p", body, **patch)
+    strict = client.request("PATCH", f"{PODS}/p?fieldValidation=Strict", body, **patch)
+    warned = client.request("PATCH", f"{PODS}/p", body, **patch)
 
     assert (strict.status, strict.json["details"]["causes"][0]["field"]) == (422, "patch")
     assert 'strict decoding error: unknown field "spec.poem"' in strict.json["message"]
     assert (warned.status, warned.warnings) == (200, ['unknown field "spec.poem"'])
-    assert "poem" not in asker.ask("GET", f"{PODS}/p").json["spec"]
+    assert "poem" not in client.request("GET", f"{PODS}/p").json["spec"]
 
 
-def test_an_apply_of_what_nobody_knows_is_refused() -> None:
+def test_an_apply_of_unknown_fields_is_refused() -> None:
     body = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 1, "poem": 2}]}, "top": 1}
     path = "/api/v1/namespaces/default/services/s?fieldManager=me"
 
-    got = Asker().ask("PATCH", path, body, content_type="application/apply-patch+yaml")
+    got = AsgiClient().request("PATCH", path, body, content_type="application/apply-patch+yaml")
 
     assert got.status == 400
     assert got.json["message"] == (
@@ -150,7 +158,7 @@ def test_an_apply_of_what_nobody_knows_is_refused() -> None:
 
 
 def _field(number: int, value: bytes | str | int) -> bytes:
-    """Write one field as protobuf has it."""
+    """Encode one protobuf field."""
     if isinstance(value, int):
         return bytes([number << 3]) + _varint(value)
     content = value.encode() if isinstance(value, str) else value
@@ -170,7 +178,7 @@ def _message(version: str, kind: str, raw: bytes) -> bytes:
     return b"k8s\x00" + _field(1, _field(1, version) + _field(2, kind)) + _field(2, raw)
 
 
-def test_what_client_libraries_send_in_protobuf_is_read() -> None:
+def test_protobuf_of_client_libraries_is_decoded() -> None:
     labels = _field(11, _field(1, "app") + _field(2, "web"))
     metadata = _field(1, "web") + _field(3, "") + _field(8, _field(1, 0)) + labels
     request = _field(1, "cpu") + _field(2, _field(1, "100m"))
@@ -182,7 +190,7 @@ def test_what_client_libraries_send_in_protobuf_is_read() -> None:
     spec = _field(1, 0) + _field(2, selector) + _field(3, template) + _field(4, strategy) + _field(5, 0)
     raw = _field(1, metadata) + _field(2, spec)
 
-    made = Asker().ask(
+    made = AsgiClient().request(
         "POST",
         "/apis/apps/v1/namespaces/default/deployments",
         _message("apps/v1", "Deployment", raw),
@@ -202,7 +210,7 @@ def test_what_client_libraries_send_in_protobuf_is_read() -> None:
 def test_bytes_in_protobuf_are_base64_in_json() -> None:
     secret = _field(1, _field(1, "s")) + _field(2, _field(1, "k") + _field(2, b"\x00\xff")) + _field(3, "Opaque")
 
-    made = Asker().ask(
+    made = AsgiClient().request(
         "POST",
         "/api/v1/namespaces/default/secrets",
         _message("v1", "Secret", secret),
@@ -212,16 +220,16 @@ def test_bytes_in_protobuf_are_base64_in_json() -> None:
     assert made.json["data"] == {"k": base64.b64encode(b"\x00\xff").decode()}
 
 
-def test_every_built_in_kind_of_client_libraries_can_be_sent_in_protobuf() -> None:
-    """The kinds that define other kinds are left out: their libraries send JSON."""
-    asker = Asker()
+def test_every_built_in_kind_is_accepted_in_protobuf() -> None:
+    """Kinds that define other kinds are left out: their libraries send JSON."""
+    client = AsgiClient()
     elsewhere = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
-    for kind in asker.server.catalogue.all():
+    for kind in client.server.catalogue.all():
         resource = kind.resource
         if resource.group not in elsewhere:
             path = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
             path += "/namespaces/default" if resource.namespaced else ""
             nameless = _message(resource.api_version, resource.kind, _field(1, b""))
-            got = asker.ask("POST", f"{path}/{resource.plural}", nameless, content_type=_PROTOBUF)
+            got = client.request("POST", f"{path}/{resource.plural}", nameless, content_type=_PROTOBUF)
             assert (got.status, "name or generateName is required" in got.json["message"]) == (422, True), resource

@@ -1,7 +1,4 @@
-"""What clients read before they do anything: discovery, OpenAPI, versions, health, and who they are.
-
-Answers bear the time of the cluster's clock, whatever they answer.
-"""
+"""Discovery, OpenAPI, version, health and review requests, and the Date header."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.apiserver.http.asgi_client import BEE, CRDS, TOKEN, Asker
+from tests.apiserver.http.asgi_client import BEE, CRDS, TOKEN, AsgiClient
 
 from springtide.apiserver.http import TokenAuthenticator, kubeconfig
 from springtide.apiserver.http.discovery import newest_first
@@ -18,27 +15,27 @@ from springtide.apiserver.http.discovery import newest_first
 _WHOLE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-def test_every_group_and_version_that_is_named_is_served() -> None:
-    asker = Asker(crds=True)
+def test_every_discovered_group_version_is_served() -> None:
+    client = AsgiClient(crds=True)
 
-    groups = asker.ask("GET", "/apis").json["groups"]
+    groups = client.request("GET", "/apis").json["groups"]
     for group in groups:
-        assert asker.ask("GET", f"/apis/{group['name']}").json["versions"] == group["versions"]
+        assert client.request("GET", f"/apis/{group['name']}").json["versions"] == group["versions"]
         for version in group["versions"]:
-            listed = asker.ask("GET", f"/apis/{version['groupVersion']}").json
+            listed = client.request("GET", f"/apis/{version['groupVersion']}").json
             assert (listed["kind"], listed["groupVersion"]) == ("APIResourceList", version["groupVersion"])
             assert listed["resources"]
 
 
-def test_both_forms_of_discovery_tell_the_same() -> None:
-    asker = Asker(crds=True)
+def test_both_forms_of_discovery_agree() -> None:
+    client = AsgiClient(crds=True)
 
     for root in ("/api", "/apis"):
-        for group in asker.ask("GET", root, accept=_WHOLE).json["items"]:
+        for group in client.request("GET", root, accept=_WHOLE).json["items"]:
             for version in group["versions"]:
                 name = group["metadata"].get("name")
                 path = f"/apis/{name}/{version['version']}" if name else f"/api/{version['version']}"
-                apart = {each["name"]: each["verbs"] for each in asker.ask("GET", path).json["resources"]}
+                apart = {each["name"]: each["verbs"] for each in client.request("GET", path).json["resources"]}
                 assert _flat(version["resources"]) == apart
 
 
@@ -51,13 +48,13 @@ def _flat(resources: list[Any]) -> dict[str, list[str]]:
     return found
 
 
-def test_discovery_changes_with_a_definition_and_says_so_in_its_tag() -> None:
-    asker = Asker()
-    before = asker.ask("GET", "/apis", accept=_WHOLE)
-    assert asker.ask("GET", "/apis", accept=_WHOLE, if_none_match=before.header("etag")).status == 304
+def test_a_new_definition_changes_discovery_and_its_etag() -> None:
+    client = AsgiClient()
+    before = client.request("GET", "/apis", accept=_WHOLE)
+    assert client.request("GET", "/apis", accept=_WHOLE, if_none_match=before.header("etag")).status == 304
 
-    asker.ask("POST", CRDS, BEE)
-    after = asker.ask("GET", "/apis", accept=_WHOLE, if_none_match=before.header("etag"))
+    client.request("POST", CRDS, BEE)
+    after = client.request("GET", "/apis", accept=_WHOLE, if_none_match=before.header("etag"))
 
     assert after.status == 200
     (group,) = [each for each in after.json["items"] if each["metadata"]["name"] == "example.com"]
@@ -70,12 +67,12 @@ def test_discovery_changes_with_a_definition_and_says_so_in_its_tag() -> None:
     [
         pytest.param(f"{_WHOLE},application/json", "APIGroupDiscoveryList", id="new clients"),
         pytest.param("application/json", "APIGroupList", id="old clients"),
-        pytest.param(f"application/json,{_WHOLE}", "APIGroupList", id="the first choice counts"),
-        pytest.param(_WHOLE.replace("v=v2", "v=v9"), "APIGroupList", id="a version of the future"),
+        pytest.param(f"application/json,{_WHOLE}", "APIGroupList", id="first clause wins"),
+        pytest.param(_WHOLE.replace("v=v2", "v=v9"), "APIGroupList", id="unknown version"),
     ],
 )
-def test_the_form_of_discovery_is_the_clients_choice(accept: str, form: str) -> None:
-    assert Asker().ask("GET", "/apis", accept=accept).json["kind"] == form
+def test_the_client_chooses_the_form_of_discovery(accept: str, form: str) -> None:
+    assert AsgiClient().request("GET", "/apis", accept=accept).json["kind"] == form
 
 
 def test_versions_are_ordered_by_preference() -> None:
@@ -84,11 +81,11 @@ def test_versions_are_ordered_by_preference() -> None:
     assert newest_first(mixed) == ["v10", "v2", "v1", "v2beta1", "v1beta1", "v11alpha2", "v1alpha1", "bar", "foo1"]
 
 
-def test_every_document_is_found_by_the_index_and_is_complete() -> None:
-    asker = Asker(crds=True)
+def test_the_index_lists_every_openapi_document() -> None:
+    client = AsgiClient(crds=True)
 
-    for place, entry in asker.ask("GET", "/openapi/v3").json["paths"].items():
-        document = asker.ask("GET", entry["serverRelativeURL"])
+    for place, entry in client.request("GET", "/openapi/v3").json["paths"].items():
+        document = client.request("GET", entry["serverRelativeURL"])
         assert document.status == 200, place
         schemas = document.json["components"]["schemas"]
         assert {name.rpartition("/")[2] for name in _references(document.json)} <= set(schemas)
@@ -105,24 +102,26 @@ def _references(value: Any) -> list[str]:
     return [each for part in value for each in _references(part)] if isinstance(value, list) else []
 
 
-def test_a_document_is_named_anew_when_its_definition_changes() -> None:
-    asker = Asker()
-    asker.ask("POST", CRDS, BEE)
+def test_a_changed_definition_changes_the_hash_of_its_document() -> None:
+    client = AsgiClient()
+    client.request("POST", CRDS, BEE)
 
     def url() -> str:
-        found: str = asker.ask("GET", "/openapi/v3").json["paths"]["apis/example.com/v1"]["serverRelativeURL"]
+        found: str = client.request("GET", "/openapi/v3").json["paths"]["apis/example.com/v1"]["serverRelativeURL"]
         return found
 
     first = url()
-    schema = asker.ask("GET", first).json["components"]["schemas"]["com.example.v1.Bee"]
+    schema = client.request("GET", first).json["components"]["schemas"]["com.example.v1.Bee"]
     assert schema["description"] == "An insect."
     assert schema["x-kubernetes-group-version-kind"] == [{"group": "example.com", "version": "v1", "kind": "Bee"}]
     change = [{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "A friend."}]
-    asker.ask("PATCH", f"{CRDS}/bees.example.com", change, content_type="application/json-patch+json")
+    client.request("PATCH", f"{CRDS}/bees.example.com", change, content_type="application/json-patch+json")
     assert url() != first
-    moved = asker.ask("GET", first)
+    moved = client.request("GET", first)
     assert (moved.status, moved.header("location")) == (301, url())
-    assert asker.ask("GET", url()).json["components"]["schemas"]["com.example.v1.Bee"]["description"] == "A friend."
+    assert (
+        client.request("GET", url()).json["components"]["schemas"]["com.example.v1.Bee"]["description"] == "A friend."
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,28 +136,28 @@ def test_a_document_is_named_anew_when_its_definition_changes() -> None:
         ),
     ],
 )
-def test_the_former_document_describes_nothing(accept: str, media: str, begins: bytes) -> None:
-    """kubectl reads it for kinds that it finds nowhere else, and then says that there is no such kind."""
-    told = Asker().ask("GET", "/openapi/v2", accept=accept)
+def test_the_openapi_v2_document_is_empty(accept: str, media: str, begins: bytes) -> None:
+    """kubectl reads it for kinds without a v3 document, and then reports an unknown kind."""
+    message = AsgiClient().request("GET", "/openapi/v2", accept=accept)
 
-    assert (told.status, told.header("content-type")) == (200, media)
-    assert told.body.startswith(begins)
+    assert (message.status, message.header("content-type")) == (200, media)
+    assert message.body.startswith(begins)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version"])
 def test_health_and_version_need_no_token(path: str) -> None:
-    assert Asker().ask("GET", path, authorization="").status == 200
+    assert AsgiClient().request("GET", path, authorization="").status == 200
 
 
-def test_health_is_told_in_detail_to_those_who_ask() -> None:
-    told = Asker().ask("GET", "/readyz?verbose").body.decode()
+def test_verbose_health_lists_checks() -> None:
+    message = AsgiClient().request("GET", "/readyz?verbose").body.decode()
 
-    assert told.startswith("[+]ping ok\n")
-    assert told.endswith("readyz check passed\n")
+    assert message.startswith("[+]ping ok\n")
+    assert message.endswith("readyz check passed\n")
 
 
-def test_the_version_is_one_that_clients_can_read() -> None:
-    version = Asker().ask("GET", "/version").json
+def test_the_version_has_the_format_of_kubernetes() -> None:
+    version = AsgiClient().request("GET", "/version").json
 
     assert version["gitVersion"] == f"v{version['major']}.{version['minor']}.0+springtide"
 
@@ -171,37 +170,47 @@ def test_the_version_is_one_that_clients_can_read() -> None:
             {},
             ("userInfo", "username"),
             "springtide-admin",
-            id="who am i",
-        ),
-        pytest.param("authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {}}, ("allowed",), True, id="may i"),
-        pytest.param(
-            "authorization.k8s.io/v1/namespaces/x/localsubjectaccessreviews", {}, ("allowed",), True, id="here"
+            id="self subject review",
         ),
         pytest.param(
-            "authorization.k8s.io/v1/selfsubjectrulesreviews", {}, ("resourceRules", 0, "verbs"), ["*"], id="what may i"
+            "authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {}}, ("allowed",), True, id="access review"
+        ),
+        pytest.param(
+            "authorization.k8s.io/v1/namespaces/x/localsubjectaccessreviews",
+            {},
+            ("allowed",),
+            True,
+            id="namespaced access review",
+        ),
+        pytest.param(
+            "authorization.k8s.io/v1/selfsubjectrulesreviews",
+            {},
+            ("resourceRules", 0, "verbs"),
+            ["*"],
+            id="rules review",
         ),
         pytest.param(
             "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": TOKEN}}, ("authenticated",), True, id="token"
         ),
         pytest.param(
-            "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}, ("user",), {}, id="another token"
+            "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}, ("user",), {}, id="unknown token"
         ),
     ],
 )
 def test_reviews_are_answered_and_not_stored(path: str, body: Any, place: tuple[Any, ...], expected: Any) -> None:
-    asker = Asker()
-    revision = asker.server.revision
+    client = AsgiClient()
+    revision = client.server.revision
 
-    got = asker.ask("POST", f"/apis/{path}", body)
+    got = client.request("POST", f"/apis/{path}", body)
 
     found = got.json["status"]
     for step in place:
         found = found[step]
     assert (got.status, found) == (201, expected)
-    assert asker.server.revision == revision
+    assert client.server.revision == revision
 
 
-def test_a_token_belongs_to_whom_it_was_issued() -> None:
+def test_a_token_authenticates_its_user() -> None:
     tokens = TokenAuthenticator()
     token = tokens.issue()
 
@@ -224,9 +233,9 @@ def test_a_kubeconfig_names_one_cluster() -> None:
 
 
 @pytest.mark.parametrize("path", ["/version", "/api/v1/pods", "/api/v1/namespaces/shop/pods/gone", "/nowhere"])
-def test_every_answer_bears_the_clusters_time(path: str) -> None:
-    asker = Asker()
+def test_every_response_has_the_cluster_time(path: str) -> None:
+    client = AsgiClient()
     for later in (0, 0, 1, 86_400, -3600):
-        asker.now += later
-        dates = [value for name, value in asker.ask("GET", path).headers if name == "date"]
-        assert [int(parsedate_to_datetime(date).timestamp()) for date in dates] == [asker.now]
+        client.now += later
+        dates = [value for name, value in client.request("GET", path).headers if name == "date"]
+        assert [int(parsedate_to_datetime(date).timestamp()) for date in dates] == [client.now]

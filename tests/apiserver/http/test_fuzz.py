@@ -1,4 +1,4 @@
-"""Ten thousand requests that nobody should send: each gets an answer, none breaks anything."""
+"""Thousands of random requests: each gets a valid response, and the server keeps working."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from springtide.cluster.transport import Write
 from springtide.simulator.bootstrap import install
 
 REQUESTS = 10_000
-SHARES = 8
-"""The requests are drawn from so many seeds, so that workers can share them."""
-PATIENCE = 30.0
-_HONEST = (501, 504)
-"""What is not done here says so; a version from the future is waited for, as by any API server, and does not come."""
+SEEDS = 8
+"""The number of seeds, so that test workers can share the requests."""
+TIMEOUT = 30.0
+_EXPECTED_FAILURES = (501, 504)
+"""Features that the embedded cluster lacks return 501; a future version times out, as on any API server."""
 _NAMED = {"metadata": {"name": "sound", "namespace": "default", "labels": {"a": "b"}, "annotations": {"c": "d"}}}
 _TEMPLATE = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
 }
-SOUND: tuple[tuple[str, dict[str, Any]], ...] = (
+VALID: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}} | _NAMED),
     ("/api/v1/namespaces/default/secrets", {"apiVersion": "v1", "kind": "Secret", "stringData": {"k": "v"}} | _NAMED),
     ("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "spec": _TEMPLATE["spec"]} | _NAMED),
@@ -182,18 +182,18 @@ PLAIN = (
 
 
 @dataclass(slots=True)
-class Answered:
-    """What came back."""
+class AsgiResponse:
+    """A response."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
 
 
-async def answered(app: ApiApp, request: Request) -> Answered:
-    """Put a request to the application, and hang up a moment after its body has gone out."""
+async def answered(app: ApiApp, request: Request) -> AsgiResponse:
+    """Send a request to the application, and disconnect a moment after its body."""
     sent = False
-    got = Answered()
+    got = AsgiResponse()
 
     async def receive() -> dict[str, Any]:
         nonlocal sent
@@ -224,7 +224,7 @@ async def answered(app: ApiApp, request: Request) -> Answered:
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 2),
     }
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await app(scope, receive, send)
     return got
 
@@ -235,10 +235,10 @@ def _unquoted(path: str) -> str:
     return unquote(path)
 
 
-def made_server() -> ApiServer:
+def populated_server() -> ApiServer:
     server = ApiServer(now=lambda: int(time.time()), random=Random(0), converter=convert)
     install(server)
-    for collection, body in SOUND:
+    for collection, body in VALID:
         parts = collection.strip("/").split("/")
         api_version = body["apiVersion"]
         kind = server.catalogue.of_kind(api_version, body["kind"])
@@ -247,26 +247,26 @@ def made_server() -> ApiServer:
             kind.resource, body, Write("setup"), namespace="default" if kind.resource.namespaced else ""
         )
         if body["kind"] == "Pod":
-            # Only a pod that runs is guarded by its budgets, of which there are two.
+            # Budgets only protect running pods; two budgets select this one.
             running = made | {"status": {"phase": "Running"}}
             server.update(kind.resource, key_of(made), running, Write("setup"), subresource="status")
     return server
 
 
-@pytest.mark.parametrize("seed", range(SHARES))
-def test_every_request_is_answered_and_none_breaks_the_server(seed: int, caplog: pytest.LogCaptureFixture) -> None:
-    server = made_server()
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_requests_get_valid_responses(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    server = populated_server()
     app = ApiApp(server, authenticate=TokenAuthenticator({TOKEN: ADMIN}))
-    fuzzer = Fuzzer(seed, SOUND, plain=PLAIN)
+    fuzzer = Fuzzer(seed, VALID, plain=PLAIN)
 
     async def story() -> None:
-        for number in range(REQUESTS // SHARES):
+        for number in range(REQUESTS // SEEDS):
             request = fuzzer.request()
             got = await answered(app, request)
-            told = f"request {number} of seed {seed}: {request}\n  got {got.status} {got.body[:500]!r}"
-            assert 200 <= got.status < 500 or got.status in _HONEST, told
+            expected_text = f"request {number} of seed {seed}: {request}\n  got {got.status} {got.body[:500]!r}"
+            assert 200 <= got.status < 500 or got.status in _EXPECTED_FAILURES, expected_text
             if got.status >= 400 and request.method != "HEAD":
-                _check_refusal(got, told)
+                _check_refusal(got, expected_text)
         await _still_works(app, server)
 
     with caplog.at_level(logging.ERROR):
@@ -274,22 +274,22 @@ def test_every_request_is_answered_and_none_breaks_the_server(seed: int, caplog:
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def _check_refusal(got: Answered, told: str) -> None:
-    """See that a refusal is a Status; only paths that lead nowhere are answered in plain text."""
+def _check_refusal(got: AsgiResponse, expected_text: str) -> None:
+    """Check that an error is a Status; only unknown paths get plain text."""
     media = got.headers["content-type"]
     if media.startswith("text/plain"):
-        assert got.status == 404, told
+        assert got.status == 404, expected_text
     else:
-        assert (yaml.safe_load if "yaml" in media else json.loads)(got.body)["kind"] == "Status", told
+        assert (yaml.safe_load if "yaml" in media else json.loads)(got.body)["kind"] == "Status", expected_text
 
 
 async def _still_works(app: ApiApp, server: ApiServer) -> None:
-    """See that everything that is stored can be read, by the API and over HTTP."""
+    """Check that all stored objects can be read, directly and over HTTP."""
     for kind in server.catalogue.all():
         if "list" in kind.verbs:
             server.list(Selection(kind.resource))
-    sound = Request("GET", "/api/v1/pods", headers=(("authorization", f"Bearer {TOKEN}"),))
-    got = await answered(app, sound)
+    valid = Request("GET", "/api/v1/pods", headers=(("authorization", f"Bearer {TOKEN}"),))
+    got = await answered(app, valid)
     assert got.status == 200
     assert json.loads(got.body)["kind"] == "PodList"
 
@@ -297,16 +297,16 @@ async def _still_works(app: ApiApp, server: ApiServer) -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        pytest.param((), id="none"),
+        pytest.param((), id="no header"),
         pytest.param((("authorization", "Bearer wrong"),), id="a wrong token"),
         pytest.param((("authorization", f"Basic {TOKEN}"),), id="another scheme"),
         pytest.param((("authorization", "Bearer"),), id="no token"),
-        pytest.param((("authorization", f"Bearer {TOKEN}x"),), id="more than the token"),
-        pytest.param((("authorization", f"Bearer {TOKEN[:-1]}"),), id="less than the token"),
+        pytest.param((("authorization", f"Bearer {TOKEN}x"),), id="longer token"),
+        pytest.param((("authorization", f"Bearer {TOKEN[:-1]}"),), id="shorter token"),
     ],
 )
-def test_who_has_no_token_gets_nothing(header: tuple[tuple[str, str], ...]) -> None:
-    app = ApiApp(made_server(), authenticate=TokenAuthenticator({TOKEN: ADMIN}))
+def test_requests_without_a_token_are_unauthorized(header: tuple[tuple[str, str], ...]) -> None:
+    app = ApiApp(populated_server(), authenticate=TokenAuthenticator({TOKEN: ADMIN}))
 
     async def story() -> None:
         for path in ("/api/v1/pods", "/apis", "/api/v1/namespaces/default/secrets/sound", "/nowhere"):

@@ -1,4 +1,4 @@
-"""A stock kubectl against the embedded server, where there is one."""
+"""kubectl against the embedded server, where it is installed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def _serve(folder: Path, ready: threading.Event, stop: asyncio.Event) -> N
 
 @pytest.fixture(scope="module")
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """Serve a cluster in another thread, and give what runs kubectl against it."""
+    """Serve a cluster in another thread, and return a runner of kubectl commands."""
     folder = tmp_path_factory.mktemp("kubectl")
     ready, stop, loops = threading.Event(), asyncio.Event(), []
 
@@ -87,9 +87,9 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
             timeout=30,
             check=False,
         )
-        told = done.stdout + done.stderr
-        assert (done.returncode != 0) == fails, told
-        return told
+        message = done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, message
+        return message
 
     yield run
     loops[0].call_soon_threadsafe(stop.set)
@@ -99,7 +99,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 @pytest.fixture
 def deployed(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Create a deployment of this test's own."""
+    """Create a deployment for one test."""
     name = request.node.name.removeprefix("test_").replace("_", "-")[:40]
     kubectl("apply", "-f", "-", stdin=_DEPLOYMENT.replace("NAME", name))
     yield name
@@ -158,14 +158,14 @@ def test_create_run_replace_and_delete(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl("get", "pod", "made", fails=True)
 
 
-def test_rollouts_and_events_are_followed(kubectl: Kubectl, deployed: str) -> None:
+def test_rollout_status_and_events(kubectl: Kubectl, deployed: str) -> None:
     kubectl("rollout", "restart", f"deployment/{deployed}")
     waited = kubectl("rollout", "status", f"deployment/{deployed}", "--timeout=1s", fails=True)
     assert "Waiting for deployment" in waited
     assert "No events found" in kubectl("events")
 
 
-def test_what_is_wrong_is_told(kubectl: Kubectl) -> None:
+def test_errors_are_printed(kubectl: Kubectl) -> None:
     typo = kubectl("apply", "-f", "-", stdin=_DEPLOYMENT.replace("replicas", "replicsa"), fails=True)
     assert 'strict decoding error: unknown field "spec.replicsa"' in typo
     bad = kubectl("apply", "-f", "-", stdin=_CALENDAR.replace("[2026-12-24]", "5"), fails=True)
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_told(kubectl: Kubectl) -> None:
     )
 
 
-def test_our_own_kinds_and_explain(kubectl: Kubectl) -> None:
+def test_own_kinds_and_explain(kubectl: Kubectl) -> None:
     kubectl("apply", "--validate=true", "-f", "-", stdin=_CALENDAR)
     assert "holidays" in kubectl("get", "calendars")
     assert "timeZone" in kubectl("explain", "calendar.spec", "--recursive")
@@ -185,23 +185,23 @@ def test_our_own_kinds_and_explain(kubectl: Kubectl) -> None:
     assert "springtide.dev/v1alpha1" in kubectl("api-versions")
 
 
-def test_who_one_is_and_what_one_may(kubectl: Kubectl) -> None:
+def test_auth_whoami_and_can_i(kubectl: Kubectl) -> None:
     assert "springtide-admin" in kubectl("auth", "whoami")
     assert kubectl("auth", "can-i", "delete", "nodes").startswith("yes")
     assert "*.*" in kubectl("auth", "can-i", "--list")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         pytest.param(("logs", "lonely"), "there are no logs", id="logs"),
         pytest.param(("exec", "lonely", "--", "ls"), "nothing can be executed", id="exec"),
-        pytest.param(("create", "token", "default"), "issues no tokens", id="token"),
+        pytest.param(("create", "token", "default"), "issues no tokens", id="service account token"),
         pytest.param(("get", "clusterroles"), "doesn't have a resource type", id="roles"),
         pytest.param(("top", "pods"), "Metrics API not available", id="top"),
     ],
 )
-def test_what_is_not_done_here_says_so(kubectl: Kubectl, arguments: tuple[str, ...], told: str) -> None:
+def test_unsupported_commands_say_why(kubectl: Kubectl, arguments: tuple[str, ...], message: str) -> None:
     kubectl(
         "apply",
         "-f",
@@ -210,4 +210,4 @@ def test_what_is_not_done_here_says_so(kubectl: Kubectl, arguments: tuple[str, .
         '"spec":{"containers":[{"name":"c","image":"i"}]}}',
     )
 
-    assert told in kubectl(*arguments, fails=True)
+    assert message in kubectl(*arguments, fails=True)

@@ -1,4 +1,4 @@
-"""Cells of tables: ages, paths, and what a pod is said to be."""
+"""Table cells: ages, JSONPath, and the status of pods and autoscalers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _DAY = 86_400
         (8 * 365 * _DAY, "8y"),
     ],
 )
-def test_the_longer_ago_the_coarser(seconds: int, expected: str) -> None:
+def test_ages_are_coarser_the_longer_ago(seconds: int, expected: str) -> None:
     assert duration(seconds) == expected
 
 
@@ -51,21 +51,21 @@ def test_the_longer_ago_the_coarser(seconds: int, expected: str) -> None:
     ("path", "expected"),
     [
         pytest.param(".a.b", 1, id="fields"),
-        pytest.param(".list[1].n", "y", id="an entry"),
-        pytest.param(".list[-1].n", "z", id="from the end"),
-        pytest.param(".list[9].n", None, id="beyond the end"),
+        pytest.param(".list[1].n", "y", id="list index"),
+        pytest.param(".list[-1].n", "z", id="negative index"),
+        pytest.param(".list[9].n", None, id="index out of range"),
         pytest.param(".list[*].n", "x", id="all: the first counts"),
         pytest.param(".list[?(@.n=='y')].v", 2, id="a condition"),
         pytest.param('.list[?(@.v > 2)]["n"]', "z", id="a comparison, and quotes"),
-        pytest.param(".list[?(@.w)].n", None, id="a field that nobody has"),
+        pytest.param(".list[?(@.w)].n", None, id="missing field"),
         pytest.param(r".odd.a\.b/c", 3, id="a name with dots"),
         pytest.param(".odd['a.b/c']", 3, id="a quoted name with dots"),
-        pytest.param(".a.b.c", None, id="into a number"),
+        pytest.param(".a.b.c", None, id="path into a number"),
         pytest.param(".list[", None, id="broken"),
         pytest.param(".list[?(@.n==)].v", None, id="broken condition"),
     ],
 )
-def test_paths_of_columns(path: str, expected: Any) -> None:
+def test_column_paths(path: str, expected: Any) -> None:
     item = {
         "a": {"b": 1},
         "list": [{"n": "x", "v": 1}, {"n": "y", "v": 2}, {"n": "z", "v": 3}],
@@ -105,7 +105,7 @@ def _state(kind: str, *, ready: bool = False, restarts: int = 0, **detail: Any) 
         pytest.param(
             _pod({"phase": "Failed", "containerStatuses": [_state("terminated", exitCode=2)]}),
             ("0/1", "ExitCode:2", "0"),
-            id="failed without a word",
+            id="failed without a reason",
         ),
         pytest.param(
             _pod({"phase": "Succeeded", "containerStatuses": [_state("terminated", reason="Completed", exitCode=0)]}),
@@ -115,16 +115,16 @@ def _state(kind: str, *, ready: bool = False, restarts: int = 0, **detail: Any) 
         pytest.param(
             _pod({"phase": "Pending", "initContainerStatuses": [_state("running")]}, inits=2),
             ("0/1", "Init:0/2", "0"),
-            id="begins",
+            id="containers start",
         ),
         pytest.param(
             _pod({"phase": "Pending", "initContainerStatuses": [_state("terminated", exitCode=1, signal=9)]}, inits=1),
             ("0/1", "Init:Signal:9", "0"),
-            id="cannot begin",
+            id="image cannot be pulled",
         ),
-        pytest.param(_pod({"phase": "Running"}, deleted=True), ("0/1", "Terminating", "0"), id="leaves"),
+        pytest.param(_pod({"phase": "Running"}, deleted=True), ("0/1", "Terminating", "0"), id="terminating"),
         pytest.param(
-            _pod({"phase": "Running", "reason": "NodeLost"}, deleted=True), ("0/1", "Unknown", "0"), id="is lost"
+            _pod({"phase": "Running", "reason": "NodeLost"}, deleted=True), ("0/1", "Unknown", "0"), id="node lost"
         ),
         pytest.param(
             _pod({"phase": "Failed", "reason": "Evicted"}, deleted=True), ("0/1", "Evicted", "0"), id="was evicted"
@@ -140,11 +140,11 @@ def _state(kind: str, *, ready: bool = False, restarts: int = 0, **detail: Any) 
                 }
             ),
             ("1/1", "Running", "1 (5m ago)"),
-            id="came back",
+            id="restarted",
         ),
     ],
 )
-def test_one_word_says_what_a_pod_is_going_through(pod: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_the_status_column_of_pods(pod: dict[str, Any], expected: tuple[str, ...]) -> None:
     assert tuple(PODS.cells(pod, _AGES)[1:4]) == expected
 
 
@@ -168,11 +168,11 @@ def test_one_word_says_what_a_pod_is_going_through(pod: dict[str, Any], expected
             {"metrics": [{"type": "External", "external": {"target": {"value": "30"}}}]},
             {"currentMetrics": [{"external": {"current": {"value": "12"}}}]},
             "12/30",
-            id="from outside",
+            id="external",
         ),
     ],
 )
-def test_the_targets_of_an_autoscaler(spec: dict[str, Any], status: dict[str, Any], expected: str) -> None:
+def test_the_targets_column_of_autoscalers(spec: dict[str, Any], status: dict[str, Any], expected: str) -> None:
     item = {"apiVersion": "autoscaling/v2", "metadata": {"name": "h"}, "spec": spec, "status": status}
 
     assert AUTOSCALERS.cells(item, _AGES)[2] == expected

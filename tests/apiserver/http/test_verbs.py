@@ -1,11 +1,11 @@
-"""Each verb, over HTTP: what it is asked with, and what comes back."""
+"""The verbs over HTTP: their options and responses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apiserver.http.asgi_client import BEE, BEES, CONFIGS, CRDS, PODS, Asker, pod
+from tests.apiserver.http.asgi_client import BEE, BEES, CONFIGS, CRDS, PODS, AsgiClient, pod
 
 from springtide.apiserver.admission import ExecutedWrite
 
@@ -13,20 +13,20 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 _CONFIG = {"metadata": {"name": "a", "labels": {"x": "1"}}, "data": {"k": "v"}}
 
 
-def test_an_object_lives_from_creation_to_deletion() -> None:
-    asker = Asker()
+def test_create_read_update_delete() -> None:
+    client = AsgiClient()
 
-    made = asker.ask("POST", CONFIGS, _CONFIG)
+    made = client.request("POST", CONFIGS, _CONFIG)
     assert (made.status, made.json["kind"], made.json["metadata"]["namespace"]) == (201, "ConfigMap", "default")
-    assert asker.ask("GET", f"{CONFIGS}/a").json == made.json
-    put = asker.ask("PUT", f"{CONFIGS}/a", made.json | {"data": {"k": "w"}})
+    assert client.request("GET", f"{CONFIGS}/a").json == made.json
+    put = client.request("PUT", f"{CONFIGS}/a", made.json | {"data": {"k": "w"}})
     assert (put.status, put.json["data"]) == (200, {"k": "w"})
-    assert asker.ask("PUT", f"{CONFIGS}/a", made.json).json["reason"] == "Conflict"
-    gone = asker.ask("DELETE", f"{CONFIGS}/a")
+    assert client.request("PUT", f"{CONFIGS}/a", made.json).json["reason"] == "Conflict"
+    gone = client.request("DELETE", f"{CONFIGS}/a")
     uid = made.json["metadata"]["uid"]
     assert (gone.status, gone.json["status"]) == (200, "Success")
     assert gone.json["details"] == {"name": "a", "kind": "configmaps", "uid": uid}
-    lost = asker.ask("GET", f"{CONFIGS}/a")
+    lost = client.request("GET", f"{CONFIGS}/a")
     assert lost.json["details"] == {"name": "a", "kind": "configmaps"}
     assert (lost.status, lost.json["code"], lost.json["reason"]) == (404, 404, "NotFound")
 
@@ -42,39 +42,39 @@ def test_an_object_lives_from_creation_to_deletion() -> None:
     ],
 )
 def test_patches(media: str, body: Any, expected: dict[str, str]) -> None:
-    asker = Asker()
-    asker.ask("POST", CONFIGS, _CONFIG)
+    client = AsgiClient()
+    client.request("POST", CONFIGS, _CONFIG)
 
-    patched = asker.ask("PATCH", f"{CONFIGS}/a", body, content_type=f"application/{media}")
+    patched = client.request("PATCH", f"{CONFIGS}/a", body, content_type=f"application/{media}")
 
     assert (patched.status, patched.json["data"]) == (200, expected)
 
 
-def test_an_apply_in_yaml_creates_and_then_changes() -> None:
-    asker = Asker()
+def test_an_apply_in_yaml_creates_then_updates() -> None:
+    client = AsgiClient()
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: %s\n"
     apply, media = f"{CONFIGS}/a?fieldManager=me", "application/apply-patch+yaml"
 
-    assert asker.ask("PATCH", apply, text % b"one", content_type=media).status == 201
-    again = asker.ask("PATCH", apply, text % b"two", content_type=media)
+    assert client.request("PATCH", apply, text % b"one", content_type=media).status == 201
+    again = client.request("PATCH", apply, text % b"two", content_type=media)
     assert (again.status, again.json["data"]["k"]) == (200, "two")
-    clash = asker.ask("PATCH", f"{CONFIGS}/a?fieldManager=other", text % b"three", content_type=media)
+    clash = client.request("PATCH", f"{CONFIGS}/a?fieldManager=other", text % b"three", content_type=media)
     assert (clash.status, clash.json["details"]["causes"][0]["reason"]) == (409, "FieldManagerConflict")
-    forced = asker.ask("PATCH", f"{CONFIGS}/a?fieldManager=other&force=true", text % b"three", content_type=media)
+    forced = client.request("PATCH", f"{CONFIGS}/a?fieldManager=other&force=true", text % b"three", content_type=media)
     assert (forced.status, forced.json["data"]["k"]) == (200, "three")
 
 
 @pytest.mark.parametrize(
     ("agent", "query", "expected"),
     [
-        pytest.param("kubectl/v1.36 (linux)", "", "kubectl", id="program"),
-        pytest.param("a b\x7f/1", "", "a b", id="what cannot be shown is left out"),
-        pytest.param("x" * 200, "", "x" * 128, id="as much as fits"),
-        pytest.param("kubectl/1", "?fieldManager=me", "me", id="said"),
+        pytest.param("kubectl/v1.36 (linux)", "", "kubectl", id="first part of the user agent"),
+        pytest.param("a b\x7f/1", "", "a b", id="unprintable characters are dropped"),
+        pytest.param("x" * 200, "", "x" * 128, id="cut to the maximum length"),
+        pytest.param("kubectl/1", "?fieldManager=me", "me", id="given"),
     ],
 )
-def test_the_field_manager_is_the_program_unless_it_is_said(agent: str, query: str, expected: str) -> None:
-    made = Asker().ask("POST", CONFIGS + query, _CONFIG, user_agent=agent)
+def test_the_field_manager_defaults_to_the_user_agent(agent: str, query: str, expected: str) -> None:
+    made = AsgiClient().request("POST", CONFIGS + query, _CONFIG, user_agent=agent)
 
     assert made.json["metadata"]["managedFields"][0]["manager"] == expected
 
@@ -84,62 +84,64 @@ def test_the_field_manager_is_the_program_unless_it_is_said(agent: str, query: s
     [
         pytest.param("?gracePeriodSeconds=7", None, id="query"),
         pytest.param("", {"gracePeriodSeconds": 7}, id="body"),
-        pytest.param("?gracePeriodSeconds=9", {"kind": "DeleteOptions", "gracePeriodSeconds": 7}, id="the body wins"),
+        pytest.param(
+            "?gracePeriodSeconds=9", {"kind": "DeleteOptions", "gracePeriodSeconds": 7}, id="body before query"
+        ),
     ],
 )
-def test_how_an_object_goes_is_said_in_the_query_or_the_body(query: str, body: Any) -> None:
-    asker = Asker()
-    asker.ask("POST", PODS, pod(nodeName="n"))
+def test_delete_options_come_from_the_query_or_the_body(query: str, body: Any) -> None:
+    client = AsgiClient()
+    client.request("POST", PODS, pod(nodeName="n"))
 
-    going = asker.ask("DELETE", f"{PODS}/p{query}", body)
+    going = client.request("DELETE", f"{PODS}/p{query}", body)
 
     assert (going.status, going.json["metadata"]["deletionGracePeriodSeconds"]) == (200, 7)
 
 
-def test_deletion_heeds_preconditions_and_trials() -> None:
-    asker = Asker()
-    asker.ask("POST", CONFIGS, _CONFIG)
+def test_deletion_honours_preconditions_and_dry_run() -> None:
+    client = AsgiClient()
+    client.request("POST", CONFIGS, _CONFIG)
 
-    assert asker.ask("DELETE", f"{CONFIGS}/a", {"preconditions": {"uid": "another"}}).status == 409
-    assert asker.ask("DELETE", f"{CONFIGS}/a?dryRun=All").status == 200
-    assert asker.ask("GET", f"{CONFIGS}/a").status == 200
+    assert client.request("DELETE", f"{CONFIGS}/a", {"preconditions": {"uid": "another"}}).status == 409
+    assert client.request("DELETE", f"{CONFIGS}/a?dryRun=All").status == 200
+    assert client.request("GET", f"{CONFIGS}/a").status == 200
 
 
-def test_a_collection_goes_as_far_as_it_is_selected() -> None:
-    asker = Asker()
+def test_deletecollection_honours_selectors() -> None:
+    client = AsgiClient()
     for name, label in (("a", "1"), ("b", "1"), ("c", "2")):
-        asker.ask("POST", CONFIGS, {"metadata": {"name": name, "labels": {"x": label}}})
+        client.request("POST", CONFIGS, {"metadata": {"name": name, "labels": {"x": label}}})
 
-    gone = asker.ask("DELETE", f"{CONFIGS}?labelSelector=x=1")
+    gone = client.request("DELETE", f"{CONFIGS}?labelSelector=x=1")
 
     assert [each["metadata"]["name"] for each in gone.json["items"]] == ["a", "b"]
-    assert [each["metadata"]["name"] for each in asker.ask("GET", CONFIGS).json["items"]] == ["c"]
+    assert [each["metadata"]["name"] for each in client.request("GET", CONFIGS).json["items"]] == ["c"]
 
 
 def test_a_pod_is_bound_evicted_and_its_workload_scaled() -> None:
-    asker = Asker()
-    asker.ask("POST", PODS, pod())
+    client = AsgiClient()
+    client.request("POST", PODS, pod())
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
     spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     workloads = "/apis/apps/v1/namespaces/default/deployments"
-    asker.ask("POST", workloads, {"metadata": {"name": "w"}, "spec": spec})
+    client.request("POST", workloads, {"metadata": {"name": "w"}, "spec": spec})
 
-    bound = asker.ask("POST", f"{PODS}/p/binding", {"target": {"kind": "Node", "name": "n"}})
+    bound = client.request("POST", f"{PODS}/p/binding", {"target": {"kind": "Node", "name": "n"}})
     assert (bound.status, bound.json["status"], bound.json["code"]) == (201, "Success", 201)
-    assert asker.ask("GET", f"{PODS}/p").json["spec"]["nodeName"] == "n"
-    assert asker.ask("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}}).status == 201
-    scale = asker.ask(
+    assert client.request("GET", f"{PODS}/p").json["spec"]["nodeName"] == "n"
+    assert client.request("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}}).status == 201
+    scale = client.request(
         "PATCH", f"{workloads}/w/scale", {"spec": {"replicas": 4}}, content_type="application/merge-patch+json"
     )
     assert (scale.json["kind"], scale.json["spec"]) == ("Scale", {"replicas": 4})
-    assert asker.ask("GET", f"{workloads}/w").json["spec"]["replicas"] == 4
+    assert client.request("GET", f"{workloads}/w").json["spec"]["replicas"] == 4
 
 
-def test_whoever_is_asked_first_may_warn() -> None:
+def test_an_executor_may_add_warnings() -> None:
     async def warning(verb: Any, user: Any) -> ExecutedWrite[Any]:
         return ExecutedWrite(verb(), (f'"{user.name}" \\ is\nwatched',))
 
-    made = Asker(perform=warning).ask("POST", CONFIGS, _CONFIG)
+    made = AsgiClient(executor=warning).request("POST", CONFIGS, _CONFIG)
 
     assert made.warnings == ['"springtide-admin" \\ is watched']
 
@@ -151,7 +153,7 @@ def test_whoever_is_asked_first_may_warn() -> None:
         pytest.param("DELETE", "/api/v1/namespaces", 405, id="all namespaces"),
         pytest.param("PUT", CONFIGS, 405, id="replacing a collection"),
         pytest.param("PATCH", f"{PODS}/p/eviction", 405, id="patching an eviction"),
-        pytest.param("HEAD", CONFIGS, 405, id="head"),
+        pytest.param("HEAD", CONFIGS, 405, id="HEAD"),
         pytest.param("GET", "/api/v1/pods/p", 404, id="a pod without its namespace"),
         pytest.param("GET", "/api/v1/namespaces/default/nodes", 404, id="nodes in a namespace"),
         pytest.param("GET", "/api/v1/namespaces/default/poems", 404, id="unknown kind"),
@@ -161,8 +163,8 @@ def test_whoever_is_asked_first_may_warn() -> None:
         pytest.param("GET", "/apis/nowhere.example.com/v1/things", 404, id="unknown group"),
     ],
 )
-def test_what_is_not_there_says_so(method: str, path: str, code: int) -> None:
-    got = Asker().ask(method, path, {})
+def test_missing_paths_say_why(method: str, path: str, code: int) -> None:
+    got = AsgiClient().request(method, path, {})
 
     assert got.status == code
     if got.header("content-type") == "application/json":
@@ -171,58 +173,60 @@ def test_what_is_not_there_says_so(method: str, path: str, code: int) -> None:
         assert got.body == b"404 page not found\n"
 
 
-def test_a_custom_kind_does_not_find_a_subresource_that_it_has_not() -> None:
-    asker = Asker()
-    asker.ask("POST", CRDS, BEE)
+def test_a_missing_subresource_of_a_custom_kind_is_not_found() -> None:
+    client = AsgiClient()
+    client.request("POST", CRDS, BEE)
 
-    got = asker.ask("GET", f"{BEES}/maya/scale")
+    got = client.request("GET", f"{BEES}/maya/scale")
 
     assert (got.status, got.json["message"]) == (404, 'bees.example.com "maya" not found')
     assert got.json["details"] == {"name": "maya", "group": "example.com", "kind": "bees"}
 
 
-def test_a_lease_that_is_not_there_is_put_there() -> None:
-    asker = Asker()
+def test_an_update_of_a_missing_lease_creates_it() -> None:
+    client = AsgiClient()
     lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
 
-    made = asker.ask("PUT", f"{_LEASES}/a", lease)
+    made = client.request("PUT", f"{_LEASES}/a", lease)
     assert (made.status, made.json["spec"]) == (201, {"holderIdentity": "me"})
-    assert asker.ask("PUT", f"{_LEASES}/a", made.json).status == 200
-    assert asker.ask("PUT", f"{CONFIGS}/a", _CONFIG).status == 404
+    assert client.request("PUT", f"{_LEASES}/a", made.json).status == 200
+    assert client.request("PUT", f"{CONFIGS}/a", _CONFIG).status == 404
 
 
-def test_the_path_of_an_object_is_not_watched() -> None:
-    asker = Asker()
-    made = asker.ask("POST", CONFIGS, _CONFIG)
+def test_watch_on_the_path_of_an_object_reads_it() -> None:
+    client = AsgiClient()
+    made = client.request("POST", CONFIGS, _CONFIG)
 
-    assert asker.ask("GET", f"{CONFIGS}/a?watch=true").json == made.json
-    assert asker.ask("GET", f"{CONFIGS}/b?watch=true").status == 404
+    assert client.request("GET", f"{CONFIGS}/a?watch=true").json == made.json
+    assert client.request("GET", f"{CONFIGS}/b?watch=true").status == 404
 
 
-def test_an_apply_that_names_a_version_creates() -> None:
+def test_an_apply_with_a_version_creates() -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "5"}}
 
-    made = Asker().ask("PATCH", f"{CONFIGS}/a?fieldManager=me", body, content_type="application/apply-patch+yaml")
+    made = AsgiClient().request(
+        "PATCH", f"{CONFIGS}/a?fieldManager=me", body, content_type="application/apply-patch+yaml"
+    )
 
     assert made.status == 201
 
 
-def test_a_kind_is_served_with_the_write_that_defines_it() -> None:
-    asker = Asker()
+def test_a_kind_is_served_once_its_definition_is_created() -> None:
+    client = AsgiClient()
 
-    assert asker.ask("GET", BEES).status == 404
-    assert asker.ask("POST", CRDS, BEE).status == 201
-    made = asker.ask("POST", BEES, {"apiVersion": "example.com/v1", "kind": "Bee", "metadata": {"name": "maya"}})
+    assert client.request("GET", BEES).status == 404
+    assert client.request("POST", CRDS, BEE).status == 201
+    made = client.request("POST", BEES, {"apiVersion": "example.com/v1", "kind": "Bee", "metadata": {"name": "maya"}})
     assert made.status == 201
-    assert asker.ask("DELETE", f"{CRDS}/bees.example.com").status == 200
-    assert asker.ask("GET", BEES).status == 404
+    assert client.request("DELETE", f"{CRDS}/bees.example.com").status == 200
+    assert client.request("GET", BEES).status == 404
 
 
 _PODS_ARE = 'Pod in version "v1" cannot be handled as a Pod: '
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected_text"),
     [
         pytest.param(
             {"containers": "main"}, 'spec.containers: Invalid value: "main": must be of type array', id="list"
@@ -235,33 +239,33 @@ _PODS_ARE = 'Pod in version "v1" cannot be handled as a Pod: '
         ),
     ],
 )
-def test_what_cannot_be_read_is_a_bad_request(spec: dict[str, Any], told: str) -> None:
-    """A server that cannot read a body looks no further: the pod to replace need not even be there."""
+def test_undecodable_bodies_are_bad_requests(spec: dict[str, Any], expected_text: str) -> None:
+    """Decoding fails before the object is looked up: the pod need not exist."""
     body = pod("p") | {"spec": spec}
 
     for method, path in (("POST", PODS), ("PUT", f"{PODS}/p")):
-        answer = Asker().ask(method, path, body)
+        answer = AsgiClient().request(method, path, body)
         assert (answer.status, answer.json["reason"]) == (400, "BadRequest")
-        assert answer.json["message"].startswith(_PODS_ARE + told)
+        assert answer.json["message"].startswith(_PODS_ARE + expected_text)
 
 
-def test_a_patch_that_gives_a_wrong_type_is_invalid() -> None:
-    asker = Asker()
-    asker.ask("POST", CONFIGS, _CONFIG)
+def test_a_patch_with_a_wrong_type_is_invalid() -> None:
+    client = AsgiClient()
+    client.request("POST", CONFIGS, _CONFIG)
     media = "application/merge-patch+json"
 
-    wrong = asker.ask("PATCH", f"{CONFIGS}/a", {"data": {"k": 1}}, content_type=media)
+    wrong = client.request("PATCH", f"{CONFIGS}/a", {"data": {"k": 1}}, content_type=media)
     assert (wrong.status, wrong.json["details"]["causes"][0]["field"]) == (422, "data[k]")
-    no_object = asker.ask("PATCH", f"{CONFIGS}/a", [1], content_type=media)
-    told = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
-    assert (no_object.status, no_object.json["message"]) == (400, told)
+    no_object = client.request("PATCH", f"{CONFIGS}/a", [1], content_type=media)
+    expected_text = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+    assert (no_object.status, no_object.json["message"]) == (400, expected_text)
 
 
-def test_who_names_an_owner_twice_is_warned() -> None:
+def test_duplicate_owners_cause_a_warning() -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1"}
     metadata = {"name": "a", "ownerReferences": [owner, owner]}
 
-    made = Asker().ask("POST", CONFIGS, {"metadata": metadata})
+    made = AsgiClient().request("POST", CONFIGS, {"metadata": metadata})
 
     assert made.json["metadata"]["ownerReferences"] == [owner]
     assert made.header("warning").endswith('please fix your requests; duplicate UID(s) observed: u-1"')

@@ -1,4 +1,4 @@
-"""A cluster as users have it: `springtide up --data`, reached over HTTPS."""
+"""A cluster started with `springtide up --data`, reached over HTTPS."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
-from tests.apiserver.journal.crash_client import Died, Listed, Told
+from tests.apiserver.journal.crash_client import ListResult, ProcessDied, WatchEvent
 
 from springtide.cluster.resources import Object
 
 _CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 _MERGE = "application/merge-patch+json"
-_PATIENCE = 60
-"""Seconds, for whatever must happen some time: a test fails then, and does not hang."""
+_TIMEOUT = 60
+"""Seconds until a test fails instead of hanging."""
 
 
-class OverHttp:
-    """The side of the test."""
+class HttpsCluster:
+    """The client side."""
 
     def __init__(self, folder: Path) -> None:
         self._kubeconfig = folder / "kubeconfig"
@@ -41,11 +41,11 @@ class OverHttp:
         self.close()
         self._kubeconfig.unlink(missing_ok=True)
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _TIMEOUT
         while not self._kubeconfig.exists():
             if self._process.poll() is not None:
                 assert self._process.returncode == -9, "it is up, or we have killed it"
-                raise Died
+                raise ProcessDied
             assert time.monotonic() < until, "it is up some time"
             time.sleep(0.01)
         self._connect()
@@ -56,7 +56,7 @@ class OverHttp:
             process.kill()
 
     def close(self) -> None:
-        """Kill the process and leave nothing of it."""
+        """Kill the process and remove its files."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -76,30 +76,32 @@ class OverHttp:
     def delete(self, name: str) -> None:
         self._ask("DELETE", f"{_CONFIG_MAPS}/{name}")
 
-    def listed(self) -> Listed:
+    def listed(self) -> ListResult:
         answer = self._ask("GET", _CONFIG_MAPS)
         items = [{"apiVersion": "v1", "kind": "ConfigMap"} | item for item in answer["items"]]
-        return Listed({item["metadata"]["name"]: item for item in items}, int(answer["metadata"]["resourceVersion"]))
+        return ListResult(
+            {item["metadata"]["name"]: item for item in items}, int(answer["metadata"]["resourceVersion"])
+        )
 
-    def events(self, version: int, count: int) -> list[Told] | None:
-        # The stream ends by itself only where fewer events come than there should be.
+    def events(self, version: int, count: int) -> list[WatchEvent] | None:
+        # The stream ends by itself only if events are missing.
         response = self._send("GET", f"{_CONFIG_MAPS}?watch=true&resourceVersion={version}&timeoutSeconds=10")
         try:
             if response.status == 410:
                 return None
-            told: list[Told] = []
-            while len(told) < count and (line := response.readline()):
+            message: list[WatchEvent] = []
+            while len(message) < count and (line := response.readline()):
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     assert event["object"]["code"] == 410, event
                     return None
-                told.append(Told(event["type"], event["object"]))
-            return told
+                message.append(WatchEvent(event["type"], event["object"]))
+            return message
         finally:
             self._connect()
 
     def _connect(self) -> None:
-        """Begin a new connection: one on which a watch runs is of no other use."""
+        """Open a new connection: one with a running watch cannot be shared."""
         if self._connection is not None:
             self._connection.close()
         config = yaml.safe_load(self._kubeconfig.read_text())
@@ -108,7 +110,7 @@ class OverHttp:
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         address = urlsplit(cluster["server"])
         context = ssl.create_default_context(cadata=authority)
-        self._connection = HTTPSConnection(address.hostname or "", address.port, context=context, timeout=_PATIENCE)
+        self._connection = HTTPSConnection(address.hostname or "", address.port, context=context, timeout=_TIMEOUT)
 
     def _send(self, method: str, path: str, body: Object | None = None, kind: str = "application/json") -> HTTPResponse:
         assert self._connection is not None
@@ -122,8 +124,8 @@ class OverHttp:
             content = response.read()
         except (OSError, HTTPException) as broken:
             assert self._process is not None
-            # Whoever lives answers: the process is gone, or this fails.
-            self._process.wait(_PATIENCE)
-            raise Died from broken
+            # A live process responds; otherwise it has ended, or this fails.
+            self._process.wait(_TIMEOUT)
+            raise ProcessDied from broken
         assert response.status < 300, content
         return json.loads(content)

@@ -1,4 +1,4 @@
-"""Small objects in a storage that a journal keeps."""
+"""Small objects in a storage with a journal."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ def thing(name: str, **content: object) -> Object:
 
 
 def put(storage: Storage, name: str, **content: object) -> int:
-    """Store a thing; gives its version."""
+    """Store an object; returns its version."""
     return storage.write(storage.collection(THINGS), Key("default", name), thing(name, **content)).revision
 
 
 def remove(storage: Storage, name: str) -> int:
-    """Remove a thing; gives the version at which it went."""
+    """Remove an object; returns the version of the removal."""
     return storage.write(storage.collection(THINGS), Key("default", name), None).revision
 
 
 def names(storage: Storage, version: int | None = None) -> list[str]:
-    """Give the names of all things, now or at a version."""
+    """Return the names of all objects, now or at a version."""
     at = storage.revision if version is None else version
     return [key.name for key, _ in storage.listed(storage.collection(THINGS), at)]
 
 
 def reopened(path: Path, *, history: int = HISTORY) -> tuple[FileJournal, Storage]:
-    """Open a journal and give what it holds; the caller closes it."""
+    """Open a journal and restore its storage; the caller closes it."""
     journal = open_journal(path)
     try:
         return journal, restore_storage(journal, history=history)

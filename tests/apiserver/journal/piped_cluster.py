@@ -1,6 +1,6 @@
-"""A cluster in a process that is asked through pipes: the journal and the API server, and nothing around them.
+"""An API server with a journal in a child process, reached through pipes.
 
-As a program, it is that process: it takes a line of JSON for each request, and answers with one.
+As a program it is that process: it reads a JSON request per line, and writes a JSON response per line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
-from tests.apiserver.journal.crash_client import Died, Listed, Told
+from tests.apiserver.journal.crash_client import ListResult, ProcessDied, WatchEvent
 
 from springtide.apiserver.journal import open_journal, restore_storage
 from springtide.apiserver.server import ApiServer
@@ -26,8 +26,8 @@ _WRITE = Write("tester")
 _ROOT = Path(__file__).parents[3]
 
 
-class Piped:
-    """The side of the test."""
+class PipedCluster:
+    """The client side."""
 
     def __init__(self, folder: Path, *, history: int) -> None:
         self._arguments = (str(folder), str(history))
@@ -47,7 +47,7 @@ class Piped:
             process.kill()
 
     def close(self) -> None:
-        """Kill the process and leave nothing of it."""
+        """Kill the process and remove its files."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -70,13 +70,13 @@ class Piped:
     def delete(self, name: str) -> None:
         self._ask("delete", name)
 
-    def listed(self) -> Listed:
+    def listed(self) -> ListResult:
         items, version = self._ask("list")
-        return Listed({item["metadata"]["name"]: item for item in items}, int(version))
+        return ListResult({item["metadata"]["name"]: item for item in items}, int(version))
 
-    def events(self, version: int, count: int) -> list[Told] | None:
-        told = self._ask("events", version)
-        return None if told is None else [Told(change, item) for change, item in told]
+    def events(self, version: int, count: int) -> list[WatchEvent] | None:
+        message = self._ask("events", version)
+        return None if message is None else [WatchEvent(change, item) for change, item in message]
 
     def _ask(self, *request: Any) -> Any:
         process = self._process
@@ -87,11 +87,11 @@ class Piped:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
         except BrokenPipeError:
-            raise Died from None
+            raise ProcessDied from None
         line = process.stdout.readline()
         if not line.endswith("\n"):
-            # A write that was acknowledged in part was not acknowledged.
-            raise Died
+            # A partially written response is not an acknowledgement.
+            raise ProcessDied
         return json.loads(line)
 
 
@@ -119,7 +119,7 @@ def _answer(server: ApiServer, verb: str, *about: Any) -> Any:
 
 
 def main(folder: str, history: str) -> None:
-    """Answer requests until nobody asks any more."""
+    """Respond to requests until the input is closed."""
     with open_journal(Path(folder)) as journal:
         storage = restore_storage(journal, history=int(history))
         server = ApiServer(now=lambda: 1_800_000_000, random=SystemRandom(), storage=storage)

@@ -1,4 +1,4 @@
-"""`kill -9` at any moment loses nothing that was acknowledged, tears nothing, and leaves the history as it was."""
+"""`kill -9` at any time loses no acknowledged write and keeps the history consistent."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from random import Random
 from threading import Timer
 
 import pytest
-from tests.apiserver.journal.crash_client import ClusterUnderTest, Died, Witness
-from tests.apiserver.journal.https_cluster import OverHttp
-from tests.apiserver.journal.piped_cluster import Piped
+from tests.apiserver.journal.crash_client import ClusterUnderTest, CrashTestClient, ProcessDied
+from tests.apiserver.journal.https_cluster import HttpsCluster
+from tests.apiserver.journal.piped_cluster import PipedCluster
 
 _ALL = 1_000_000
 _LONGEST_LIFE = 0.3
 _LONGEST_START = 2.0
 
 
-def crash(cluster: ClusterUnderTest, *, kills: int, complete: bool) -> Witness:
-    """Kill a cluster while it starts or while it is written to, and judge each time what the next life finds."""
-    dice = Random(kills)
-    witness = Witness(dice)
+def crash(cluster: ClusterUnderTest, *, kills: int, complete: bool) -> CrashTestClient:
+    """Kill a cluster during start or while it is written to, and check it after each restart."""
+    rng = Random(kills)
+    client = CrashTestClient(rng)
     for _ in range(kills):
-        if dice.random() < 0.2:
-            with suppress(Died), _killing(cluster, dice.uniform(0, _LONGEST_START)):
+        if rng.random() < 0.2:
+            with suppress(ProcessDied), _killing(cluster, rng.uniform(0, _LONGEST_START)):
                 cluster.start()
         cluster.start()
-        witness.judge(cluster, complete=complete)
-        with _killing(cluster, dice.uniform(0, _LONGEST_LIFE)):
-            witness.write_until_killed(cluster)
+        client.check(cluster, complete=complete)
+        with _killing(cluster, rng.uniform(0, _LONGEST_LIFE)):
+            client.write_until_killed(cluster)
     cluster.start()
-    witness.judge(cluster, complete=complete)
-    return witness
+    client.check(cluster, complete=complete)
+    return client
 
 
 @contextmanager
 def _killing(cluster: ClusterUnderTest, seconds: float) -> Iterator[None]:
-    """Kill a cluster after some seconds, unless the block ends before."""
+    """Kill a cluster after some seconds, unless the block ends first."""
     timer = Timer(seconds, cluster.kill)
     timer.start()
     try:
@@ -47,12 +47,13 @@ def _killing(cluster: ClusterUnderTest, seconds: float) -> Iterator[None]:
         timer.join()
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("kills", [pytest.param(10, id="some"), pytest.param(200, id="many", marks=pytest.mark.soak)])
-def test_springtide_up_loses_nothing(tmp_path: Path, kills: int) -> None:
-    with closing(OverHttp(tmp_path)) as cluster:
-        witness = crash(cluster, kills=kills, complete=kills <= 10)
+def test_springtide_up_loses_no_acknowledged_write(tmp_path: Path, kills: int) -> None:
+    with closing(HttpsCluster(tmp_path)) as cluster:
+        client = crash(cluster, kills=kills, complete=kills <= 10)
 
-        assert len(witness.events) > kills
+        assert len(client.events) > kills
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,8 @@ def test_springtide_up_loses_nothing(tmp_path: Path, kills: int) -> None:
         pytest.param(50, 20, id="many kills, most of it compacted", marks=pytest.mark.soak),
     ],
 )
-def test_the_journal_loses_nothing(tmp_path: Path, kills: int, history: int) -> None:
-    with closing(Piped(tmp_path / "data", history=history)) as cluster:
-        witness = crash(cluster, kills=kills, complete=history == _ALL)
+def test_the_journal_loses_no_acknowledged_write(tmp_path: Path, kills: int, history: int) -> None:
+    with closing(PipedCluster(tmp_path / "data", history=history)) as cluster:
+        client = crash(cluster, kills=kills, complete=history == _ALL)
 
-        assert len(witness.events) > kills
+        assert len(client.events) > kills

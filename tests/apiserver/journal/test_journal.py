@@ -1,4 +1,4 @@
-"""What a journal keeps, how it counts after a crash, and what happens when it cannot write."""
+"""The journal: what it records, versions after a crash, and failing writes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _A = Key("default", "a")
         pytest.param(0, id="zero"),
         pytest.param(True, id="true is not 1"),
         pytest.param(1.0, id="a float is not an int"),
-        pytest.param(0.1, id="a fraction"),
+        pytest.param(0.1, id="fraction"),
         pytest.param(5e-324, id="the smallest fraction"),
         pytest.param(-(2**63), id="the smallest int of 64 bits"),
         pytest.param(2**64, id="an int of more than 64 bits"),
         pytest.param(10**40, id="a large int"),
         pytest.param(None, id="null"),
-        pytest.param("", id="no text"),
-        pytest.param("Grüße 🌊 \u2028 \x00 \\ \"'", id="any text"),
+        pytest.param("", id="lone surrogate"),
+        pytest.param("Grüße 🌊 \u2028 \x00 \\ \"'", id="unicode text"),
         pytest.param({"z": 1, "a": {"y": [], "b": {}}}, id="the order of fields"),
         pytest.param([[], [None, False], {}], id="lists"),
         pytest.param("x" * 3_000_000, id="large"),
     ],
 )
-def test_what_is_read_is_what_was_stored(tmp_path: Path, value: Any) -> None:
+def test_objects_are_restored_exactly(tmp_path: Path, value: Any) -> None:
     journal, storage = reopened(tmp_path)
     with journal:
         put(storage, "a", value=value)
@@ -49,9 +49,9 @@ def test_what_is_read_is_what_was_stored(tmp_path: Path, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [pytest.param("\ud800", id="half a character"), pytest.param(object(), id="no value of JSON")]
+    "value", [pytest.param("\ud800", id="half a surrogate pair"), pytest.param(object(), id="not a JSON type")]
 )
-def test_an_object_that_cannot_be_written_down_is_refused(tmp_path: Path, value: Any) -> None:
+def test_an_object_that_cannot_be_encoded_is_refused(tmp_path: Path, value: Any) -> None:
     journal, storage = reopened(tmp_path)
     with journal:
         with pytest.raises(BadRequest, match="the object cannot be stored"):
@@ -60,7 +60,7 @@ def test_an_object_that_cannot_be_written_down_is_refused(tmp_path: Path, value:
         assert put(storage, "b") == 1
 
 
-def test_the_history_is_kept_and_shares_what_has_not_changed(tmp_path: Path) -> None:
+def test_the_history_is_restored_with_shared_parts(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path)
     with journal:
         put(storage, "a", spec={"n": 1}, status={"n": 1})
@@ -78,14 +78,14 @@ def test_the_history_is_kept_and_shares_what_has_not_changed(tmp_path: Path) -> 
         assert second.new["status"]["n"] is True
 
 
-def test_an_orderly_end_leaves_no_gap(tmp_path: Path) -> None:
+def test_a_clean_shutdown_leaves_no_gap(tmp_path: Path) -> None:
     for expected in range(1, 4):
         journal, storage = reopened(tmp_path)
         with journal:
             assert put(storage, "a") == expected
 
 
-def test_after_a_crash_versions_go_on_behind_what_may_have_been_given_out(tmp_path: Path) -> None:
+def test_after_a_crash_versions_continue_behind_the_reservation(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path)
     put(storage, "a")
     last = put(storage, "b")
@@ -111,8 +111,8 @@ def test_after_a_crash_versions_go_on_behind_what_may_have_been_given_out(tmp_pa
             storage.check(last + 1)
 
 
-def test_a_life_without_writes_adds_nothing_to_a_gap(tmp_path: Path) -> None:
-    """Whoever listed at the first version of a life, in which nothing happened, can go on from there."""
+def test_a_restart_without_writes_does_not_extend_a_gap(tmp_path: Path) -> None:
+    """A client that listed at the first version after a restart without writes can watch from there."""
     firsts = []
     for _ in range(3):
         journal, storage = reopened(tmp_path)
@@ -125,8 +125,8 @@ def test_a_life_without_writes_adds_nothing_to_a_gap(tmp_path: Path) -> None:
             storage.check(version)
 
 
-def test_versions_that_a_loss_of_power_takes_are_gone_and_not_given_out_again(tmp_path: Path) -> None:
-    """What the disk has is what was there some writes ago."""
+def test_versions_lost_with_power_are_not_assigned_again(tmp_path: Path) -> None:
+    """The disk has the state of some writes ago."""
     data, disk = tmp_path / "data", tmp_path / "disk"
     journal, storage = reopened(data)
     kept = put(storage, "kept")
@@ -144,7 +144,7 @@ def test_versions_that_a_loss_of_power_takes_are_gone_and_not_given_out_again(tm
                 storage.check(version)
 
 
-def test_more_versions_are_reserved_as_they_are_used(tmp_path: Path) -> None:
+def test_reservations_are_extended(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path)
     for n in range(2500):
         put(storage, f"n{n % 7}")
@@ -158,14 +158,12 @@ def test_more_versions_are_reserved_as_they_are_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sync", "expected"),
     [
-        pytest.param(JournalSync.NORMAL, ["full", "normal"], id="only the reservation"),
-        pytest.param(JournalSync.FULL, ["full", "full"], id="everything"),
+        pytest.param(JournalSync.NORMAL, ["full", "normal"], id="reservation only"),
+        pytest.param(JournalSync.FULL, ["full", "full"], id="all changes"),
     ],
 )
-def test_versions_are_reserved_on_the_disk_before_the_first_is_used(
-    tmp_path: Path, sync: JournalSync, expected: list[str]
-) -> None:
-    """What waits for the disk cannot be seen from outside, so the statements are looked at."""
+def test_versions_are_reserved_on_disk_before_use(tmp_path: Path, sync: JournalSync, expected: list[str]) -> None:
+    """Waiting for the disk is not observable from outside, so the SQL statements are checked."""
     with open_journal(tmp_path, sync=sync) as journal:
         storage = restore_storage(journal, history=HISTORY)
         for _ in range(1000):
@@ -183,7 +181,7 @@ def test_versions_are_reserved_on_the_disk_before_the_first_is_used(
     assert modes == expected
 
 
-def test_what_is_compacted_takes_no_room(tmp_path: Path) -> None:
+def test_compacted_changes_are_removed_from_the_file(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path, history=100)
     with journal:
         put(storage, "still there")
@@ -200,7 +198,7 @@ def test_what_is_compacted_takes_no_room(tmp_path: Path) -> None:
         assert storage.compacted == storage.revision - 100
 
 
-def test_a_compaction_is_kept(tmp_path: Path) -> None:
+def test_a_compaction_survives_a_restart(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path)
     put(storage, "a")
     put(storage, "b")
@@ -215,7 +213,7 @@ def test_a_compaction_is_kept(tmp_path: Path) -> None:
             storage.check(version - 1)
 
 
-def test_a_shorter_history_is_a_compaction(tmp_path: Path) -> None:
+def test_a_shorter_history_compacts(tmp_path: Path) -> None:
     for history, expected in ((HISTORY, 0), (10, 90), (HISTORY, 90)):
         journal, storage = reopened(tmp_path, history=history)
         with journal:
@@ -226,7 +224,7 @@ def test_a_shorter_history_is_a_compaction(tmp_path: Path) -> None:
 
 @contextmanager
 def _full_disk(path: Path) -> Iterator[None]:
-    """Let no file grow beyond what the log is now."""
+    """Limit the size of files to that of the current log."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, ((path / "journal.db-wal").stat().st_size, hard))
     try:
@@ -235,8 +233,8 @@ def _full_disk(path: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_write_that_cannot_be_kept_has_not_happened(tmp_path: Path) -> None:
-    """It fails with an answer of the server, and everything goes on when there is room again."""
+def test_a_write_that_cannot_be_recorded_has_no_effect(tmp_path: Path) -> None:
+    """It fails with a server error, and writes succeed again when there is room."""
     journal, storage = reopened(tmp_path)
     put(storage, "a", n=1)
     with _full_disk(tmp_path):
@@ -260,7 +258,7 @@ def test_a_write_that_cannot_be_kept_has_not_happened(tmp_path: Path) -> None:
         assert (storage.revision, names(storage)) == (2, ["a", "b"])
 
 
-def test_a_disk_that_is_full_when_the_numbers_run_out_stops_nothing_for_good(tmp_path: Path) -> None:
+def test_writes_resume_after_a_full_disk_at_a_reservation(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path)
     with journal:
         for n in range(1000):
@@ -270,7 +268,7 @@ def test_a_disk_that_is_full_when_the_numbers_run_out_stops_nothing_for_good(tmp
         assert put(storage, "a") == 1001
 
 
-def test_a_journal_cannot_begin_on_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_prevents_the_start(tmp_path: Path) -> None:
     reopened(tmp_path)[0].close()
     with open_journal(tmp_path) as journal:
         journal.set("token", b"t" * 100_000)
@@ -278,7 +276,7 @@ def test_a_journal_cannot_begin_on_a_full_disk(tmp_path: Path) -> None:
             restore_storage(journal, history=HISTORY)
 
 
-def test_a_full_disk_does_not_hold_up_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_does_not_prevent_the_shutdown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     journal, storage = reopened(tmp_path)
     put(storage, "a")
     with _full_disk(tmp_path):
@@ -289,7 +287,7 @@ def test_a_full_disk_does_not_hold_up_the_end(tmp_path: Path, caplog: pytest.Log
         assert names(storage) == ["a"]
 
 
-def test_other_things_are_kept_too(tmp_path: Path) -> None:
+def test_values_besides_objects_are_kept(tmp_path: Path) -> None:
     with open_journal(tmp_path) as journal:
         assert journal.get("token") is None
         journal.set("token", b"first")
@@ -299,14 +297,14 @@ def test_other_things_are_kept_too(tmp_path: Path) -> None:
         assert restore_storage(journal, history=HISTORY).revision == 0
 
 
-def test_a_write_may_wait_for_the_disk(tmp_path: Path) -> None:
+def test_full_sync_waits_for_the_disk(tmp_path: Path) -> None:
     with open_journal(tmp_path, sync=JournalSync.FULL) as journal:
         storage = restore_storage(journal, history=HISTORY)
         put(storage, "a")
         assert names(storage) == ["a"]
 
 
-def test_closing_twice_does_nothing_and_closed_means_closed(tmp_path: Path) -> None:
+def test_closing_is_idempotent_and_final(tmp_path: Path) -> None:
     journal, storage = reopened(tmp_path)
     journal.close()
     journal.close()

@@ -1,4 +1,4 @@
-"""A storage with a journal, closed and killed at any point, shows what a storage shows that simply goes on."""
+"""A storage with a journal, closed and killed at any time, behaves like one that was never restarted."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _keys = st.sampled_from(_KEYS)
 _contents = st.dictionaries(st.sampled_from("xyz"), st.sampled_from(_VALUES), max_size=3)
 
 
-class Lives(RuleBasedStateMachine):
-    """Writes to both, and ends the life of one of them now and then; the other one only skips the same versions."""
+class RestartMachine(RuleBasedStateMachine):
+    """Writes to both storages and restarts one of them; the other only skips the same versions."""
 
     journal: FileJournal
     kept: Storage
@@ -102,13 +102,13 @@ class Lives(RuleBasedStateMachine):
 
 
 def _shown(storage: Storage, version: int) -> Any:
-    """Give everything that can be asked about a version: lists, single objects, and what a watch tells from there."""
+    """Return everything observable at a version: lists, single objects, and watch events."""
     try:
         return [
             (
                 list(storage.listed(collection, version)),
                 [storage.at(collection, key, version) for key in _KEYS],
-                _told(storage, identity, version),
+                _watched(storage, identity, version),
             )
             for identity in _COLLECTIONS
             for collection in [storage.collection(identity)]
@@ -117,8 +117,8 @@ def _shown(storage: Storage, version: int) -> Any:
         return gone.message
 
 
-def _told(storage: Storage, identity: CollectionId, version: int) -> Any:
-    """Watch a collection; a watch from version 0 begins with what is there."""
+def _watched(storage: Storage, identity: CollectionId, version: int) -> Any:
+    """Watch a collection; a watch from version 0 starts with the existing objects."""
     collection = storage.collection(identity)
     watch = open_watch(
         storage, collection, Selection(CONFIG_MAPS), None, None, version=str(version), initial_events=False
@@ -127,9 +127,12 @@ def _told(storage: Storage, identity: CollectionId, version: int) -> Any:
     return [(event.change, event.object) for event in watch.events]
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize(
     ("examples", "steps"),
     [pytest.param(40, 25, id="some"), pytest.param(1000, 60, id="many", marks=pytest.mark.soak)],
 )
-def test_lives(examples: int, steps: int) -> None:
-    run_state_machine_as_test(Lives, settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None))
+def test_restarts_are_not_observable(examples: int, steps: int) -> None:
+    run_state_machine_as_test(
+        RestartMachine, settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None)
+    )

@@ -1,4 +1,4 @@
-"""A journal is opened by one process or refused in words; a cluster is never empty because its journal is not read."""
+"""Opening a journal: locks, permissions and errors; a cluster never starts empty because its journal is unreadable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from springtide.apiserver.journal import JournalError, open_journal
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Give a folder with a journal that holds two things."""
+    """Return a folder with a journal of two objects."""
     path = tmp_path / "data"
     journal, storage = reopened(path)
     with journal:
@@ -36,7 +36,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_everything_is_closed_to_others(tmp_path: Path) -> None:
+def test_files_are_private(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "data"
     journal, storage = reopened(path)
     with journal:
@@ -48,7 +48,7 @@ def test_everything_is_closed_to_others(tmp_path: Path) -> None:
     assert set(found.values()) == {0o600}
 
 
-def test_an_empty_folder_is_taken_over(tmp_path: Path) -> None:
+def test_an_empty_folder_is_used(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "lost+found").mkdir()
     open_journal(tmp_path).close()
@@ -62,15 +62,15 @@ def test_one_process_at_a_time(data: Path) -> None:
     open_journal(data).close()
 
 
-def test_a_journal_of_somebody_else_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds the token of the cluster, which whoever planted it would know."""
+def test_a_journal_of_another_user_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It contains the token of the cluster, which its author would know."""
     monkeypatch.setattr("os.geteuid", lambda: data.stat().st_uid + 1)
 
     with pytest.raises(JournalError, match="belongs to another user"):
         open_journal(data)
 
 
-def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_as_lock_is_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / "data").mkdir()
@@ -81,9 +81,9 @@ def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     assert precious.read_text() == "mine"
 
 
-def test_a_lock_that_is_left_over_is_no_obstacle(data: Path) -> None:
+def test_a_leftover_lock_is_ignored(data: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from springtide.simulator.durable import open_journal\n"
+        "import os, signal, sys; from pathlib import Path; from springtide.apiserver.journal import open_journal\n"
         "open_journal(Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(data)], check=False).returncode == -9
@@ -98,7 +98,7 @@ def _emptied(data: Path) -> None:
     (data / "journal.db").write_bytes(b"")
 
 
-def _of_somebody_else(data: Path) -> None:
+def _of_another_user(data: Path) -> None:
     (data / "journal.db").unlink()
     with closing(sqlite3.connect(data / "journal.db")) as other:
         other.execute("CREATE TABLE versions (revision INTEGER)")
@@ -149,18 +149,26 @@ def _of_another_object(data: Path) -> None:
     ("damage", "expected"),
     [
         pytest.param(_emptied, "is not a journal of springtide", id="empty file"),
-        pytest.param(_of_somebody_else, "is not a journal of springtide", id="somebody else's database"),
+        pytest.param(_of_another_user, "is not a journal of springtide", id="another application's database"),
         pytest.param(_newer, "has format 2, and this version of springtide reads and writes 1", id="newer format"),
         pytest.param(_no_database, "is damaged: file is not a database", id="no database"),
         pytest.param(_cut_short, "is damaged: database disk image is malformed", id="cut short"),
-        pytest.param(_lost, 'has lost its journal: "journal.db-wal" is there', id="only the log is left"),
+        pytest.param(_lost, 'has lost its journal: "journal.db-wal" is there', id="log without database"),
         pytest.param(_without_a_table, "is damaged: no such table: gaps", id="a table is missing"),
-        pytest.param(_misspelt, "is damaged: it holds what is no text", id="a table is misspelt"),
-        pytest.param(_without_a_change, "is damaged: version 3: it is not what was written", id="a change is missing"),
-        pytest.param(_of_another_object, "is damaged: version 2: it is not what was written", id="another's object"),
+        pytest.param(_misspelt, "is damaged: it contains invalid text", id="a table is misspelt"),
+        pytest.param(
+            _without_a_change,
+            "is damaged: version 3: the checksum or the replaced version does not match",
+            id="a change is missing",
+        ),
+        pytest.param(
+            _of_another_object,
+            "is damaged: version 2: the checksum or the replaced version does not match",
+            id="content of another object",
+        ),
     ],
 )
-def test_a_journal_that_cannot_be_used_is_refused_and_left_alone(
+def test_an_unusable_journal_is_refused_and_unchanged(
     data: Path, damage: Callable[[Path], None], expected: str
 ) -> None:
     damage(data)
@@ -172,11 +180,11 @@ def test_a_journal_that_cannot_be_used_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_damage_is_found_or_does_no_harm(data: Path, seed: int) -> None:
-    """Whatever byte of the file is another one: an error, or the objects as they were."""
-    dice = Random(seed)
+def test_damage_is_detected_or_harmless(data: Path, seed: int) -> None:
+    """Any changed byte of the file causes an error, or has no effect."""
+    rng = Random(seed)
     content = bytearray((data / "journal.db").read_bytes())
-    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     (data / "journal.db").write_bytes(content)
     try:
         journal, storage = reopened(data)
@@ -187,7 +195,7 @@ def test_damage_is_found_or_does_no_harm(data: Path, seed: int) -> None:
         assert {key.name: len(item.get("text", "")) for key, item in found.items()} == {"a": 10_000, "b": 0}
 
 
-def test_what_a_creation_left_behind_is_no_obstacle(tmp_path: Path) -> None:
+def test_leftovers_of_an_interrupted_creation_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "journal.db.new").write_bytes(b"half of it")
     (tmp_path / "journal.db.new-journal").write_bytes(b"half of it")
     journal, storage = reopened(tmp_path)
@@ -200,16 +208,16 @@ def test_what_a_creation_left_behind_is_no_obstacle(tmp_path: Path) -> None:
     ("make", "expected"),
     [
         pytest.param(
-            lambda path: (path / "letters").mkdir(parents=True), 'holds "letters" and no journal', id="foreign"
+            lambda path: (path / "letters").mkdir(parents=True),
+            'contains "letters" and no journal',
+            id="other contents",
         ),
-        pytest.param(lambda path: path.write_text(""), "File exists", id="a file"),
-        pytest.param(lambda path: path.symlink_to("nowhere"), "File exists", id="a link to nowhere"),
+        pytest.param(lambda path: path.write_text(""), "File exists", id="file"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), "File exists", id="dangling link"),
         pytest.param(lambda path: (path / "journal.db").mkdir(parents=True), "unable to open", id="folder for file"),
     ],
 )
-def test_a_place_that_is_no_folder_for_data_is_refused(
-    tmp_path: Path, make: Callable[[Path], object], expected: str
-) -> None:
+def test_an_unsuitable_folder_is_refused(tmp_path: Path, make: Callable[[Path], object], expected: str) -> None:
     path = tmp_path / "data"
     make(path)
     with pytest.raises(JournalError, match=expected):
@@ -218,7 +226,7 @@ def test_a_place_that_is_no_folder_for_data_is_refused(
 
 @pytest.fixture
 def mine(data: Path) -> Iterator[Path]:
-    """Give the folder to a user whom permissions hold back, and be that user."""
+    """Give the folder to an unprivileged user, and run as that user."""
     root = os.geteuid() == 0
     with tempfile.TemporaryDirectory() as place:
         moved = Path(place) / "data"
@@ -245,7 +253,7 @@ def mine(data: Path) -> Iterator[Path]:
         pytest.param(".", 0o000, "Permission denied", id="folder closed"),
     ],
 )
-def test_what_must_not_be_written_is_refused(mine: Path, name: str, mode: int, expected: str) -> None:
+def test_missing_permissions_are_reported(mine: Path, name: str, mode: int, expected: str) -> None:
     (mine / name).chmod(mode)
     with pytest.raises(JournalError, match=expected):
         reopened(mine)

@@ -1,4 +1,4 @@
-"""An API server that starts with what an earlier one left behind goes on as if it were the same."""
+"""An API server on a restored storage continues as if it had not been restarted."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _WIDGETS_CRD = Key("", "widgets.example.com")
 
 
 @contextmanager
-def a_life(path: Path, *, crash: bool = False) -> Iterator[ApiServer]:
-    """Start a server on a folder, and end it in order or not."""
+def running_server(path: Path, *, crash: bool = False) -> Iterator[ApiServer]:
+    """Start a server on a folder, and end it cleanly or by a crash."""
     journal = open_journal(path)
     try:
         storage = restore_storage(journal, history=HISTORY)
@@ -63,78 +63,78 @@ def _everything(server: ApiServer) -> dict[str, Any]:
     }
 
 
-def test_a_restart_changes_nothing(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_a_restart_keeps_everything(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         server.create(DEFINITIONS, definition(beta=True), WRITE)
         server.create(WIDGETS, widget(size=5), WRITE, namespace="default")
         server.create(PODS, pod(), WRITE, namespace="default")
         server.create(CONFIG_MAPS, config_map("never"), DRY, namespace="default")
         before, revision = _everything(server), server.revision
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         assert (server.revision, _everything(server)) == (revision, before)
         assert server.get(WIDGETS_BETA, key("w"))["apiVersion"] == "example.com/v1beta1"
 
 
-@pytest.mark.parametrize("crash", [pytest.param(False, id="in order"), pytest.param(True, id="crash")])
-def test_a_watch_goes_on_from_a_version_of_an_earlier_life(tmp_path: Path, crash: bool) -> None:
-    with a_life(tmp_path, crash=crash) as server:
+@pytest.mark.parametrize("crash", [pytest.param(False, id="clean shutdown"), pytest.param(True, id="crash")])
+def test_a_watch_continues_across_a_restart(tmp_path: Path, crash: bool) -> None:
+    with running_server(tmp_path, crash=crash) as server:
         first = server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         server.patch(CONFIG_MAPS, key("a"), Patch.merge({"data": {"k": "w"}}), WRITE)
         server.delete(CONFIG_MAPS, key("a"), WRITE)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         watch = server.watch(Selection(CONFIG_MAPS), version=first["metadata"]["resourceVersion"])
         server.create(CONFIG_MAPS, config_map("b"), WRITE, namespace="default")
-        told = [(event.change, event.object["metadata"]["name"], event.object["data"]["k"]) for event in watch.events]
-        assert told == [("MODIFIED", "a", "w"), ("DELETED", "a", "w"), ("ADDED", "b", "v")]
+        events = [(event.change, event.object["metadata"]["name"], event.object["data"]["k"]) for event in watch.events]
+        assert events == [("MODIFIED", "a", "w"), ("DELETED", "a", "w"), ("ADDED", "b", "v")]
 
 
-def test_a_page_of_an_earlier_life_goes_on(tmp_path: Path) -> None:
-    with a_life(tmp_path, crash=True) as server:
+def test_a_paged_list_continues_across_a_restart(tmp_path: Path) -> None:
+    with running_server(tmp_path, crash=True) as server:
         for name in "abc":
             server.create(CONFIG_MAPS, config_map(name), WRITE, namespace="default")
         page = server.list(Selection(CONFIG_MAPS), limit=2)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         server.delete(CONFIG_MAPS, key("c"), WRITE)
         rest = server.list(Selection(CONFIG_MAPS), limit=2, continue_=page.continue_)
         assert ([key_of(item).name for item in rest.items], rest.version) == (["c"], page.version)
 
 
-def test_versions_that_no_life_gave_out_are_gone(tmp_path: Path) -> None:
-    with a_life(tmp_path, crash=True) as server:
+def test_skipped_versions_are_gone(tmp_path: Path) -> None:
+    with running_server(tmp_path, crash=True) as server:
         last = server.revision
-    with a_life(tmp_path) as server, pytest.raises(Gone):
+    with running_server(tmp_path) as server, pytest.raises(Gone):
         server.watch(Selection(CONFIG_MAPS), version=str(last + 1))
 
 
-def test_a_definition_that_has_changed_still_completes_objects_of_before(tmp_path: Path) -> None:
-    """What was stored before a default existed is read with it, in the life that brought it and in the next."""
-    with a_life(tmp_path) as server:
+def test_a_changed_definition_still_defaults_older_objects(tmp_path: Path) -> None:
+    """Objects stored before a default existed are read with it, before and after a restart."""
+    with running_server(tmp_path) as server:
         server.create(DEFINITIONS, definition(), WRITE)
         server.create(WIDGETS, widget(), WRITE, namespace="default")
         path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color/default"
         server.patch(DEFINITIONS, _WIDGETS_CRD, Patch.json({"op": "add", "path": path, "value": "red"}), WRITE)
         before = server.get(WIDGETS, key("w"))
         assert before["spec"] == {"size": 3, "color": "red"}
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         assert server.get(WIDGETS, key("w")) == before
 
 
-def test_a_definition_that_is_gone_is_not_served(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_a_deleted_definition_is_not_served(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         server.create(DEFINITIONS, definition(), WRITE)
         server.delete(DEFINITIONS, _WIDGETS_CRD, WRITE)
-    with a_life(tmp_path) as server, pytest.raises(NotFound):
+    with running_server(tmp_path) as server, pytest.raises(NotFound):
         server.list(Selection(WIDGETS))
 
 
-def test_a_definition_that_waits_for_its_objects_goes_with_the_last(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_a_terminating_definition_is_removed_with_its_last_object(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         server.create(DEFINITIONS, definition(), WRITE)
         held = widget()
         held["metadata"]["finalizers"] = ["example.com/hold"]
         server.create(WIDGETS, held, WRITE, namespace="default")
         server.delete(DEFINITIONS, _WIDGETS_CRD, WRITE)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         with pytest.raises(MethodNotAllowed, match="terminating"):
             server.create(WIDGETS, widget("other"), WRITE, namespace="default")
         server.patch(WIDGETS, key("w"), Patch.merge({"metadata": {"finalizers": None}}), WRITE)
@@ -142,8 +142,8 @@ def test_a_definition_that_waits_for_its_objects_goes_with_the_last(tmp_path: Pa
             server.get(DEFINITIONS, _WIDGETS_CRD)
 
 
-class _Ending:
-    """A journal that can take only so many more changes: what comes later has not happened."""
+class _FailingJournal:
+    """A journal that fails after a number of changes."""
 
     def __init__(self, journal: Journal, left: int) -> None:
         self._journal = journal
@@ -162,13 +162,13 @@ class _Ending:
 def _cut_after(server: ApiServer, changes: int) -> None:
     storage: Storage = server.storage
     assert storage._journal is not None
-    storage._journal = _Ending(storage._journal, changes)
+    storage._journal = _FailingJournal(storage._journal, changes)
 
 
 @pytest.mark.parametrize("changes", range(6))
-def test_the_end_of_a_definition_that_is_cut_in_two_is_done_to_the_end(tmp_path: Path, changes: int) -> None:
-    """It takes five changes: the mark, three objects, and the definition itself."""
-    with a_life(tmp_path, crash=True) as server:
+def test_an_interrupted_deletion_of_a_definition_is_completed(tmp_path: Path, changes: int) -> None:
+    """It takes five changes: the timestamp, three objects, and the definition."""
+    with running_server(tmp_path, crash=True) as server:
         server.create(DEFINITIONS, definition(), WRITE)
         for name in "abc":
             server.create(WIDGETS, widget(name), WRITE, namespace="default")
@@ -178,7 +178,7 @@ def test_the_end_of_a_definition_that_is_cut_in_two_is_done_to_the_end(tmp_path:
                 server.delete(DEFINITIONS, _WIDGETS_CRD, WRITE)
         else:
             server.delete(DEFINITIONS, _WIDGETS_CRD, WRITE)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         left = [item["metadata"]["name"] for item in server.list(Selection(DEFINITIONS)).items]
         assert left == (["widgets.example.com"] if changes == 0 else [])
         widgets = server.storage.collection(CollectionId("example.com", "widgets")).live
@@ -186,9 +186,9 @@ def test_the_end_of_a_definition_that_is_cut_in_two_is_done_to_the_end(tmp_path:
 
 
 @pytest.mark.parametrize("changes", range(3))
-def test_the_end_of_a_pod_that_is_cut_in_two_is_done_to_the_end(tmp_path: Path, changes: int) -> None:
-    """It takes two changes: the mark, and the end."""
-    with a_life(tmp_path, crash=True) as server:
+def test_an_interrupted_deletion_of_a_pod_is_completed(tmp_path: Path, changes: int) -> None:
+    """It takes two changes: the timestamp, and the removal."""
+    with running_server(tmp_path, crash=True) as server:
         server.create(PODS, pod(), WRITE, namespace="default")
         _cut_after(server, changes)
         if changes < 2:
@@ -196,50 +196,50 @@ def test_the_end_of_a_pod_that_is_cut_in_two_is_done_to_the_end(tmp_path: Path, 
                 server.delete(PODS, key("p"), WRITE)
         else:
             server.delete(PODS, key("p"), WRITE)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         assert len(server.list(Selection(PODS)).items) == (1 if changes == 0 else 0)
 
 
-def test_a_pod_that_has_time_left_keeps_it(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_a_running_grace_period_continues(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         server.create(PODS, pod(spec={"nodeName": "n"}), WRITE, namespace="default")
         leaving = server.delete(PODS, key("p"), WRITE)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         assert server.get(PODS, key("p")) == leaving
 
 
-def test_a_namespace_that_is_going_is_emptied_in_the_next_life(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_a_terminating_namespace_is_emptied_after_a_restart(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         server.create(NAMESPACES, {"metadata": {"name": "team"}}, WRITE)
         server.create(CONFIG_MAPS, config_map(), WRITE, namespace="team")
         server.delete(NAMESPACES, Key("", "team"), WRITE)
-    with a_life(tmp_path) as server:
-        NamespaceController(server).empty()
+    with running_server(tmp_path) as server:
+        NamespaceController(server).process()
         assert "team" not in [item["metadata"]["name"] for item in server.list(Selection(NAMESPACES)).items]
         assert server.list(Selection(CONFIG_MAPS, "team")).items == []
 
 
-def test_what_must_be_there_is_made_again_where_it_is_missing(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_missing_system_objects_are_created_again(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         collection = server.storage.collection(CollectionId("", "namespaces"))
         server.storage.write(collection, Key("", "kube-node-lease"), None)
         default = server.get(NAMESPACES, Key("", "default"))
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         assert server.get(NAMESPACES, Key("", "kube-node-lease"))["status"] == {"phase": "Active"}
         assert server.get(NAMESPACES, Key("", "default")) == default
 
 
-def test_our_definitions_are_installed_once_and_brought_up_to_date(tmp_path: Path) -> None:
+def test_own_definitions_are_installed_once_and_updated(tmp_path: Path) -> None:
     ours = all_crds(Flavour.EXTENDED)
     name = key_of(ours[0])
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         install(server)
         revision, wanted = server.revision, server.get(DEFINITIONS, name)
         older = Patch.json({"op": "add", "path": "/spec/names/shortNames", "value": ["old"]})
         marked = {"metadata": {"labels": {"team": "a"}}, "spec": {"conversion": {"strategy": "None"}}}
         server.patch(DEFINITIONS, name, older, WRITE)
         server.patch(DEFINITIONS, name, Patch.merge(marked), WRITE)
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         install(server)
         found = server.get(DEFINITIONS, name)
         assert (found["spec"], found["metadata"]["labels"]) == (wanted["spec"], {"team": "a"})
@@ -248,18 +248,18 @@ def test_our_definitions_are_installed_once_and_brought_up_to_date(tmp_path: Pat
         assert server.revision == revision + 3
 
 
-def test_a_definition_that_is_not_accepted_any_more_can_be_mended(
+def test_a_definition_that_is_no_longer_accepted_can_be_corrected(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with a_life(tmp_path) as server:
+    with running_server(tmp_path) as server:
         server.create(DEFINITIONS, definition(), WRITE)
         server.create(WIDGETS, widget(), WRITE, namespace="default")
         collection = server.storage.collection(CollectionId("apiextensions.k8s.io", "customresourcedefinitions"))
         broken: Object = {**collection.live[_WIDGETS_CRD]}
         broken["spec"] = {**broken["spec"], "preserveUnknownFields": True}
         server.storage.write(collection, _WIDGETS_CRD, broken)
-    with caplog.at_level(logging.WARNING), a_life(tmp_path) as server:
-        assert "widgets.example.com is not served any more" in caplog.text
+    with caplog.at_level(logging.WARNING), running_server(tmp_path) as server:
+        assert "widgets.example.com is invalid and not served" in caplog.text
         with pytest.raises(NotFound):
             server.list(Selection(WIDGETS))
         mended = Patch.json({"op": "remove", "path": "/spec/preserveUnknownFields"})
@@ -267,8 +267,8 @@ def test_a_definition_that_is_not_accepted_any_more_can_be_mended(
         assert server.get(WIDGETS, key("w"))["spec"] == {"size": 3}
 
 
-def test_a_full_disk_is_an_answer_and_nobody_hears_of_the_write(tmp_path: Path) -> None:
-    with a_life(tmp_path) as server:
+def test_a_full_disk_fails_the_write_without_events(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
         seen: list[Any] = []
         server.observers.append(seen.append)
         watch = server.watch(Selection(CONFIG_MAPS), version=str(server.revision))

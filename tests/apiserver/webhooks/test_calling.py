@@ -1,4 +1,4 @@
-"""Calls over the network, and everything that goes wrong with them, in the words that users of Kubernetes know."""
+"""Calling webhooks over the network, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.apiserver.objects import CONFIG_MAPS, PODS, SERVICES, WRITE, config_m
 from tests.apiserver.webhooks.webhook_server import (
     MUTATING,
     VALIDATING,
-    Cluster,
-    Hooks,
+    WebhookCluster,
+    WebhookServer,
     authority,
     bundle,
     identity,
     patch,
-    told,
+    run_story,
     webhook,
 )
 
@@ -30,8 +30,8 @@ from springtide.cluster.serving import serving
 _FAILED = 'Internal error occurred: failed calling webhook "hook.example.com": '
 
 
-async def failed(cluster: Cluster, client: Object, **fields: Any) -> str:
-    """Give the words for a webhook that cannot be asked, without those that are always the same."""
+async def failed(cluster: WebhookCluster, client: Object, **fields: Any) -> str:
+    """Return the message for a failed webhook, without its constant prefix."""
     cluster.register(VALIDATING, webhook(client, timeoutSeconds=1, **fields))
     with pytest.raises(ServerError) as caught:
         await cluster.create(CONFIG_MAPS, config_map("a"))
@@ -48,22 +48,24 @@ async def failed(cluster: Cluster, client: Object, **fields: Any) -> str:
         pytest.param({"http": 404}, "the server could not find the requested resource", id="404"),
         pytest.param({"http": 302}, "the server responded with the status code 302", id="a redirect"),
         pytest.param({"http": 500}, 'an error on the server ("{', id="500"),
-        pytest.param(b"", "0-length response with status code: 200 and content type: application/json", id="nothing"),
-        pytest.param(b"nonsense", "couldn't get version/kind; json parse error", id="nonsense"),
-        pytest.param(b" " * (17 << 20), "the answer has more than 16777216 bytes", id="far too much"),
+        pytest.param(
+            b"", "0-length response with status code: 200 and content type: application/json", id="empty response"
+        ),
+        pytest.param(b"nonsense", "couldn't get version/kind; json parse error", id="not JSON"),
+        pytest.param(b" " * (17 << 20), "the answer has more than 16777216 bytes", id="response too large"),
     ],
 )
-def test_bad_answers(answer: Object | bytes, expected: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_invalid_responses(answer: Object | bytes, expected: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         words = await failed(cluster, cluster.hooks.on("/bad", answer))
 
         assert words.startswith(f"failed to call webhook: {expected}")
 
-    told(story)
+    run_story(story)
 
 
-def test_an_answer_that_comes_too_late() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_response_after_the_timeout() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         never = asyncio.Event()
 
         async def slow(_: Object) -> Object:
@@ -77,11 +79,11 @@ def test_an_answer_that_comes_too_late() -> None:
         url = f"https://127.0.0.1:{cluster.hooks.port}/slow?timeout=1s"
         assert words == f'failed to call webhook: Post "{url}": context deadline exceeded'
 
-    told(story)
+    run_story(story)
 
 
-def test_an_authority_that_is_not_in_the_bundle() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_an_untrusted_certificate() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         other = make_authority("other", now=int(time.time()), seconds=3600)
 
         words = await failed(cluster, cluster.hooks.on("/hook", {}) | {"caBundle": bundle(other)})
@@ -89,25 +91,23 @@ def test_an_authority_that_is_not_in_the_bundle() -> None:
         assert words.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
         assert cluster.hooks.asked == []
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
     ("client", "expected"),
     [
-        pytest.param(
-            {"caBundle": None}, "x509: certificate signed by unknown authority", id="the system's authorities"
-        ),
+        pytest.param({"caBundle": None}, "x509: certificate signed by unknown authority", id="without a bundle"),
         pytest.param(
             {"caBundle": base64.b64encode(b"nonsense").decode()},
             "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block",
-            id="no certificates",
+            id="bundle without certificates",
         ),
-        pytest.param({"caBundle": "%%"}, "unable to parse bytes as PEM block", id="no base64"),
+        pytest.param({"caBundle": "%%"}, "unable to parse bytes as PEM block", id="bundle is not base64"),
     ],
 )
-def test_bundles(client: Object, expected: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_ca_bundles(client: Object, expected: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         given = cluster.hooks.on("/hook", {}) | client
 
         words = await failed(cluster, {name: value for name, value in given.items() if value is not None})
@@ -115,52 +115,52 @@ def test_bundles(client: Object, expected: str) -> None:
         assert words.endswith(expected)
         assert cluster.hooks.asked == []
 
-    told(story)
+    run_story(story)
 
 
 def test_a_certificate_for_another_name() -> None:
-    async def story(cluster: Cluster) -> None:
-        hooks = Hooks()
+    async def story(cluster: WebhookCluster) -> None:
+        hooks = WebhookServer()
         async with serving(hooks, identity=identity("elsewhere.example.com")) as served:
             hooks.port = served.port
             words = await failed(cluster, hooks.client("/hook"))
 
         assert words.endswith("tls: failed to verify certificate: x509: certificate is not valid for 127.0.0.1")
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        pytest.param("https://127.0.0.1:1/x", "dial tcp 127.0.0.1:1: connect: connection refused", id="nobody there"),
         pytest.param(
-            "https://localhost:1", "dial tcp localhost:1: connect: connection refused", id="nobody by that name"
+            "https://127.0.0.1:1/x", "dial tcp 127.0.0.1:1: connect: connection refused", id="connection refused"
         ),
+        pytest.param("https://localhost:1", "dial tcp localhost:1: connect: connection refused", id="unknown host"),
     ],
 )
-def test_nobody_answers(url: str, expected: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_connection_failures(url: str, expected: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         words = await failed(cluster, {"url": url, "caBundle": bundle(authority())})
 
         assert words.endswith(expected)
 
-    told(story)
+    run_story(story)
 
 
-def test_a_server_that_speaks_no_tls() -> None:
-    async def story(cluster: Cluster) -> None:
-        async with serving(Hooks()) as served:
+def test_a_server_without_tls() -> None:
+    async def story(cluster: WebhookCluster) -> None:
+        async with serving(WebhookServer()) as served:
             client = {"url": f"https://127.0.0.1:{served.port}/", "caBundle": bundle(authority())}
             words = await failed(cluster, client)
 
         assert words.startswith(f'failed to call webhook: Post "https://127.0.0.1:{served.port}/?timeout=1s": ')
 
-    told(story)
+    run_story(story)
 
 
-def test_a_service_with_an_external_name_leads_there() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_service_with_an_external_name_is_resolved() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         hooks = cluster.hooks
         hooks.on("/path", {"warnings": ["reached"]})
         leading = {"metadata": {"name": "hook"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
@@ -174,11 +174,11 @@ def test_a_service_with_an_external_name_leads_there() -> None:
 
         assert done.warnings == ("reached",)
 
-    told(story)
+    run_story(story)
 
 
 def test_a_service_must_have_the_certificate_of_its_name() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         leading = {"metadata": {"name": "other"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
         cluster.server.create(SERVICES, leading, WRITE, namespace="default")
         service = {"namespace": "default", "name": "other", "port": cluster.hooks.port}
@@ -187,7 +187,7 @@ def test_a_service_must_have_the_certificate_of_its_name() -> None:
 
         assert words.endswith("x509: certificate is not valid for other.default.svc")
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,12 @@ def test_a_service_must_have_the_certificate_of_its_name() -> None:
             "pods",
             'service "pods" is of type ClusterIP, and the embedded cluster has no pod network: '
             "use a service of type ExternalName, or clientConfig.url",
-            id="a service of pods",
+            id="service without an external name",
         ),
     ],
 )
-def test_services_that_lead_nowhere(service: str, expected: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_services_that_cannot_be_resolved(service: str, expected: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.server.create(
             SERVICES, {"metadata": {"name": "pods"}, "spec": {"ports": [{"port": 443}]}}, WRITE, namespace="default"
         )
@@ -214,12 +214,12 @@ def test_services_that_lead_nowhere(service: str, expected: str) -> None:
         url = f"https://{service}.default.svc:443/?timeout=1s"
         assert words == f'failed to call webhook: Post "{url}": {expected}'
 
-    told(story)
+    run_story(story)
 
 
-@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["changing", "agreeing"])
-def test_a_webhook_that_does_not_insist_is_passed_over(resource: Any) -> None:
-    async def story(cluster: Cluster) -> None:
+@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["mutating", "validating"])
+def test_failures_are_ignored_with_policy_ignore(resource: Any) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         nowhere = {"url": "https://127.0.0.1:1/"}
         cluster.register(resource, webhook(nowhere, failurePolicy="Ignore"), name="a")
         cluster.register(MUTATING, webhook(cluster.hooks.on("/next", {"warnings": ["asked"]})), name="b")
@@ -230,21 +230,21 @@ def test_a_webhook_that_does_not_insist_is_passed_over(resource: Any) -> None:
 
         assert done.warnings == ("asked",)
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 @pytest.mark.parametrize(
     "operation",
     [
-        pytest.param({"op": "remove", "path": "/metadata/nothing"}, id="nothing there"),
-        pytest.param({"op": "dance", "path": "/metadata"}, id="no such operation"),
-        pytest.param({"op": "replace", "path": "", "value": 7}, id="no object left"),
-        pytest.param({"op": "replace", "path": "/metadata", "value": 7}, id="no metadata left"),
+        pytest.param({"op": "remove", "path": "/metadata/nothing"}, id="patch of a missing path"),
+        pytest.param({"op": "dance", "path": "/metadata"}, id="unknown patch operation"),
+        pytest.param({"op": "replace", "path": "", "value": 7}, id="patch removes the object"),
+        pytest.param({"op": "replace", "path": "/metadata", "value": 7}, id="patch removes metadata"),
     ],
 )
-def test_a_patch_that_does_not_fit_is_a_failure_whatever_the_policy(policy: str, operation: Object) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_an_inapplicable_patch_fails_with_any_policy(policy: str, operation: Object) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.register(MUTATING, webhook(cluster.hooks.on("/patch", patch(operation)), failurePolicy=policy))
         before = cluster.server.revision
 
@@ -255,4 +255,4 @@ def test_a_patch_that_does_not_fit_is_a_failure_whatever_the_policy(policy: str,
 
         assert cluster.server.revision == before
 
-    told(story)
+    run_story(story)

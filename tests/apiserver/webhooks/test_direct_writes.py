@@ -1,4 +1,4 @@
-"""Writers in the same process, who are reviewed like everybody else if they are given a `Perform`."""
+"""Direct transports pass webhooks if they are given a `WriteExecutor`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.apiserver.objects import CONFIG_MAPS, PODS, WRITE, config_map, key, pod
-from tests.apiserver.webhooks.webhook_server import MUTATING, VALIDATING, Cluster, patch, told, webhook
+from tests.apiserver.webhooks.webhook_server import MUTATING, VALIDATING, WebhookCluster, patch, run_story, webhook
 
 from springtide.apiserver.admission import User
 from springtide.apiserver.direct import DirectTransport
@@ -15,10 +15,10 @@ from springtide.cluster.resources import Object, Selection
 from springtide.cluster.transport import Patch, Write
 
 
-def test_a_writer_in_process_is_reviewed_under_its_name() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_direct_writes_are_reviewed_with_their_user() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         user = User("system:kube-scheduler")
-        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform, user=user)
+        transport = DirectTransport(cluster.server, executor=cluster.reviews.execute, user=user)
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", {"allowed": False})))
 
         with pytest.raises(BadRequest, match="denied the request without explanation"):
@@ -27,23 +27,23 @@ def test_a_writer_in_process_is_reviewed_under_its_name() -> None:
         assert cluster.hooks.requests("/no")[0]["userInfo"]["username"] == "system:kube-scheduler"
         assert (await transport.list(Selection(PODS))).items == []
 
-    told(story)
+    run_story(story)
 
 
-def test_without_one_nobody_is_asked() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_without_an_executor_no_webhook_is_called() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", {"allowed": False})))
 
         await DirectTransport(cluster.server).create(PODS, pod(), WRITE, namespace="default")
 
         assert cluster.hooks.asked == []
 
-    told(story)
+    run_story(story)
 
 
-def test_permission_is_asked_for_right_before_the_effect() -> None:
-    async def story(cluster: Cluster) -> None:
-        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform)
+def test_permit_is_called_right_before_the_effect() -> None:
+    async def story(cluster: WebhookCluster) -> None:
+        transport = DirectTransport(cluster.server, executor=cluster.reviews.execute)
         leading = True
 
         def permit() -> None:
@@ -63,12 +63,12 @@ def test_permission_is_asked_for_right_before_the_effect() -> None:
 
         assert cluster.server.revision == before
 
-    told(story)
+    run_story(story)
 
 
-def test_a_connection_that_is_cut_during_a_review_has_no_effect() -> None:
-    async def story(cluster: Cluster) -> None:
-        transport = DirectTransport(cluster.server, perform=cluster.reviews.perform)
+def test_a_connection_cut_during_a_review_has_no_effect() -> None:
+    async def story(cluster: WebhookCluster) -> None:
+        transport = DirectTransport(cluster.server, executor=cluster.reviews.execute)
 
         async def cutting(_: Object) -> Object:
             transport.cut()
@@ -82,11 +82,11 @@ def test_a_connection_that_is_cut_during_a_review_has_no_effect() -> None:
 
         assert cluster.server.revision == before
 
-    told(story)
+    run_story(story)
 
 
-def test_a_request_under_review_keeps_nobody_waiting() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_pending_review_does_not_block_other_requests() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         reached, go_on = asyncio.Event(), asyncio.Event()
@@ -98,7 +98,7 @@ def test_a_request_under_review_keeps_nobody_waiting() -> None:
 
         hook = webhook(cluster.hooks.on("/think", thinking))
         cluster.register(VALIDATING, hook | {"objectSelector": {"matchLabels": {"slow": "yes"}}})
-        transport = DirectTransport(server, perform=cluster.reviews.perform)
+        transport = DirectTransport(server, executor=cluster.reviews.execute)
         slow = asyncio.create_task(
             transport.create(CONFIG_MAPS, config_map("slow", labels={"slow": "yes"}), WRITE, namespace="default")
         )
@@ -110,4 +110,4 @@ def test_a_request_under_review_keeps_nobody_waiting() -> None:
 
         assert int((await slow)["metadata"]["resourceVersion"]) > other
 
-    told(story)
+    run_story(story)

@@ -1,4 +1,4 @@
-"""Webhooks that do whatever they like to objects: it is refused in words, or it makes sense."""
+"""Arbitrary patches of webhooks are refused with an API error, or leave a valid object."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.apiserver.objects import (
     PODS,
     WIDGETS,
     WRITE,
-    a_server,
     definition,
     deployment,
+    make_server,
     pod,
     widget,
 )
@@ -84,11 +84,11 @@ operations = st.lists(
 )
 @settings(max_examples=60, deadline=None)
 @given(operations=operations)
-def test_nothing_that_a_webhook_does_breaks_the_server(resource: Resource, body: Object, operations: list[Any]) -> None:
-    server = a_server()
+def test_arbitrary_patches_are_applied_or_refused(resource: Resource, body: Object, operations: list[Any]) -> None:
+    server = make_server()
     server.create(DEFINITIONS, definition(), WRITE)
     hooks = [webhook({"url": "https://example.com"}, name=f"{name}.example.com") for name in "ab"]
-    # The second one must find its way through what the first one has left.
+    # The second webhook receives what the first one left.
     hooks[1]["objectSelector"] = {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}
     server.create(MUTATING, {"metadata": {"name": "hooks"}, "webhooks": hooks}, WRITE)
 
@@ -104,13 +104,13 @@ def test_nothing_that_a_webhook_does_breaks_the_server(resource: Resource, body:
         reviews = AdmissionWebhooks(server, ask)
         before = server.revision
         try:
-            created = await reviews.perform(lambda: server.create(resource, body, WRITE, namespace="default"), USER)
+            created = await reviews.execute(lambda: server.create(resource, body, WRITE, namespace="default"), USER)
         except ApiError:
             assert server.revision == before
             return
         stored = server.get(resource, key_of(created.value))
         assert stored == created.value
-        # What came out is an object like any other: it can be written again.
+        # The result is a valid object: it can be written again.
         server.patch(resource, key_of(stored), Patch.merge({"metadata": {"labels": {"z": "z"}}}), WRITE)
 
     asyncio.run(main())

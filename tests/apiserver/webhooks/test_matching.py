@@ -1,4 +1,4 @@
-"""Which webhooks hear of which requests."""
+"""Which webhooks match which requests."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ AUTOSCALERS_V1 = Resource("autoscaling", "v1", "horizontalpodautoscalers", "Hori
 LABELS = {"prod": {"tier": "gold"}, "dev": {}}
 
 
-def a_hook(*rules: Object, **fields: Any) -> Webhook:
+def make_webhook(*rules: Object, **fields: Any) -> Webhook:
     described = webhook({"url": "https://example.com"}, rules=[EVERYTHING | rule for rule in rules], **fields)
     return webhooks_of({"metadata": {"uid": "u"}, "webhooks": [described]})[0]
 
 
-def told(
+def sent_resource(
     hook: Webhook,
     resource: Resource = PODS,
     *,
@@ -34,7 +34,7 @@ def told(
     new: Object | None = None,
     old: Object | None = None,
 ) -> Resource | None:
-    """Give the resource that a webhook is told of."""
+    """Return the resource that a webhook receives; None if it does not match."""
 
     def labels(name: str) -> dict[str, str]:
         if name not in LABELS:
@@ -64,10 +64,10 @@ def labelled(**labels: str) -> Object:
         pytest.param({"resources": ["pods"]}, {"subresource": "status"}, False, id="the resource, not its status"),
         pytest.param({"resources": ["pods/status"]}, {"subresource": "status"}, True, id="the status"),
         pytest.param({"resources": ["pods/status"]}, {}, False, id="the status, not the resource"),
-        pytest.param({"resources": ["pods/*"]}, {"subresource": "eviction"}, True, id="any part of the resource"),
-        pytest.param({"resources": ["pods/*"]}, {}, True, id="any part, which is also the whole"),
+        pytest.param({"resources": ["pods/*"]}, {"subresource": "eviction"}, True, id="any subresource"),
+        pytest.param({"resources": ["pods/*"]}, {}, True, id="wildcard includes the resource"),
         pytest.param({"resources": ["*/scale"]}, {"subresource": "scale"}, True, id="the scale of anything"),
-        pytest.param({"resources": ["*/scale"]}, {}, False, id="the scale of anything, not the thing"),
+        pytest.param({"resources": ["*/scale"]}, {}, False, id="wildcard scale excludes the resource"),
         pytest.param({"apiGroups": [""]}, {}, True, id="the core group"),
         pytest.param({"apiGroups": ["apps"]}, {}, False, id="another group"),
         pytest.param({"apiVersions": ["v1"]}, {}, True, id="the version"),
@@ -75,39 +75,44 @@ def labelled(**labels: str) -> Object:
         pytest.param({"operations": ["CREATE"]}, {}, True, id="the operation"),
         pytest.param({"operations": ["UPDATE", "DELETE"]}, {}, False, id="other operations"),
         pytest.param({"scope": "Namespaced"}, {}, True, id="in a namespace"),
-        pytest.param({"scope": "Cluster"}, {}, False, id="in a namespace, wanted outside"),
-        pytest.param({"scope": "Namespaced"}, {"resource": NODES}, False, id="outside, wanted in one"),
-        pytest.param({"scope": "Cluster"}, {"resource": NODES}, True, id="outside of namespaces"),
+        pytest.param({"scope": "Cluster"}, {}, False, id="cluster scope, namespaced object"),
+        pytest.param({"scope": "Namespaced"}, {"resource": NODES}, False, id="namespaced scope, cluster object"),
+        pytest.param({"scope": "Cluster"}, {"resource": NODES}, True, id="cluster scope"),
         pytest.param(
-            {"scope": "Cluster"}, {"resource": NAMESPACES, "new": labelled()}, True, id="a namespace is outside"
+            {"scope": "Cluster"}, {"resource": NAMESPACES, "new": labelled()}, True, id="namespaces have cluster scope"
         ),
-        pytest.param({"scope": "Namespaced"}, {"resource": NAMESPACES, "new": labelled()}, False, id="and not inside"),
+        pytest.param(
+            {"scope": "Namespaced"},
+            {"resource": NAMESPACES, "new": labelled()},
+            False,
+            id="namespaces do not have namespaced scope",
+        ),
     ],
 )
 def test_rules(rule: Object, request_: dict[str, Any], expected: bool) -> None:
-    assert expected is (told(a_hook(rule), **request_) is not None)
+    assert expected is (sent_resource(make_webhook(rule), **request_) is not None)
 
 
-def test_any_of_several_rules_is_enough() -> None:
-    hook = a_hook({"resources": ["nodes"]}, {"resources": ["pods"]})
+def test_one_matching_rule_is_enough() -> None:
+    hook = make_webhook({"resources": ["nodes"]}, {"resources": ["pods"]})
 
-    assert told(hook) is PODS
-    assert told(hook, DEPLOYMENTS) is None
+    assert sent_resource(hook) is PODS
+    assert sent_resource(hook, DEPLOYMENTS) is None
 
 
 @pytest.mark.parametrize(
     ("policy", "asked", "expected"),
     [
-        pytest.param("Equivalent", AUTOSCALERS, AUTOSCALERS_V1, id="told in its own version"),
-        pytest.param("Equivalent", AUTOSCALERS_V1, AUTOSCALERS_V1, id="told as it was asked"),
-        pytest.param("Exact", AUTOSCALERS, None, id="only its own version"),
-        pytest.param("Exact", AUTOSCALERS_V1, AUTOSCALERS_V1, id="its own version"),
+        pytest.param("Equivalent", AUTOSCALERS, AUTOSCALERS_V1, id="sent in its own version"),
+        pytest.param("Equivalent", AUTOSCALERS_V1, AUTOSCALERS_V1, id="sent in the requested version"),
+        pytest.param("Exact", AUTOSCALERS, None, id="exact match, other version"),
+        pytest.param("Exact", AUTOSCALERS_V1, AUTOSCALERS_V1, id="exact match"),
     ],
 )
 def test_requests_in_other_versions(policy: str, asked: Resource, expected: Resource | None) -> None:
-    hook = a_hook({"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}, matchPolicy=policy)
+    hook = make_webhook({"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}, matchPolicy=policy)
 
-    assert expected == told(hook, asked)
+    assert expected == sent_resource(hook, asked)
 
 
 GOLD = {"matchLabels": {"tier": "gold"}}
@@ -119,28 +124,30 @@ NOT_GOLD = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": 
     [
         pytest.param(GOLD, {"namespace": "prod"}, True, id="selected"),
         pytest.param(GOLD, {"namespace": "dev"}, False, id="not selected"),
-        pytest.param(NOT_GOLD, {"namespace": "dev"}, True, id="selected by what it lacks"),
-        pytest.param(GOLD, {"resource": NODES}, True, id="what is in no namespace is never exempt"),
+        pytest.param(NOT_GOLD, {"namespace": "dev"}, True, id="selected by an absent label"),
+        pytest.param(GOLD, {"resource": NODES}, True, id="cluster-scoped objects always match"),
         pytest.param(
             GOLD, {"resource": NAMESPACES, "namespace": "new", "new": labelled(tier="gold")}, True, id="a new namespace"
         ),
-        pytest.param(GOLD, {"resource": NAMESPACES, "namespace": "prod", "new": labelled()}, False, id="as it will be"),
+        pytest.param(
+            GOLD, {"resource": NAMESPACES, "namespace": "prod", "new": labelled()}, False, id="by its new labels"
+        ),
         pytest.param(
             GOLD,
             {"resource": NAMESPACES, "namespace": "prod", "operation": AdmissionOperation.DELETE, "old": labelled()},
             True,
-            id="one that goes, as it is stored",
+            id="deleted namespace by its stored labels",
         ),
     ],
 )
 def test_namespace_selectors(selector: Object, request_: dict[str, Any], expected: bool) -> None:
-    assert expected is (told(a_hook({}, namespaceSelector=selector), **request_) is not None)
+    assert expected is (sent_resource(make_webhook({}, namespaceSelector=selector), **request_) is not None)
 
 
-def test_a_namespace_that_is_not_there_is_told_only_to_whom_it_concerns() -> None:
+def test_a_missing_namespace_matters_only_to_matching_rules() -> None:
     with pytest.raises(NotFound):
-        told(a_hook({}, namespaceSelector=GOLD), namespace="gone")
-    assert told(a_hook({"resources": ["nodes"]}, namespaceSelector=GOLD), namespace="gone") is None
+        sent_resource(make_webhook({}, namespaceSelector=GOLD), namespace="gone")
+    assert sent_resource(make_webhook({"resources": ["nodes"]}, namespaceSelector=GOLD), namespace="gone") is None
 
 
 @pytest.mark.parametrize(
@@ -148,18 +155,18 @@ def test_a_namespace_that_is_not_there_is_told_only_to_whom_it_concerns() -> Non
     [
         pytest.param(labelled(tier="gold"), None, True, id="new"),
         pytest.param(labelled(), None, False, id="new without the label"),
-        pytest.param(labelled(), labelled(tier="gold"), True, id="the label goes"),
-        pytest.param(None, labelled(tier="gold"), True, id="the object goes"),
-        pytest.param(None, labelled(), False, id="another object goes"),
-        pytest.param({}, None, False, id="no metadata at all"),
+        pytest.param(labelled(), labelled(tier="gold"), True, id="label removed"),
+        pytest.param(None, labelled(tier="gold"), True, id="object deleted"),
+        pytest.param(None, labelled(), False, id="other object deleted"),
+        pytest.param({}, None, False, id="no metadata"),
     ],
 )
 def test_object_selectors(new: Object | None, old: Object | None, expected: bool) -> None:
-    assert expected is (told(a_hook({}, objectSelector=GOLD), new=new, old=old) is not None)
+    assert expected is (sent_resource(make_webhook({}, objectSelector=GOLD), new=new, old=old) is not None)
 
 
 @pytest.mark.parametrize(
     ("resource", "expected"), [(MUTATING, True), (VALIDATING, True), (PODS, False)], ids=lambda part: str(part)
 )
-def test_webhook_configurations_are_nobodys_business(resource: Resource, expected: bool) -> None:
+def test_webhook_configurations_are_exempt(resource: Resource, expected: bool) -> None:
     assert expected is is_exempt(resource)

@@ -1,4 +1,4 @@
-"""What is said to webhooks, and what is understood of their answers."""
+"""The messages to and from webhooks."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        pytest.param(b"nonsense", "failed to call webhook: couldn't get version/kind; json parse error", id="no JSON"),
-        pytest.param(b"[]", "failed to call webhook: couldn't get version/kind; json parse error", id="no object"),
-        pytest.param(b"[" * 100_000, "failed to call webhook: couldn't get version/kind", id="very deep"),
+        pytest.param(b"nonsense", "failed to call webhook: couldn't get version/kind; json parse error", id="not JSON"),
+        pytest.param(b"[]", "failed to call webhook: couldn't get version/kind; json parse error", id="not an object"),
+        pytest.param(b"[" * 100_000, "failed to call webhook: couldn't get version/kind", id="deeply nested"),
         pytest.param(body(), "received invalid webhook response: webhook response was absent", id="no response"),
         pytest.param(
             body({"uid": "v", "allowed": True}),
@@ -61,12 +61,12 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
         pytest.param(
             body({"uid": "u", "allowed": True, "patch": PATCH}),
             "received invalid webhook response: webhook returned response.patch but not response.patchType",
-            id="a patch of no type",
+            id="patch without a type",
         ),
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "JSONPatch"}),
             "received invalid webhook response: webhook returned response.patchType but not response.patch",
-            id="a type of no patch",
+            id="type without a patch",
         ),
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "Merge", "patch": PATCH}),
@@ -76,30 +76,32 @@ def failure(answer: bytes, *, version: str = "v1", may_patch: bool = True) -> st
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "JSONPatch", "patch": "e30="}),
             "received undecodable patch in webhook response",
-            id="a patch that is no list",
+            id="patch is not a list",
         ),
         pytest.param(
             body({"uid": "u", "allowed": True, "patchType": "JSONPatch", "patch": "%%"}),
             "received undecodable patch in webhook response",
-            id="a patch that is no base64",
+            id="patch is not base64",
         ),
         pytest.param(
-            body({"uid": "u", "allowed": "yes"}), "failed to call webhook: couldn't get version/kind", id="no boolean"
+            body({"uid": "u", "allowed": "yes"}),
+            "failed to call webhook: couldn't get version/kind",
+            id="allowed is not a boolean",
         ),
     ],
 )
-def test_answers_that_make_no_sense(answer: bytes, expected: str) -> None:
+def test_invalid_reviews(answer: bytes, expected: str) -> None:
     assert failure(answer).startswith(expected)
 
 
 @pytest.mark.parametrize("field", ["patch", "patchType"])
-def test_who_may_only_agree_changes_nothing(field: str) -> None:
+def test_validating_webhooks_may_not_patch(field: str) -> None:
     answer = body({"uid": "u", "allowed": True, field: PATCH})
 
     assert failure(answer, may_patch=False).endswith(f"validating webhook may not return response.{field}")
 
 
-def test_an_answer_is_read() -> None:
+def test_a_valid_review_is_decoded() -> None:
     found = decode_verdict(
         body({"uid": "u", "allowed": True, "patchType": "JSONPatch", "patch": PATCH, "warnings": ["a"]}),
         "v1",
@@ -111,7 +113,7 @@ def test_an_answer_is_read() -> None:
     assert found.operations == [{"op": "add", "path": "/a", "value": 1}]
 
 
-def test_the_older_version_is_less_strict() -> None:
+def test_v1beta1_is_less_strict() -> None:
     found = decode_verdict(
         json.dumps({"response": {"allowed": True, "patch": PATCH}}).encode(), "v1beta1", "u", may_patch=True
     )
@@ -123,11 +125,11 @@ def test_the_older_version_is_less_strict() -> None:
 @pytest.mark.parametrize(
     ("accepted", "expected"), [(("v2", "v1"), "v1"), (("v1beta1", "v1"), "v1beta1"), (("v1",), "v1")], ids=str
 )
-def test_the_first_version_that_both_know(accepted: tuple[str, ...], expected: str) -> None:
+def test_the_first_common_review_version(accepted: tuple[str, ...], expected: str) -> None:
     assert expected == version_for(accepted)
 
 
-def test_no_version_that_both_know() -> None:
+def test_no_common_review_version() -> None:
     with pytest.raises(WebhookCallFailed, match="webhook does not accept known AdmissionReview versions"):
         version_for(("v3",))
 
@@ -141,7 +143,7 @@ _fields = dict.fromkeys(("uid", "allowed", "status", "patch", "patchType", "warn
 
 
 @given(st.binary(max_size=60) | st.fixed_dictionaries({}, optional=_fields).map(body))
-def test_no_answer_is_ever_anything_but_a_verdict_or_a_failed_call(answer: bytes) -> None:
+def test_any_response_is_a_verdict_or_a_failed_call(answer: bytes) -> None:
     with suppress(WebhookCallFailed):
         assert isinstance(decode_verdict(answer, "v1", "u", may_patch=True), WebhookVerdict)
 
@@ -149,12 +151,14 @@ def test_no_answer_is_ever_anything_but_a_verdict_or_a_failed_call(answer: bytes
 @pytest.mark.parametrize(
     ("status", "kind", "code", "reason", "message"),
     [
-        pytest.param({}, BadRequest, 400, "", "denied the request without explanation", id="nothing said"),
+        pytest.param({}, BadRequest, 400, "", "denied the request without explanation", id="no explanation"),
         pytest.param({"message": "no"}, BadRequest, 400, "", "denied the request: no", id="a message"),
         pytest.param(
             {"reason": "Forbidden"}, BadRequest, 400, "Forbidden", "denied the request: Forbidden", id="a reason"
         ),
-        pytest.param({"code": 200, "message": "no"}, BadRequest, 400, "", "denied the request: no", id="no refusal"),
+        pytest.param(
+            {"code": 200, "message": "no"}, BadRequest, 400, "", "denied the request: no", id="code below 400"
+        ),
         pytest.param(
             {"code": 403, "reason": "Forbidden", "message": "no"},
             Forbidden,
@@ -172,15 +176,13 @@ def test_no_answer_is_ever_anything_but_a_verdict_or_a_failed_call(answer: bytes
             409,
             "AlreadyExists",
             "denied the request: AlreadyExists",
-            id="the other 409",
+            id="already exists",
         ),
         pytest.param(
-            {"code": 418, "reason": "Teapot"}, ApiError, 418, "Teapot", "denied the request: Teapot", id="any code"
+            {"code": 418, "reason": "Teapot"}, ApiError, 418, "Teapot", "denied the request: Teapot", id="unknown code"
         ),
-        pytest.param({"code": 503}, ServerError, 503, "", "denied the request without explanation", id="a failure"),
-        pytest.param(
-            {"code": 99999}, ServerError, 599, "", "denied the request without explanation", id="no code at all"
-        ),
+        pytest.param({"code": 503}, ServerError, 503, "", "denied the request without explanation", id="server error"),
+        pytest.param({"code": 99999}, ServerError, 599, "", "denied the request without explanation", id="no code"),
     ],
 )
 def test_refusals_are_passed_on(status: Object, kind: type[ApiError], code: int, reason: str, message: str) -> None:

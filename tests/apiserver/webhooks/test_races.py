@@ -1,4 +1,4 @@
-"""Many requests at once, and webhooks that take their time: what comes out is what some order of them gives."""
+"""Concurrent requests with slow webhooks: the result equals that of some serial order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.apiserver.objects import CONFIG_MAPS, START, a_server, key
+from tests.apiserver.objects import CONFIG_MAPS, START, key, make_server
 from tests.apiserver.webhooks.webhook_server import MUTATING, USER, VALIDATING, webhook
 
 from springtide.apiserver.server import ApiServer, CommittedWrite
@@ -21,9 +21,9 @@ from springtide.cluster.transport import Patch, Write
 from springtide.simulator.virtual_time import VirtualClock, run
 
 LONGEST = 4
-"""The validating webhook lets no log grow longer."""
+"""The validating webhook refuses a longer log."""
 
-# What a request does: which object, whether it is created, extended or deleted, and when it comes.
+# A request: the object, the operation (create, append, delete), and the delay.
 requests = st.lists(
     st.tuples(st.sampled_from("aab"), st.sampled_from(("create", "extend", "extend", "delete")), st.integers(0, 60)),
     min_size=2,
@@ -31,8 +31,8 @@ requests = st.lists(
 )
 
 
-class SlowHooks:
-    """Webhooks that answer after a while: one keeps the log of an object, the other judges it."""
+class SlowWebhooks:
+    """Slow webhooks: one appends to the log of an object, the other validates it."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -41,7 +41,7 @@ class SlowHooks:
     async def ask(self, client: Object, body: bytes, timeout: int) -> bytes:
         request = json.loads(body)["request"]
         await asyncio.sleep(self._random.randrange(20))
-        answer = self._logged(request) if client["url"].endswith("/log") else self._judged(request)
+        answer = self._logged(request) if client["url"].endswith("/log") else self._validated(request)
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
         return json.dumps(review | {"response": {"uid": request["uid"], **answer}}).encode()
 
@@ -57,7 +57,7 @@ class SlowHooks:
             "patch": base64.b64encode(json.dumps([operation]).encode()).decode(),
         }
 
-    def _judged(self, request: Object) -> Object:
+    def _validated(self, request: Object) -> Object:
         old, new = request["oldObject"], request["object"]
         allowed = len(old["data"]["log"]) % 2 == 0 if new is None else len(new["data"]["log"]) <= LONGEST
         if allowed:
@@ -66,7 +66,7 @@ class SlowHooks:
 
 
 def _seen(item: Object | None, version: str | None = "") -> Any:
-    """Give what tells one state of an object from all others; what is reviewed has the version that it replaces."""
+    """Return what identifies a state of an object; a reviewed object has the version that it replaces."""
     if item is None:
         return None
     metadata = item["metadata"]
@@ -86,7 +86,7 @@ def _verb(server: ApiServer, name: str, action: str, number: int) -> Any:
 
 
 def _serially(requests_: list[tuple[str, str, int]], order: list[int]) -> list[str | None]:
-    """Do the requests one after the other, by the rules and without any server: the log of each object after each."""
+    """Run the requests one after the other without a server: the log of each object after each request."""
     logs: dict[str, str] = {}
     after: list[str | None] = []
     for number in order:
@@ -107,13 +107,13 @@ def _serially(requests_: list[tuple[str, str, int]], order: list[int]) -> list[s
 
 @settings(max_examples=150, deadline=None)
 @given(requests, st.integers(0, 2**16))
-def test_what_comes_out_is_what_some_order_gives(requests_: list[tuple[str, str, int]], seed: int) -> None:
-    hooks = SlowHooks(seed)
+def test_concurrent_requests_are_serializable(requests_: list[tuple[str, str, int]], seed: int) -> None:
+    hooks = SlowWebhooks(seed)
     written: list[CommittedWrite] = []
     outcomes: dict[int, ApiError | None] = {}
 
     async def main(clock: VirtualClock) -> None:
-        server = a_server(now=clock.now)
+        server = make_server(now=clock.now)
         for resource, path in ((MUTATING, "log"), (VALIDATING, "judge")):
             hook = webhook({"url": f"https://hooks.example.com/{path}"})
             server.create(resource, {"metadata": {"name": "hooks"}, "webhooks": [hook]}, Write("admin"))
@@ -123,7 +123,7 @@ def test_what_comes_out_is_what_some_order_gives(requests_: list[tuple[str, str,
             name, action, at = requests_[number]
             await asyncio.sleep(at)
             try:
-                await reviews.perform(_verb(server, name, action, number), USER)
+                await reviews.execute(_verb(server, name, action, number), USER)
             except ApiError as error:
                 outcomes[number] = error
             else:
@@ -135,15 +135,15 @@ def test_what_comes_out_is_what_some_order_gives(requests_: list[tuple[str, str,
     run(main, start=START)
 
     order = [int(each.write.manager.removeprefix("writer-")) for each in written]
-    # Each request that was told so took effect, once, and no other did.
+    # Each acknowledged request took effect exactly once, and no other did.
     assert sorted(order) == sorted(number for number, error in outcomes.items() if error is None)
-    # Everything is as if the requests had come in this order, one after the other.
+    # The result is that of this serial order.
     logs = [None if each.new is None else each.new["data"]["log"] for each in written]
     assert logs == _serially(requests_, order)
-    # What took effect is, to the letter, what was agreed to.
+    # What took effect is exactly what the webhooks allowed.
     for each in written:
         replaced = None if each.old is None else each.old["metadata"]["resourceVersion"]
         assert (_seen(each.old), _seen(each.new, replaced)) in hooks.agreed
-    # So few others cannot disturb a request so often that it gives up.
+    # The other requests are too few to exhaust the retries.
     refused = {type(error) for error in outcomes.values() if error is not None}
     assert refused <= {NotFound, AlreadyExists, Forbidden}

@@ -1,4 +1,4 @@
-"""Every kind of request is reviewed: parts of objects, deletions, other versions, and what nobody may review."""
+"""Which requests webhooks see: subresources, deletions, other versions, and exempt resources."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from tests.apiserver.webhooks.webhook_server import (
     EVERYTHING,
     MUTATING,
     VALIDATING,
-    Cluster,
-    labelling,
+    WebhookCluster,
+    error_of,
+    label_response,
     patch,
-    refusal,
-    told,
+    run_story,
     webhook,
 )
 
@@ -42,7 +42,7 @@ from springtide.cluster.transport import Patch
 
 
 def test_scales_are_reviewed_as_scales() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(DEPLOYMENTS, deployment(), WRITE, namespace="default")
         scales = [EVERYTHING | {"resources": ["*/scale"]}]
@@ -63,11 +63,11 @@ def test_scales_are_reviewed_as_scales() -> None:
             5,
         )
 
-    told(story)
+    run_story(story)
 
 
-def test_the_status_is_reviewed_apart() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_the_status_is_reviewed_as_a_subresource() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(PODS, pod(), WRITE, namespace="default")
         cluster.register(
@@ -80,11 +80,11 @@ def test_the_status_is_reviewed_apart() -> None:
         assert server.get(PODS, key("p"))["status"]["message"] == "m"
         assert cluster.hooks.asked == []
 
-    told(story)
+    run_story(story)
 
 
 def test_evictions_and_bindings_are_creations_of_a_subresource() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(PODS, pod(), WRITE, namespace="default")
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
@@ -95,18 +95,18 @@ def test_evictions_and_bindings_are_creations_of_a_subresource() -> None:
         await cluster.ask(posted({"target": {"name": "n"}}, "binding"))
         await cluster.ask(posted({"metadata": {"name": "p"}}, "eviction"))
 
-        # The pod that an eviction deletes, and the budget that it spends, are the server's own doing.
+        # The pod deleted by an eviction, and its budget, are written by the server itself.
         assert [
             (request["operation"], request["subResource"], request["kind"]["kind"])
             for request in cluster.hooks.requests("/agree")
         ] == [("CREATE", "binding", "Binding"), ("CREATE", "eviction", "Eviction")]
         assert "deletionTimestamp" in server.get(PODS, key("p"))["metadata"]
 
-    told(story)
+    run_story(story)
 
 
-def test_the_quota_that_an_object_is_counted_in_is_not_reviewed() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_quota_updates_are_not_reviewed() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         quota = {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "1"}}}
         server.create(QUOTAS, quota, WRITE, namespace="default")
@@ -119,11 +119,11 @@ def test_the_quota_that_an_object_is_counted_in_is_not_reviewed() -> None:
         assert [request["kind"]["kind"] for request in cluster.hooks.requests("/agree")] == ["ConfigMap"]
         assert server.get(QUOTAS, key("q"))["status"]["used"] == {"configmaps": "1"}
 
-    told(story)
+    run_story(story)
 
 
-def test_a_refused_eviction_spends_nothing() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_refused_eviction_does_not_use_the_budget() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(PODS, pod(labels={"app": "a"}), WRITE, namespace="default")
         budget = {"metadata": {"name": "b"}, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}}}
@@ -131,7 +131,7 @@ def test_a_refused_eviction_spends_nothing() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", DENIED)))
         before = server.revision
 
-        await refusal(
+        await error_of(
             cluster,
             Forbidden,
             lambda: server.create(
@@ -141,11 +141,11 @@ def test_a_refused_eviction_spends_nothing() -> None:
 
         assert server.revision == before
 
-    told(story)
+    run_story(story)
 
 
-def test_a_deletion_shows_what_goes() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_deletion_is_reviewed_with_the_old_object() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         old = server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
@@ -162,23 +162,23 @@ def test_a_deletion_shows_what_goes() -> None:
         with pytest.raises(NotFound):
             server.get(CONFIG_MAPS, key("a"))
 
-    told(story)
+    run_story(story)
 
 
-def test_what_is_deleted_cannot_be_changed() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_deletion_cannot_be_patched() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
-        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", labelling("a"))))
+        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", label_response("a"))))
 
-        error = await refusal(cluster, ServerError, lambda: cluster.server.delete(CONFIG_MAPS, key("a"), WRITE))
+        error = await error_of(cluster, ServerError, lambda: cluster.server.delete(CONFIG_MAPS, key("a"), WRITE))
 
         assert error.message.endswith("attempted to modify the object, which is not supported for this operation")
 
-    told(story)
+    run_story(story)
 
 
-def test_a_collection_goes_when_all_of_it_may() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_deletecollection_needs_all_objects_allowed() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         for number in range(20):
             server.create(CONFIG_MAPS, config_map(f"m{number:02}"), WRITE, namespace="default")
@@ -189,18 +189,18 @@ def test_a_collection_goes_when_all_of_it_may() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/but-one", but_one)))
         every = Selection(CONFIG_MAPS, "default")
 
-        await refusal(cluster, Forbidden, lambda: server.deletecollection(every, WRITE))
+        await error_of(cluster, Forbidden, lambda: server.deletecollection(every, WRITE))
         assert len(server.list(every).items) == 20
 
         server.delete(CONFIG_MAPS, key("m13"), WRITE)
         await cluster.ask(lambda: server.deletecollection(every, WRITE))
         assert server.list(every).items == []
 
-    told(story)
+    run_story(story)
 
 
 def test_webhook_configurations_are_never_reviewed() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", DENIED)))
 
         await cluster.ask(lambda: cluster.server.delete(VALIDATING, Key("", "hooks"), WRITE))
@@ -208,11 +208,11 @@ def test_webhook_configurations_are_never_reviewed() -> None:
 
         assert cluster.hooks.asked == []
 
-    told(story)
+    run_story(story)
 
 
-def test_a_custom_kind_is_told_in_the_version_of_the_webhook() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_custom_objects_are_sent_in_the_version_of_the_webhook() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.server.create(DEFINITIONS, definition(beta=True), WRITE)
         rules = [EVERYTHING | {"apiGroups": ["example.com"], "apiVersions": ["v1"]}]
         size = patch({"op": "replace", "path": "/spec/size", "value": 8})
@@ -225,28 +225,28 @@ def test_a_custom_kind_is_told_in_the_version_of_the_webhook() -> None:
         assert (asked["object"]["apiVersion"], asked["object"]["spec"]["size"]) == ("example.com/v1", 1)
         assert (new["apiVersion"], new["spec"]["size"]) == ("example.com/v1beta1", 8)
 
-    told(story)
+    run_story(story)
 
 
-def test_namespaces_are_selected_by_what_they_will_be() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_namespaces_are_selected_by_their_new_labels() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         selector = {"matchLabels": {"guarded": "yes"}}
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", DENIED), namespaceSelector=selector))
         guarded = {"metadata": {"name": "n", "labels": {"guarded": "yes"}}}
 
-        await refusal(cluster, Forbidden, lambda: cluster.server.create(NAMESPACES, guarded, WRITE))
+        await error_of(cluster, Forbidden, lambda: cluster.server.create(NAMESPACES, guarded, WRITE))
         await cluster.create(NAMESPACES, {"metadata": {"name": "m"}})
 
         (asked,) = cluster.hooks.requests("/no")
         assert (asked["name"], asked["namespace"]) == ("n", "n")
 
-    told(story)
+    run_story(story)
 
 
 def test_a_conversion_webhook_of_a_foreign_kind_is_not_called() -> None:
-    """The embedded server converts by itself: other versions get the same fields under another apiVersion."""
+    """The embedded server converts without webhooks: other versions get the same fields under another apiVersion."""
 
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         crd = definition(beta=True)
         client = {"url": "https://127.0.0.1:1/convert"}
         crd["spec"]["conversion"] = {
@@ -259,19 +259,19 @@ def test_a_conversion_webhook_of_a_foreign_kind_is_not_called() -> None:
 
         assert cluster.server.get(WIDGETS_BETA, key("w"))["spec"]["size"] == 2
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("subresource", ["binding", "eviction"])
 @pytest.mark.parametrize("body", [7, [], {"metadata": 7}, {"kind": "Pod"}, {"metadata": {"labels": 7}}], ids=str)
-def test_bodies_that_are_nothing_are_refused_before_or_after_a_review(subresource: str, body: Any) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_invalid_bodies_are_refused_before_or_after_a_review(subresource: str, body: Any) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.server.create(PODS, pod(), WRITE, namespace="default")
         selector = {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", DENIED), objectSelector=selector))
         before = cluster.server.revision
 
-        await refusal(
+        await error_of(
             cluster,
             ApiError,
             lambda: cluster.server.create(PODS, body, WRITE, namespace="default", name="p", subresource=subresource),
@@ -279,4 +279,4 @@ def test_bodies_that_are_nothing_are_refused_before_or_after_a_review(subresourc
 
         assert cluster.server.revision == before
 
-    told(story)
+    run_story(story)

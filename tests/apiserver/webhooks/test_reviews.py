@@ -1,4 +1,4 @@
-"""Requests under review: who is asked, in which order, and what becomes of the answers."""
+"""Admission with webhooks: which are called, in which order, and the effect of their responses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.apiserver.objects import (
     START,
     WIDGETS,
     WRITE,
-    a_server,
     config_map,
     definition,
     deployment,
     key,
+    make_server,
     pod,
     widget,
 )
@@ -29,11 +29,11 @@ from tests.apiserver.webhooks.webhook_server import (
     MUTATING,
     USER,
     VALIDATING,
-    Cluster,
-    labelling,
+    WebhookCluster,
+    error_of,
+    label_response,
     patch,
-    refusal,
-    told,
+    run_story,
     webhook,
 )
 
@@ -42,9 +42,11 @@ from springtide.cluster.resources import Object, Selection
 from springtide.cluster.transport import Patch, Write
 
 
-def test_a_new_object_is_changed_then_agreed_to() -> None:
-    async def story(cluster: Cluster) -> None:
-        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", labelling("changed") | {"warnings": ["w"]})))
+def test_a_new_object_is_mutated_then_validated() -> None:
+    async def story(cluster: WebhookCluster) -> None:
+        cluster.register(
+            MUTATING, webhook(cluster.hooks.on("/change", label_response("changed") | {"warnings": ["w"]}))
+        )
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {"warnings": ["v", "w"]})))
 
         done = await cluster.ask(
@@ -58,21 +60,23 @@ def test_a_new_object_is_changed_then_agreed_to() -> None:
         assert created["metadata"]["labels"] == {"changed": "yes"}
         assert created == cluster.server.get(PODS, key(created["metadata"]["name"]))
         (first,), (second,) = cluster.hooks.requests("/change"), cluster.hooks.requests("/agree")
-        # Whoever may change an object sees it before the server has named and dated it.
+        # A mutating webhook sees the object before the server sets name, uid and time.
         assert {"generateName", "namespace", "managedFields"} == first["object"]["metadata"].keys()
         assert "name" not in first
         assert second["name"] == created["metadata"]["name"]
         assert second["object"]["metadata"].items() <= created["metadata"].items()
         assert second["object"]["spec"] == created["spec"]
-        # What a webhook adds is nobody's.
+        # Fields that a webhook adds have no owner.
         assert "f:labels" not in str(created["metadata"]["managedFields"])
 
-    told(story)
+    run_story(story)
 
 
-def test_who_is_refused_is_warned_all_the_same() -> None:
-    async def story(cluster: Cluster) -> None:
-        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", labelling("changed") | {"warnings": ["w"]})))
+def test_refusals_include_warnings() -> None:
+    async def story(cluster: WebhookCluster) -> None:
+        cluster.register(
+            MUTATING, webhook(cluster.hooks.on("/change", label_response("changed") | {"warnings": ["w"]}))
+        )
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/refuse", {"allowed": False, "warnings": ["v"]})))
 
         with pytest.raises(ApiError) as refused:
@@ -80,11 +84,11 @@ def test_who_is_refused_is_warned_all_the_same() -> None:
 
         assert refused.value.warnings == ("w", "v")
 
-    told(story)
+    run_story(story)
 
 
 def test_the_request_is_described() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/hook", {})))
 
         await cluster.create(CONFIG_MAPS, config_map("a"), DRY)
@@ -114,13 +118,13 @@ def test_the_request_is_described() -> None:
         }
         assert cluster.server.find((CONFIG_MAPS.group, CONFIG_MAPS.plural), key("a")) is None  # type: ignore[arg-type]
 
-    told(story)
+    run_story(story)
 
 
-@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["changing", "agreeing"])
+@pytest.mark.parametrize("resource", [MUTATING, VALIDATING], ids=["mutating", "validating"])
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "apply", "delete", "deletecollection"])
-def test_a_refusal_keeps_everything_as_it_was(resource: Any, verb: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_refusal_has_no_effect(resource: Any, verb: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         old = server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         server.create(CONFIG_MAPS, config_map("b"), WRITE, namespace="default")
@@ -137,19 +141,19 @@ def test_a_refusal_keeps_everything_as_it_was(resource: Any, verb: str) -> None:
             "deletecollection": lambda: server.deletecollection(Selection(CONFIG_MAPS, "default"), WRITE),
         }
 
-        error = await refusal(cluster, Forbidden, verbs[verb])
+        error = await error_of(cluster, Forbidden, verbs[verb])
 
         assert error.message == 'admission webhook "hook.example.com" denied the request: no'
         assert server.revision == before
 
-    told(story)
+    run_story(story)
 
 
-def test_a_change_is_reviewed_with_what_was() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_an_update_is_reviewed_with_the_old_object() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(DEPLOYMENTS, deployment(), WRITE, namespace="default")
-        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", labelling("changed"))))
+        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", label_response("changed"))))
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
         change = Patch.merge({"spec": {"replicas": 4}})
 
@@ -171,11 +175,11 @@ def test_a_change_is_reviewed_with_what_was() -> None:
             "fieldManager": "tester",
         }
 
-    told(story)
+    run_story(story)
 
 
-def test_a_write_that_changes_nothing_is_reviewed_all_the_same() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_write_without_changes_is_reviewed() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
@@ -186,15 +190,15 @@ def test_a_write_that_changes_nothing_is_reviewed_all_the_same() -> None:
         assert len(cluster.hooks.requests("/agree")) == 1
         assert server.revision == before
 
-    told(story)
+    run_story(story)
 
 
-def test_a_webhook_may_fill_in_what_the_rules_ask_for() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_webhook_may_add_required_fields() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         crd = definition()
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = ["color"]
         cluster.server.create(DEFINITIONS, crd, WRITE)
-        await refusal(cluster, Invalid, lambda: cluster.server.create(WIDGETS, widget(), WRITE, namespace="default"))
+        await error_of(cluster, Invalid, lambda: cluster.server.create(WIDGETS, widget(), WRITE, namespace="default"))
         colour = {"op": "add", "path": "/spec/color", "value": "red"}
         unknown = {"op": "add", "path": "/spec/unknown", "value": 1}
         cluster.register(MUTATING, webhook(cluster.hooks.on("/fill", patch(colour, unknown))))
@@ -203,24 +207,24 @@ def test_a_webhook_may_fill_in_what_the_rules_ask_for() -> None:
 
         assert new["spec"] == {"size": 3, "color": "red"}
 
-    told(story)
+    run_story(story)
 
 
-def test_an_object_that_a_webhook_spoils_is_refused_by_the_rules() -> None:
-    async def story(cluster: Cluster) -> None:
-        cluster.register(MUTATING, webhook(cluster.hooks.on("/spoil", labelling("bad key!"))))
+def test_validation_runs_after_mutating_webhooks() -> None:
+    async def story(cluster: WebhookCluster) -> None:
+        cluster.register(MUTATING, webhook(cluster.hooks.on("/spoil", label_response("bad key!"))))
 
-        error = await refusal(
+        error = await error_of(
             cluster, Invalid, lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         )
 
         assert error.message.startswith('ConfigMap "a" is invalid: metadata.labels: Invalid value: "bad key!"')
 
-    told(story)
+    run_story(story)
 
 
-def test_the_cluster_completes_what_webhooks_add() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_plugins_complete_what_webhooks_add() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         limits = {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}
         cluster.server.create(
             LIMIT_RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [limits]}}, WRITE, namespace="default"
@@ -235,29 +239,29 @@ def test_the_cluster_completes_what_webhooks_add() -> None:
         new = await cluster.create(PODS, pod())
 
         assert [each["resources"]["requests"] for each in new["spec"]["containers"]] == [{"cpu": "1"}, {"cpu": "1"}]
-        # It wants to see what is done to its object, and the cluster has added to its container.
+        # It is reinvoked after changes, and a plugin has changed its container.
         first, second = cluster.hooks.requests("/inject")
         assert len(first["object"]["spec"]["containers"]) == 1
         assert second["object"]["spec"] == new["spec"]
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        pytest.param("Never", "Never", ["/a", "/b"], id="nobody wants it"),
+        pytest.param("Never", "Never", ["/a", "/b"], id="no reinvocation"),
         pytest.param("IfNeeded", "Never", ["/a", "/b", "/a"], id="changed after it"),
         pytest.param("Never", "IfNeeded", ["/a", "/b"], id="not changed after it"),
-        pytest.param("IfNeeded", "IfNeeded", ["/a", "/b", "/a"], id="only whom it concerns"),
+        pytest.param("IfNeeded", "IfNeeded", ["/a", "/b", "/a"], id="only with the policy"),
     ],
 )
-def test_webhooks_see_what_others_change_after_them(first: str, second: str, expected: list[str]) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_reinvocation_policy(first: str, second: str, expected: list[str]) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         annotate = {"op": "add", "path": "/metadata/annotations", "value": {"b": "b"}}
         cluster.register(
             MUTATING,
-            webhook(cluster.hooks.on("/a", labelling("a")), name="a.example.com", reinvocationPolicy=first),
+            webhook(cluster.hooks.on("/a", label_response("a")), name="a.example.com", reinvocationPolicy=first),
             webhook(cluster.hooks.on("/b", patch(annotate)), name="b.example.com", reinvocationPolicy=second),
         )
 
@@ -267,11 +271,11 @@ def test_webhooks_see_what_others_change_after_them(first: str, second: str, exp
         assert (new["metadata"]["labels"], new["metadata"]["annotations"]) == ({"a": "yes"}, {"b": "b"})
         assert "b" in str(cluster.hooks.asked[-1][1]["object"]["metadata"]) or expected[-1] == "/b"
 
-    told(story)
+    run_story(story)
 
 
-def test_configurations_are_asked_in_the_order_of_their_names() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_configurations_are_called_in_the_order_of_their_names() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         for name in ("zz", "aa", "mm"):
             cluster.register(MUTATING, webhook(cluster.hooks.on(f"/{name}", {})), name=name)
 
@@ -279,24 +283,24 @@ def test_configurations_are_asked_in_the_order_of_their_names() -> None:
 
         assert [path for path, _ in cluster.hooks.asked] == ["/aa", "/mm", "/zz"]
 
-    told(story)
+    run_story(story)
 
 
-def test_of_several_refusals_the_first_counts() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_the_first_of_several_refusals_is_returned() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         for name in ("b", "a"):
             said = {"allowed": False, "status": {"message": name}}
             cluster.register(
                 VALIDATING, webhook(cluster.hooks.on(f"/{name}", said), name=f"{name}.example.com"), name=name
             )
 
-        error = await refusal(
+        error = await error_of(
             cluster, ApiError, lambda: cluster.server.create(CONFIG_MAPS, config_map("x"), WRITE, namespace="default")
         )
 
         assert error.message == 'admission webhook "a.example.com" denied the request: a'
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -305,17 +309,17 @@ def test_of_several_refusals_the_first_counts() -> None:
         pytest.param("object.metadata.name == 'a'", "Fail", 1, id="holds"),
         pytest.param("object.metadata.name == 'b'", "Fail", 0, id="does not hold"),
         pytest.param("object.spec.x == 1", "Ignore", 0, id="fails, and failures are ignored"),
-        pytest.param("oldObject == null && !has(object.spec)", "Fail", 1, id="what was"),
+        pytest.param("oldObject == null && !has(object.spec)", "Fail", 1, id="old object"),
         pytest.param(
             "request.operation == 'CREATE' && request.userInfo.username == 'alice' && request.subResource == ''",
             "Fail",
             1,
-            id="the request",
+            id="request attributes",
         ),
     ],
 )
 def test_match_conditions(expression: str, policy: str, asked: int) -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         hook = webhook(cluster.hooks.on("/agree", {}), failurePolicy=policy)
         hook["matchConditions"] = [{"name": "c", "expression": expression}]
         cluster.register(VALIDATING, hook)
@@ -324,7 +328,7 @@ def test_match_conditions(expression: str, policy: str, asked: int) -> None:
 
         assert asked == len(cluster.hooks.asked)
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -343,57 +347,57 @@ def test_match_conditions(expression: str, policy: str, asked: int) -> None:
         ),
     ],
 )
-def test_a_match_condition_that_fails_refuses_the_request(expressions: list[str], expected: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_failing_match_condition_refuses_the_request(expressions: list[str], expected: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         hook = webhook(cluster.hooks.on("/agree", {}))
         hook["matchConditions"] = [{"name": f"c{index}", "expression": each} for index, each in enumerate(expressions)]
         cluster.register(VALIDATING, hook)
 
-        error = await refusal(
+        error = await error_of(
             cluster, Forbidden, lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         )
 
         assert error.message == f'configmaps "a" is forbidden: {expected}'
         assert cluster.hooks.asked == []
 
-    told(story)
+    run_story(story)
 
 
 def test_a_dry_run_needs_a_webhook_without_side_effects() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         hook = webhook(cluster.hooks.on("/agree", {}))
         stored = cluster.server.create(VALIDATING, {"metadata": {"name": "old"}, "webhooks": [hook]}, WRITE)
-        # Configurations of old may say what is no longer accepted.
+        # Configurations stored earlier may have values that are no longer accepted.
         stored["webhooks"][0]["sideEffects"] = "Some"
 
-        error = await refusal(
+        error = await error_of(
             cluster, ApiError, lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), DRY, namespace="default")
         )
 
         assert (error.code, error.message) == (400, 'admission webhook "hook.example.com" does not support dry run')
 
-    told(story)
+    run_story(story)
 
 
-def test_who_is_not_concerned_is_asked_nothing_and_waits_for_nobody() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_requests_without_matching_webhooks_complete_at_once() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         hook = webhook({"url": "https://127.0.0.1:1/"}, rules=[EVERYTHING | {"resources": ["secrets"]}])
         cluster.register(VALIDATING, hook)
-        performed = cluster.reviews.perform(
+        performed = cluster.reviews.execute(
             lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default"), USER
         )
 
-        # It goes through without giving way to the event loop even once.
+        # The call completes without yielding to the event loop.
         with pytest.raises(StopIteration) as done:
             performed.send(None)
 
         assert done.value.value.value["metadata"]["name"] == "a"
 
-    told(story)
+    run_story(story)
 
 
-def test_an_object_that_never_rests_is_a_conflict_in_the_end() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_constant_changes_end_in_a_conflict() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         count = 0
@@ -407,17 +411,17 @@ def test_an_object_that_never_rests_is_a_conflict_in_the_end() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/disturb", disturbing)))
         change = Patch.merge({"data": {"k": "w"}})
 
-        error = await refusal(cluster, Conflict, lambda: server.patch(CONFIG_MAPS, key("a"), change, WRITE))
+        error = await error_of(cluster, Conflict, lambda: server.patch(CONFIG_MAPS, key("a"), change, WRITE))
 
         assert "the object has been modified; please apply your changes" in error.message
         assert server.get(CONFIG_MAPS, key("a"))["data"]["k"] == "v"
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("verb", ["patch", "delete"])
-def test_a_question_is_asked_anew_when_the_object_has_changed_meanwhile(verb: str) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_webhooks_are_called_again_when_the_object_changes(verb: str) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         server = cluster.server
         server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
 
@@ -433,20 +437,20 @@ def test_a_question_is_asked_anew_when_the_object_has_changed_meanwhile(verb: st
             "delete": lambda: server.delete(CONFIG_MAPS, key("a"), WRITE),
         }
 
-        await refusal(cluster, Forbidden, verbs[verb])
+        await error_of(cluster, Forbidden, verbs[verb])
 
         assert server.get(CONFIG_MAPS, key("a"))["data"] == {"k": "guarded"}
         assert [request["oldObject"]["data"]["k"] for request in cluster.hooks.requests("/once")] == ["v", "guarded"]
 
-    told(story)
+    run_story(story)
 
 
-def test_a_request_has_one_instant_and_draws_once() -> None:
-    """The clock of the cluster may run fast: what is reviewed must not be another object for that."""
+def test_all_attempts_share_time_and_generated_values() -> None:
+    """The cluster's clock may be fast: both attempts must review the same object."""
     ticks = iter(range(START, START + 10**6, 3600))
 
-    async def story(cluster: Cluster) -> None:
-        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", labelling("a"))))
+    async def story(cluster: WebhookCluster) -> None:
+        cluster.register(MUTATING, webhook(cluster.hooks.on("/change", label_response("a"))))
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
 
         created = await cluster.create(CONFIG_MAPS, {"metadata": {"generateName": "m-"}})
@@ -459,11 +463,11 @@ def test_a_request_has_one_instant_and_draws_once() -> None:
         }
         assert created["metadata"]["creationTimestamp"] == created["metadata"]["managedFields"][0]["time"]
 
-    told(story, a_server(now=lambda: next(ticks)))
+    run_story(story, make_server(now=lambda: next(ticks)))
 
 
-def test_a_generated_name_that_is_taken_meanwhile_is_drawn_again() -> None:
-    async def story(cluster: Cluster) -> None:
+def test_a_generated_name_taken_in_the_meantime_is_drawn_again() -> None:
+    async def story(cluster: WebhookCluster) -> None:
         async def taking(request: Object) -> Object:
             if len(cluster.hooks.asked) == 1:
                 cluster.server.create(CONFIG_MAPS, config_map(request["name"]), WRITE, namespace="default")
@@ -477,7 +481,7 @@ def test_a_generated_name_that_is_taken_meanwhile_is_drawn_again() -> None:
         assert first["name"] != second["name"] == created["metadata"]["name"]
         assert second["object"]["metadata"]["uid"] == created["metadata"]["uid"]
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -489,8 +493,8 @@ def test_a_generated_name_that_is_taken_meanwhile_is_drawn_again() -> None:
         pytest.param([], False, id="none"),
     ],
 )
-def test_managed_fields_that_make_no_sense_are_not_taken(owners: list[Any], kept: bool) -> None:
-    async def story(cluster: Cluster) -> None:
+def test_invalid_managed_fields_are_ignored(owners: list[Any], kept: bool) -> None:
+    async def story(cluster: WebhookCluster) -> None:
         spoil = patch({"op": "add", "path": "/metadata/managedFields", "value": owners})
         cluster.register(MUTATING, webhook(cluster.hooks.on("/spoil", spoil)))
 
@@ -501,4 +505,4 @@ def test_managed_fields_that_make_no_sense_are_not_taken(owners: list[Any], kept
         await cluster.ask(lambda: cluster.server.patch(CONFIG_MAPS, key("a"), change, Write("other")))
         assert cluster.server.get(CONFIG_MAPS, key("a"))["data"] == {"k": "w"}
 
-    told(story)
+    run_story(story)

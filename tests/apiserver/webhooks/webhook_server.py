@@ -1,4 +1,4 @@
-"""Webhooks on loopback that do as they are told, and requests to a server that asks them."""
+"""Webhooks on loopback with configurable responses, and requests to a server that calls them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.apiserver.objects import WRITE, a_server
+from tests.apiserver.objects import WRITE, make_server
 
 from springtide.apiserver.admission import ExecutedWrite, User
 from springtide.apiserver.server import ApiServer
@@ -42,7 +42,7 @@ VALIDATING = Resource(
 EVERYTHING: Object = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
 
 Answer = Callable[[Object], Awaitable[Object | bytes]]
-"""Makes the response, or the raw body, for the request of a review."""
+"""Returns the response, or the raw body, for a request."""
 
 
 @cache
@@ -60,8 +60,8 @@ def bundle(pair: CertificatePair) -> str:
 
 
 @dataclass
-class Hooks:
-    """A server of webhooks: each path has an answer, and all requests are remembered."""
+class WebhookServer:
+    """A webhook server: each path has a response, and all requests are recorded."""
 
     port: int = 0
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Hooks:
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": bundle(authority())}
 
     def on(self, path: str, answer: Answer | Object | bytes) -> Object:
-        """Answer so under a path; gives the `clientConfig` that leads there."""
+        """Configure the response of a path; returns its `clientConfig`."""
 
         async def always(_: Object) -> Object | bytes:
             assert not callable(answer)
@@ -107,15 +107,15 @@ class Hooks:
 
 
 @dataclass
-class Cluster:
-    """A server, its webhooks, and how requests are made to it."""
+class WebhookCluster:
+    """A server with webhooks, and requests to it."""
 
     server: ApiServer
-    hooks: Hooks
+    hooks: WebhookServer
     reviews: AdmissionWebhooks
 
     async def ask(self, verb: Callable[[], Any], user: User = USER) -> ExecutedWrite[Any]:
-        return await self.reviews.perform(verb, user)
+        return await self.reviews.execute(verb, user)
 
     def register(self, resource: Resource, *webhooks: Object, name: str = "hooks") -> None:
         self.server.create(resource, {"metadata": {"name": name}, "webhooks": list(webhooks)}, Write("admin"))
@@ -127,7 +127,7 @@ class Cluster:
 
 
 def webhook(client: Object, *, name: str = "hook.example.com", **fields: Any) -> Object:
-    """Give a webhook that hears of everything."""
+    """Return a webhook that matches everything."""
     return {
         "name": name,
         "clientConfig": client,
@@ -139,25 +139,25 @@ def webhook(client: Object, *, name: str = "hook.example.com", **fields: Any) ->
 
 
 def patch(*operations: Object) -> Object:
-    """Give the response that changes an object."""
+    """Return a response with a patch."""
     return {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
 
 
 @asynccontextmanager
-async def a_cluster(server: ApiServer | None = None) -> AsyncIterator[Cluster]:
-    hooks = Hooks()
+async def webhook_cluster(server: ApiServer | None = None) -> AsyncIterator[WebhookCluster]:
+    hooks = WebhookServer()
     async with serving(hooks, identity=identity("127.0.0.1", "localhost", "hook.default.svc")) as served:
         hooks.port = served.port
-        server = server or a_server()
+        server = server or make_server()
         async with AdmissionWebhooks(server) as reviews:
-            yield Cluster(server, hooks, reviews)
+            yield WebhookCluster(server, hooks, reviews)
 
 
-def told(story: Callable[[Cluster], Awaitable[None]], server: ApiServer | None = None) -> None:
-    """Play a story in a cluster with webhooks."""
+def run_story(story: Callable[[WebhookCluster], Awaitable[None]], server: ApiServer | None = None) -> None:
+    """Run a coroutine in a cluster with webhooks."""
 
     async def main() -> None:
-        async with a_cluster(server) as cluster:
+        async with webhook_cluster(server) as cluster:
             await story(cluster)
 
     asyncio.run(main())
@@ -166,13 +166,13 @@ def told(story: Callable[[Cluster], Awaitable[None]], server: ApiServer | None =
 DENIED: Object = {"allowed": False, "status": {"code": 403, "reason": "Forbidden", "message": "no"}}
 
 
-def labelling(name: str, value: str = "yes") -> Object:
-    """Give the response that labels an object."""
+def label_response(name: str, value: str = "yes") -> Object:
+    """Return a response that adds a label."""
     return patch({"op": "add", "path": "/metadata/labels", "value": {name: value}})
 
 
-async def refusal(cluster: Cluster, error: type[ApiError], verb: Callable[[], Any]) -> ApiError:
-    """Give the refusal of a request that must be refused."""
+async def error_of(cluster: WebhookCluster, error: type[ApiError], verb: Callable[[], Any]) -> ApiError:
+    """Return the error of a request that must fail."""
     with pytest.raises(error) as caught:
         await cluster.ask(verb)
     return caught.value

@@ -37,12 +37,12 @@ def test_every_object_is_converted_in_its_place() -> None:
     ("item", "version", "words"),
     [
         pytest.param(
-            {**node_pool(), "kind": "Thing"}, V1BETA1, "Thing default: there is no way for a Thing", id="kind"
+            {**node_pool(), "kind": "Thing"}, V1BETA1, "Thing default: there is no conversion of a Thing", id="kind"
         ),
-        pytest.param(node_pool(), "karpenter.sh/v2", "NodePool default: there is no way", id="version"),
-        pytest.param(node_pool(), "", "NodePool default: there is no way", id="no version"),
-        pytest.param({"spec": 1}, V1, "objects[1]: an object must say what it is", id="no head"),
-        pytest.param({"apiVersion": V1BETA1, "kind": 5}, V1, "objects[1]: an object must say", id="strange head"),
+        pytest.param(node_pool(), "karpenter.sh/v2", "NodePool default: there is no conversion", id="version"),
+        pytest.param(node_pool(), "", "NodePool default: there is no conversion", id="no version"),
+        pytest.param({"spec": 1}, V1, "objects[1]: an object needs `apiVersion` and `kind`", id="no head"),
+        pytest.param({"apiVersion": V1BETA1, "kind": 5}, V1, "objects[1]: an object needs", id="strange head"),
     ],
 )
 def test_one_that_cannot_be_converted_is_named(item: Any, version: str, words: str) -> None:
@@ -107,5 +107,5 @@ def test_kinds_whose_versions_differ_in_name_only_are_renamed() -> None:
 
 
 def test_there_is_no_way_between_groups() -> None:
-    with pytest.raises(ConversionError, match="there is no way for a NodePool"):
+    with pytest.raises(ConversionError, match="there is no conversion of a NodePool"):
         convert(node_pool(), "autoscaling.x-k8s.io/v1")

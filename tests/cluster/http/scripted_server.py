@@ -1,4 +1,4 @@
-"""A server that does as it is told, down to the byte: it plays every misbehaviour that a network has to offer."""
+"""A server that answers by script, down to the byte: it plays every failure of networks and servers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ HASTY = HttpSettings(
     connect=2,
     request=2,
     listing=2,
-    silence=2,
-    overtime=0.05,
-    largest=100_000,
-    retries=RetrySettings(attempts=3, pauses=Backoff(first=0.001, longest=0.01), patience=1.5),
+    watch_read_timeout=2,
+    watch_grace=0.05,
+    max_bytes=100_000,
+    retries=RetrySettings(attempts=3, pauses=Backoff(first=0.001, longest=0.01), max_elapsed=1.5),
 )
 
 
@@ -62,7 +62,7 @@ Step = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass
 class Server:
-    """What has been asked, and what is answered next; the last step is repeated."""
+    """Records the requests, and answers them with the steps of a script; the last step is repeated."""
 
     steps: list[Step] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
@@ -131,7 +131,7 @@ async def playing(*steps: Step, tls: ssl.SSLContext | None = None, port: int = 0
 async def connected(
     server: Server, *, settings: HttpSettings = HASTY, below: str = "", **access: Any
 ) -> AsyncIterator[HttpTransport]:
-    """Connect to a server that is played; `below` is a path under which it has its API."""
+    """Connect to a scripted server; `below` is the base path of its API."""
     async with HttpTransport(
         ClusterAccess(server.url + below, **access), settings=settings, random=Random(7)
     ) as transport:

@@ -1,4 +1,4 @@
-"""What is left when a client closes: nothing, also where the server does not answer a goodbye."""
+"""Closing a client leaves no socket open, even if the server does not answer the TLS shutdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Left: TypeAlias = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
 
 @contextmanager
 def deaf_server(said: bytes, *, tls: bool) -> Iterator[str]:
-    """Serve on another thread, as another process would: it hears a request, says its part, and hears no more."""
+    """Serve on another thread, as another process would: read a request, send some bytes, and read no more."""
     over = threading.Event()
 
     def serve(made: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""What a server knows, told in two answers or group by group."""
+"""Discovery: aggregated in two responses, or group by group."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_resource_is_found_by_the_names_that_people_use(name: str, expected: R
     assert found.named(name) == expected
 
 
-def test_a_group_whose_server_is_down_takes_only_its_own_kinds_with_it() -> None:
+def test_a_group_whose_server_is_down_is_left_out() -> None:
     answers = group_by_group()
     del answers["/apis/other.io/v1"]
 
@@ -143,6 +143,6 @@ def test_a_group_whose_server_is_down_takes_only_its_own_kinds_with_it() -> None
 
 
 @pytest.mark.parametrize("path", ["/version", "/api"])
-def test_an_answer_that_makes_no_sense_is_the_servers_failure(path: str) -> None:
+def test_a_malformed_response_is_a_server_error(path: str) -> None:
     with pytest.raises(ServerError, match=f"the server's answer at {path} cannot be read"):
         asyncio.run(discovered(at_once() | {path: "what?"}))

@@ -1,4 +1,4 @@
-"""The transport against the embedded API server on HTTPS: what controllers live on, through a real socket."""
+"""The transport against the embedded API server over HTTPS, through a real socket."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def printed(*, api_version: str = V1, kind: str = "ExecCredential", **status: An
 
 
 class Plugin:
-    """A program that prints the texts of a list, one with each run, and keeps a record of what it was told."""
+    """A program that prints one text of a list with each run, and records its environment."""
 
     def __init__(self, folder: Path, *outputs: str, code: str = "") -> None:
         self.folder = folder
@@ -56,14 +56,14 @@ class Plugin:
 
 async def proofs(plugin: ExecPlugin, count: int) -> list[Authentication]:
     credentials = ExecCredentials(plugin)
-    return [await credentials.proof() for _ in range(count)]
+    return [await credentials.authenticate() for _ in range(count)]
 
 
 def at(seconds: float) -> str:
     return datetime.fromtimestamp(time.time() + seconds, UTC).isoformat()
 
 
-def test_a_token_without_an_end_is_used_for_ever(tmp_path: Path) -> None:
+def test_a_token_without_expiry_is_kept(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printed(token="one"), printed(token="two"))
 
     assert asyncio.run(proofs(plugin.described, 3)) == [Authentication("Bearer one")] * 3
@@ -71,7 +71,7 @@ def test_a_token_without_an_end_is_used_for_ever(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [pytest.param(-5, id="has ended"), pytest.param(5, id="is about to end")])
-def test_a_token_that_ends_is_replaced(tmp_path: Path, left: float) -> None:
+def test_an_expired_token_is_replaced(tmp_path: Path, left: float) -> None:
     plugin = Plugin(
         tmp_path,
         printed(token="one", expirationTimestamp=at(left)),
@@ -90,12 +90,12 @@ def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
     assert asyncio.run(proofs(plugin.described, 1)) == [Authentication(certificate=ClientCertificate(b"CERT", b"KEY"))]
 
 
-def test_many_who_ask_at_once_wait_for_one_run(tmp_path: Path) -> None:
+def test_concurrent_requests_wait_for_one_run(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printed(token="one"))
 
     async def play() -> list[Authentication]:
         credentials = ExecCredentials(plugin.described)
-        return await asyncio.gather(*(credentials.proof() for _ in range(10)))
+        return await asyncio.gather(*(credentials.authenticate() for _ in range(10)))
 
     assert asyncio.run(play()) == [Authentication("Bearer one")] * 10
     assert len(plugin.runs) == 1
@@ -106,9 +106,9 @@ def test_a_rejected_token_is_replaced_once_for_all(tmp_path: Path) -> None:
 
     async def play() -> tuple[list[bool], Authentication]:
         credentials = ExecCredentials(plugin.described)
-        rejected = await credentials.proof()
+        rejected = await credentials.authenticate()
         renewed = await asyncio.gather(*(credentials.renew(rejected) for _ in range(5)))
-        return renewed, await credentials.proof()
+        return renewed, await credentials.authenticate()
 
     assert asyncio.run(play()) == ([True] * 5, Authentication("Bearer two"))
     assert len(plugin.runs) == 2
@@ -128,7 +128,7 @@ def test_a_request_that_is_rejected_is_sent_again_with_a_new_token(tmp_path: Pat
 
 
 @pytest.mark.parametrize("api_version", [V1, f"{V1}beta1"])
-def test_the_plugin_is_told_what_the_kubeconfig_says(tmp_path: Path, api_version: str) -> None:
+def test_the_plugin_gets_the_settings_of_the_kubeconfig(tmp_path: Path, api_version: str) -> None:
     plugin = Plugin(tmp_path, printed(api_version=api_version, token="t"))
     called = {
         "apiVersion": api_version,
@@ -150,7 +150,7 @@ def test_the_plugin_is_told_what_the_kubeconfig_says(tmp_path: Path, api_version
 
     found = load_kubeconfig(tmp_path / "config", environment={})
 
-    assert asyncio.run(found.credentials.proof()) == Authentication("Bearer t")
+    assert asyncio.run(found.credentials.authenticate()) == Authentication("Bearer t")
     told = {"server": "https://x", "certificate-authority-data": "Q0E=", "config": {"audience": "x"}}
     assert plugin.runs == [
         {
@@ -181,11 +181,9 @@ def test_the_plugin_is_told_what_the_kubeconfig_says(tmp_path: Path, api_version
         pytest.param(printed(token="t"), "time.sleep(9)", "has not answered within 0.3 seconds", id="slow"),
     ],
 )
-def test_what_goes_wrong_is_told_with_the_command_and_how_to_get_it(
-    tmp_path: Path, output: str, code: str, message: str
-) -> None:
+def test_errors_name_the_command_and_the_install_hint(tmp_path: Path, output: str, code: str, message: str) -> None:
     plugin = Plugin(tmp_path, output, code=code)
-    described = replace(plugin.described, install_hint="Get it at example.com.", seconds=0.3 if "sleep" in code else 9)
+    described = replace(plugin.described, install_hint="Get it at example.com.", timeout=0.3 if "sleep" in code else 9)
 
     with pytest.raises(AccessError, match=message) as caught:
         asyncio.run(proofs(described, 1))
@@ -193,11 +191,11 @@ def test_what_goes_wrong_is_told_with_the_command_and_how_to_get_it(
     assert str(caught.value).endswith("\nGet it at example.com.")
 
 
-def test_a_plugin_that_is_too_slow_is_ended(tmp_path: Path) -> None:
+def test_a_plugin_that_is_too_slow_is_killed(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, code="(folder / 'pid').write_text(str(os.getpid()))\ntime.sleep(60)")
 
     with pytest.raises(AccessError, match="has not answered"):
-        asyncio.run(proofs(replace(plugin.described, seconds=2), 1))
+        asyncio.run(proofs(replace(plugin.described, timeout=2), 1))
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -209,14 +207,14 @@ def test_a_plugin_that_is_too_slow_is_ended(tmp_path: Path) -> None:
         pytest.param("/there/is/none", "cannot be run: No such file or directory", id="not there"),
     ],
 )
-def test_a_plugin_that_is_missing_is_told(command: str, message: str) -> None:
+def test_a_missing_plugin_is_an_error(command: str, message: str) -> None:
     with pytest.raises(AccessError, match=message):
         asyncio.run(proofs(ExecPlugin("config", V1, command), 1))
 
 
-def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interactive_plugin_needs_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     plugin = replace(Plugin(tmp_path, printed(token="t")).described, interactive="Always")
 
-    with pytest.raises(AccessError, match="wants to ask its user, and there is no terminal"):
+    with pytest.raises(AccessError, match="needs to prompt its user, and there is no terminal"):
         asyncio.run(proofs(plugin, 1))

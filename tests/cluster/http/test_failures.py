@@ -1,4 +1,4 @@
-"""Everything that goes wrong on the way: what is tried again, what is not, and what the caller is told."""
+"""Everything that goes wrong on the way: what is tried again, what is not, and what the caller gets."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_read_that_fails_is_tried_again(call: Call, trouble: Step) -> None:
 
 
 @pytest.mark.parametrize("call", [*READS, *WRITES])
-def test_a_server_that_is_not_there_is_tried_a_few_times_and_then_told(call: Call) -> None:
+def test_an_unreachable_server_is_tried_a_few_times_and_then_an_error(call: Call) -> None:
     async def play() -> ClusterError:
         async with playing(answers({})) as server:
             pass
@@ -138,7 +138,7 @@ def test_a_server_that_is_not_there_is_tried_a_few_times_and_then_told(call: Cal
         pytest.param(cuts_within(b"{}" * 99), ConnectionLost, id="cut within the answer"),
         pytest.param(refuses(500, "InternalError"), ServerError, id="500"),
         pytest.param(refuses(503, "ServiceUnavailable", Retry_After="0"), ServerError, id="503"),
-        pytest.param(refuses(429, "TooManyRequests"), TooManyRequests, id="429 that does not say when"),
+        pytest.param(refuses(429, "TooManyRequests"), TooManyRequests, id="429 without Retry-After"),
         pytest.param(refuses(409, "Conflict"), Conflict, id="conflict"),
     ],
 )
@@ -150,26 +150,26 @@ def test_a_write_that_may_have_had_an_effect_is_sent_once(call: Call, trouble: S
 
 
 @pytest.mark.parametrize("call", [create, delete, merge])
-def test_a_write_that_a_busy_server_puts_off_is_sent_again(call: Call) -> None:
+def test_a_write_that_a_busy_server_refuses_is_retried(call: Call) -> None:
     found, server = asyncio.run(outcome(call, refuses(429, "TooManyRequests", Retry_After="0"), answers({})))
 
     assert not isinstance(found, ClusterError)
     assert len(server.asked) == 2
 
 
-def test_an_eviction_that_a_budget_refuses_is_an_answer() -> None:
+def test_a_refused_eviction_is_not_retried() -> None:
     found, server = asyncio.run(outcome(evict, refuses(429, "TooManyRequests", Retry_After="0"), answers({})))
 
     assert (type(found), found.retry_after, len(server.asked)) == (TooManyRequests, 0.0, 1)
 
 
-def test_a_server_that_asks_for_a_longer_pause_than_we_wait_is_not_asked_again() -> None:
+def test_no_retry_if_the_server_asks_for_a_pause_longer_than_the_limit() -> None:
     found, server = asyncio.run(outcome(get, refuses(429, "TooManyRequests", Retry_After="60"), answers({})))
 
     assert (type(found), found.retry_after, len(server.asked)) == (TooManyRequests, 60.0, 1)
 
 
-def test_a_version_that_lies_ahead_of_the_server_is_not_waited_for_twice() -> None:
+def test_a_resource_version_ahead_of_the_server_is_not_retried() -> None:
     details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
 
     found, server = asyncio.run(outcome(listing, refuses(504, "Timeout", details=details), answers({})))
@@ -178,7 +178,7 @@ def test_a_version_that_lies_ahead_of_the_server_is_not_waited_for_twice() -> No
 
 
 @pytest.mark.parametrize("call", [*READS, *WRITES])
-def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(call: Call) -> None:
+def test_a_request_without_an_answer_times_out(call: Call) -> None:
     settings = replace(HASTY, request=0.05, listing=0.05, retries=replace(HASTY.retries, attempts=1))
 
     found, _ = asyncio.run(outcome(call, hangs, settings=settings))
@@ -200,7 +200,7 @@ def test_a_list_has_more_time_than_other_requests() -> None:
 
 
 @pytest.mark.parametrize("call", [get, create])
-def test_a_handshake_that_does_not_end_is_given_up(call: Call) -> None:
+def test_a_tls_handshake_that_does_not_end_times_out(call: Call) -> None:
     async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
@@ -224,15 +224,15 @@ def test_a_handshake_that_does_not_end_is_given_up(call: Call) -> None:
         pytest.param(lambda t: t.delete(PODS, Key("default", ""), WRITE), id="delete"),
     ],
 )
-def test_an_object_without_a_name_is_not_taken_for_all_of_them(call: Call) -> None:
+def test_an_empty_name_does_not_address_the_collection(call: Call) -> None:
     found, server = asyncio.run(outcome(call, answers({})))
 
     assert (type(found), server.asked) == (BadRequest, [])
 
 
-def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
+def test_a_connection_attempt_times_out() -> None:
     async def play() -> None:
-        # A full backlog: nobody accepts, and the kernel answers no more.
+        # A full backlog: nothing accepts, so the kernel no longer answers.
         with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
             address = listener.getsockname()
             full = [socket.socket() for _ in range(4)]
@@ -290,12 +290,12 @@ def test_a_write_does_not_fail_because_the_server_closed_an_idle_connection(call
         pytest.param(b"<html><style>p{}</style><h1>Bad  gateway</h1></html>", "Bad gateway", id="a page of a proxy"),
         pytest.param(b"", "and nothing more", id="nothing"),
         pytest.param(b"\xff\xfe\x00", "\ufffd", id="garbage"),
-        pytest.param(b'{"kind": "Status"}', "Status", id="a Status that says nothing"),
-        pytest.param(b'{"kind": "Status", "code": "x"}', "Status", id="a Status that is none"),
+        pytest.param(b'{"kind": "Status"}', "Status", id="an empty Status"),
+        pytest.param(b'{"kind": "Status", "code": "x"}', "Status", id="a malformed Status"),
         pytest.param(b"x" * 9999, "x" * 200 + "…", id="a long text"),
     ],
 )
-def test_what_is_no_status_is_shown(body: bytes, message: str) -> None:
+def test_a_body_that_is_not_a_status_is_quoted(body: bytes, message: str) -> None:
     found, _ = asyncio.run(outcome(create, answers(body, code=502)))
 
     assert type(found) is ServerError
@@ -303,7 +303,7 @@ def test_what_is_no_status_is_shown(body: bytes, message: str) -> None:
     assert "502" in found.message
 
 
-def test_a_web_page_is_told_from_an_answer() -> None:
+def test_a_web_page_is_not_an_answer() -> None:
     page = answers(b"<html><h1>It works!</h1></html>", Content_Type="text/html; charset=utf-8")
     found, _ = asyncio.run(outcome(create, page))
 
@@ -326,7 +326,7 @@ def test_a_web_page_is_told_from_an_answer() -> None:
         (504, "Timeout", ServerError),
     ],
 )
-def test_a_status_becomes_the_error_that_it_means(code: int, reason: str, error: type[ApiError]) -> None:
+def test_a_status_becomes_a_typed_error(code: int, reason: str, error: type[ApiError]) -> None:
     causes = [{"field": "spec.x", "message": "Required value", "reason": "FieldValueRequired"}]
     details = {"causes": causes, "retryAfterSeconds": 3}
 
@@ -360,7 +360,7 @@ def test_an_answer_that_is_too_large_is_refused() -> None:
     assert str(found) == "the answer is larger than 100000 bytes, and is not read"
 
 
-def test_what_is_not_http_is_a_lost_connection() -> None:
+def test_a_response_that_is_not_http_is_a_lost_connection() -> None:
     async def speaks_otherwise(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")
 
@@ -371,7 +371,7 @@ def test_what_is_not_http_is_a_lost_connection() -> None:
 
 @pytest.mark.parametrize("call", [get, create])
 def test_a_token_that_was_replaced_is_read_again(call: Call, tmp_path: Path) -> None:
-    """The file has the same size and time: only the server's 401 gives away that it is another one."""
+    """The file has the same size and time: only the server's 401 shows that its content changed."""
     path = tmp_path / "token"
     path.write_text("old")
     token = ChangingFile(path)
@@ -420,7 +420,7 @@ def test_a_token_file_that_is_swapped_is_followed(tmp_path: Path) -> None:
     assert token.read() == b"two"
 
 
-def test_a_token_that_is_rejected_and_not_replaced_is_not_shown_again() -> None:
+def test_a_rejected_token_that_was_not_replaced_is_not_sent_again() -> None:
     found, server = asyncio.run(
         outcome(
             get, refuses(401, "Unauthorized", "Unauthorized"), credentials=StaticCredentials(token=InlineContent(b"x"))
@@ -430,13 +430,13 @@ def test_a_token_that_is_rejected_and_not_replaced_is_not_shown_again() -> None:
     assert (type(found), len(server.asked)) == (Unauthorized, 1)
 
 
-def test_a_server_that_rejects_every_token_is_shown_two() -> None:
-    """The second one may be newer than what the server knows; then it is the server's turn."""
+def test_a_server_that_rejects_every_token_gets_two_attempts() -> None:
+    """The second token may be newer than what the server knows; more attempts would not help."""
 
     class Inexhaustible:
         given = 0
 
-        async def proof(self) -> Authentication:
+        async def authenticate(self) -> Authentication:
             return Authentication(f"Bearer {self.given}")
 
         async def renew(self, rejected: Authentication) -> bool:
@@ -465,7 +465,7 @@ def test_a_uid_that_the_server_finds_invalid_is_a_conflict() -> None:
 def test_a_json_patch_that_fails_is_a_conflict_if_the_object_has_changed(
     version: int, error: type[ClusterError]
 ) -> None:
-    """The server does not say which operation failed: our test of the version, or one of the caller's."""
+    """The server does not say which operation failed: the test of the precondition, or one of the patch."""
     patch = Patch.json({"op": "remove", "path": "/spec/x"})
 
     async def change(transport: HttpTransport) -> Any:

@@ -1,4 +1,4 @@
-"""A store and a writer behind a network that breaks all the time: they end where the server is, and nothing is lost."""
+"""A store and a writer behind a network that keeps breaking: both converge with the server, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from springtide.cluster.store import Store
 from springtide.cluster.transport import Write
 
 MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-SETTINGS = ReflectorSettings(shortest_watch=1, longest_watch=1, retries=Backoff(0.001, 0.01), hasty=0.0)
+SETTINGS = ReflectorSettings(shortest_watch=1, longest_watch=1, retries=Backoff(0.001, 0.01), too_short=0.0)
 WRITES = 100
 
 
@@ -64,7 +64,7 @@ async def cutting(port: int, random: Random) -> AsyncIterator[tuple[str, list[bo
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nothing_is_lost_and_nothing_is_invented(seed: int) -> None:
+def test_store_and_writer_converge_with_the_server(seed: int) -> None:
     random = Random(seed)
     server = ApiServer(now=WallClock().now, random=Random(seed))
     acknowledged: dict[Key, int] = {}
@@ -108,7 +108,7 @@ def test_nothing_is_lost_and_nothing_is_invented(seed: int) -> None:
                 breaking[0] = False
                 async with asyncio.timeout(20):
                     await store.wait_synced()
-                    await store.reached(server.revision)
+                    await store.wait_for_version(server.revision)
                 running.cancel()
                 with suppress(asyncio.CancelledError):
                     await running

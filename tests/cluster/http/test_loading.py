@@ -1,4 +1,4 @@
-"""Kubeconfig files: what they mean, and what is wrong with them."""
+"""Loading of kubeconfig files and service accounts, and the errors of wrong ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def load(folder: Path, content: dict[str, Any], **options: Any) -> ClusterAccess
 
 
 def proof(found: ClusterAccess) -> Authentication:
-    return asyncio.run(found.credentials.proof())
+    return asyncio.run(found.credentials.authenticate())
 
 
 def test_the_current_context_is_taken(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_another_context_can_be_named(tmp_path: Path) -> None:
     assert (found.namespace, proof(found)) == ("default", Authentication())
 
 
-def test_json_is_as_good_as_yaml_and_null_is_as_good_as_nothing(tmp_path: Path) -> None:
+def test_json_is_read_as_yaml_and_null_as_absent(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(
         '{"clusters": [{"name": "c", "cluster": {"server": "https://x", "proxy-url": null}}], "users": null,'
@@ -90,7 +90,7 @@ def test_json_is_as_good_as_yaml_and_null_is_as_good_as_nothing(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("user", "expected"),
     [
-        pytest.param({}, Authentication(), id="nobody"),
+        pytest.param({}, Authentication(), id="anonymous"),
         pytest.param({"token": "t\n"}, Authentication("Bearer t"), id="token"),
         pytest.param(
             {"tokenFile": "sub/token"}, Authentication("Bearer from-file"), id="token file beside the kubeconfig"
@@ -116,7 +116,7 @@ def test_json_is_as_good_as_yaml_and_null_is_as_good_as_nothing(tmp_path: Path) 
         ),
     ],
 )
-def test_users_prove_who_they_are(tmp_path: Path, user: dict[str, Any], expected: Authentication) -> None:
+def test_users_authenticate(tmp_path: Path, user: dict[str, Any], expected: Authentication) -> None:
     (tmp_path / "sub").mkdir()
     for name, text in (("token", "from-file\n"), ("crt", "CERT"), ("key", "KEY")):
         (tmp_path / "sub" / name).write_text(text)
@@ -124,7 +124,7 @@ def test_users_prove_who_they_are(tmp_path: Path, user: dict[str, Any], expected
     assert proof(load(tmp_path, config(user=user))) == expected
 
 
-def test_how_the_server_is_reached_and_trusted(tmp_path: Path) -> None:
+def test_server_and_trust(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("CA")
     secure = {"certificate-authority": "ca.pem", "tls-server-name": "api", "proxy-url": "http://proxy:3128"}
 
@@ -170,7 +170,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
         load(tmp_path, config(cluster={"proxy-url": "socks5://jane:hidden@proxy"}))
 
 
-def test_we_may_act_on_behalf_of_others(tmp_path: Path) -> None:
+def test_impersonation(tmp_path: Path) -> None:
     user = {
         "token": "t",
         "as": "jane",
@@ -189,7 +189,7 @@ def test_we_may_act_on_behalf_of_others(tmp_path: Path) -> None:
     )
 
 
-def test_of_several_files_the_first_to_name_something_counts(tmp_path: Path) -> None:
+def test_files_are_merged_in_order_of_precedence(tmp_path: Path) -> None:
     first = write(
         tmp_path / "one" / "config",
         {
@@ -275,7 +275,7 @@ def test_of_several_files_the_first_to_name_something_counts(tmp_path: Path) -> 
         pytest.param(config(user={"token": 7}), r"config: users\[0\].user.token: expected `str`, got `int`", id="type"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: dict[str, Any], message: str) -> None:
+def test_errors_name_the_field(tmp_path: Path, content: dict[str, Any], message: str) -> None:
     with pytest.raises(AccessError, match=message) as caught:
         load(tmp_path, content)
     assert str(tmp_path / "config") in str(caught.value)
@@ -338,7 +338,7 @@ def test_addresses_of_version_six_are_put_in_brackets(service_account: Path) -> 
         pytest.param(POD, "ca.crt", "cannot read .*ca.crt: No such file", id="no authority"),
     ],
 )
-def test_what_a_pod_lacks_is_told(
+def test_errors_of_an_incomplete_service_account(
     service_account: Path, environment: dict[str, str], missing: str, message: str
 ) -> None:
     if missing:
@@ -348,8 +348,8 @@ def test_what_a_pod_lacks_is_told(
         in_cluster(folder=service_account, environment=environment)
 
 
-def test_the_nearest_answer_to_which_cluster_is_taken(tmp_path: Path, service_account: Path) -> None:
-    """What is said, then KUBECONFIG, then the pod's, then the home's."""
+def test_precedence_of_the_sources_of_access(tmp_path: Path, service_account: Path) -> None:
+    """Arguments, then KUBECONFIG, then the service account of the pod, then ~/.kube/config."""
     said = write(tmp_path / "said", config(cluster={"server": "https://said"}))
     named = write(tmp_path / "named", config(cluster={"server": "https://named"}))
     write(tmp_path / ".kube" / "config", config(cluster={"server": "https://home"}))

@@ -1,4 +1,4 @@
-"""The permit of a write is asked for when the connection stands, and nothing comes between it and the sending."""
+"""The permit of a write is checked once the connection is made, immediately before the request is sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITES = [
 
 
 class Lease:
-    """A permit that runs out."""
+    """A permit that expires."""
 
     def __init__(self, *, permits: int) -> None:
         self.permits = permits
@@ -63,8 +63,8 @@ def test_a_write_without_permission_sends_nothing(call: Call) -> None:
 
 
 @pytest.mark.parametrize("call", WRITES)
-def test_permission_is_asked_for_after_a_slow_handshake(call: Call) -> None:
-    """The lease is lost while TLS is still being spoken; the write must not leave."""
+def test_the_permit_is_checked_after_a_slow_handshake(call: Call) -> None:
+    """The lease is lost during the TLS handshake; the write must not be sent."""
     authority = Authority()
 
     async def play() -> None:
@@ -108,7 +108,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @pytest.mark.parametrize("call", WRITES)
-def test_permission_is_asked_for_with_every_attempt(call: Call) -> None:
+def test_the_permit_is_checked_for_every_attempt(call: Call) -> None:
     async def play() -> tuple[int, int]:
         busy = refuses(429, "TooManyRequests", Retry_After="0")
         async with playing(busy, answers({})) as server, connected(server) as transport:
@@ -135,7 +135,7 @@ def test_a_permitted_write_whose_connection_is_cut_is_not_sent_a_second_time(cal
 
 
 def test_a_write_that_is_cut_while_it_leaves_is_not_sent_a_second_time() -> None:
-    """A part of it has arrived, and the failure is that of the sending, before any answer is waited for."""
+    """A part of it has arrived, and sending the rest fails."""
 
     async def play() -> tuple[int, int]:
         connections = 0
@@ -158,8 +158,8 @@ def test_a_write_that_is_cut_while_it_leaves_is_not_sent_a_second_time() -> None
     assert asyncio.run(play()) == (1, 1)
 
 
-def test_nothing_happens_between_the_permit_and_the_sending() -> None:
-    """Whoever is scheduled when the permit is given comes after the bytes have been handed to the socket."""
+def test_no_other_task_runs_between_the_permit_and_the_send() -> None:
+    """A task scheduled by the permit runs after the bytes were handed to the socket."""
 
     async def play() -> list[str]:
         seen: list[str] = []

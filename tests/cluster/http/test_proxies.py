@@ -64,7 +64,7 @@ def test_each_scheme_has_its_own_proxy_in_either_case_of_letters() -> None:
     assert proxy_for("https://x", {}) == ""
 
 
-def test_a_proxy_that_cannot_be_used_is_told() -> None:
+def test_an_unusable_proxy_is_an_error() -> None:
     with pytest.raises(AccessError, match="HTTPS_PROXY: 'socks5://x' is not a proxy that can be used"):
         proxy_for("https://x", {"HTTPS_PROXY": "socks5://x"})
 
@@ -73,7 +73,7 @@ def test_a_proxy_that_cannot_be_used_is_told() -> None:
 async def proxying(
     *, refusal: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[int, list[tuple[str, str]]]]:
-    """Run a proxy that tunnels; give its port, and what it is asked, with the proof that was shown to it."""
+    """Run a tunnelling proxy; give its port, and the requests with their Proxy-Authorization."""
     asked: list[tuple[str, str]] = []
     pumps: list[asyncio.Task[None]] = []
 
@@ -132,10 +132,10 @@ def test_a_server_is_reached_through_a_tunnel(scheme: str) -> None:
     ("refusal", "message"),
     [
         pytest.param(407, "the proxy refuses with 407", id="refuses"),
-        pytest.param(0, "cannot connect to the proxy 127.0.0.1:1: Conn", id="is not there"),
+        pytest.param(0, "cannot connect to the proxy 127.0.0.1:1: Conn", id="unreachable"),
     ],
 )
-def test_a_proxy_that_does_not_let_us_through_is_told(refusal: int, message: str) -> None:
+def test_a_refusal_of_the_proxy_is_an_error(refusal: int, message: str) -> None:
     async def play() -> None:
         async with proxying(refusal=refusal) as (port, _):
             proxy = f"http://127.0.0.1:{port if refusal else 1}"
@@ -147,7 +147,7 @@ def test_a_proxy_that_does_not_let_us_through_is_told(refusal: int, message: str
         asyncio.run(play())
 
 
-def test_a_server_without_tls_is_asked_for_by_its_whole_address() -> None:
+def test_requests_to_a_server_without_tls_have_the_absolute_url() -> None:
     """The answer comes compressed, as it may from servers that are not on this machine."""
     packed = answers(gzip.compress(b'{"kind": "Pod"}'), Content_Encoding="gzip")
 

@@ -1,4 +1,4 @@
-"""What is sent: paths, parameters, headers and bodies, for every method of the port."""
+"""Requests as they are sent: paths, parameters, headers and bodies, for every method of the transport."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def watched(transport: HttpTransport, selection: Selection, **options: Any
             "POST",
             "/api/v1/namespaces/shop/pods",
             {"fieldManager": "me", "dryRun": "All"},
-            id="create on trial",
+            id="create as a dry run",
         ),
         pytest.param(
             lambda t: t.create(PODS, {}, WRITE, namespace="shop", name="web", subresource="eviction"),
@@ -138,7 +138,7 @@ def test_every_call_goes_to_its_path(call: Call, method: str, path: str, query: 
     ("options", "query"),
     [
         pytest.param({"version": "5", "timeout": 300}, {"resourceVersion": "5", "timeoutSeconds": "300"}, id="version"),
-        pytest.param({"timeout": 0.2}, {"timeoutSeconds": "1"}, id="a short time is not for ever"),
+        pytest.param({"timeout": 0.2}, {"timeoutSeconds": "1"}, id="a short timeout is not rounded to none"),
         pytest.param(
             {"initial_events": True},
             {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"},
@@ -187,9 +187,7 @@ def test_a_watch_asks_for_bookmarks_and_more(options: dict[str, Any], query: dic
         ),
     ],
 )
-def test_a_precondition_stands_in_the_body_of_the_patch_that_is_sent_and_not_in_the_callers(
-    patch: Patch, body: Any
-) -> None:
+def test_a_precondition_is_added_to_the_body_and_the_patch_is_not_changed(patch: Patch, body: Any) -> None:
     before = repr(patch)
 
     found = asyncio.run(asked(lambda t: t.patch(PODS, WEB, patch, WRITE, precondition=EXACT)))
@@ -198,7 +196,7 @@ def test_a_precondition_stands_in_the_body_of_the_patch_that_is_sent_and_not_in_
     assert repr(patch) == before
 
 
-def test_a_deletion_says_everything_in_its_body() -> None:
+def test_the_options_of_a_deletion_are_in_its_body() -> None:
     found = asyncio.run(
         asked(
             lambda t: t.delete(PODS, WEB, DRY, precondition=EXACT, propagation=Propagation.FOREGROUND, grace_seconds=0)
@@ -215,7 +213,7 @@ def test_a_deletion_says_everything_in_its_body() -> None:
     }
 
 
-def test_every_request_says_who_sends_it_and_on_whose_behalf() -> None:
+def test_user_agent_and_impersonation() -> None:
     headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
 
     found = asyncio.run(
@@ -233,7 +231,7 @@ def test_every_request_says_who_sends_it_and_on_whose_behalf() -> None:
 
 
 def test_answers_come_compressed_from_afar_and_watches_never(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The events of a watch would wait until there are enough of them to fill a block."""
+    """Compression would delay the events of a watch until a block is full."""
     monkeypatch.setattr("springtide.cluster.http.rest_client.on_loopback", lambda host: False)
 
     async def play() -> list[str]:
@@ -253,8 +251,8 @@ def test_a_password_is_sent_as_one() -> None:
     assert found.headers["authorization"] == "Basic amFuZTpwYXNzOndvcmQ="
 
 
-def test_the_environment_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Proxies and passwords are those of the access; whoever made it has looked at the environment, or chose not to."""
+def test_proxies_of_the_environment_are_not_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The loading rules have read the environment already."""
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login jane password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -297,7 +295,7 @@ def test_so_many_requests_at_a_time_as_there_may_be_connections() -> None:
 
 
 def test_cookies_are_not_kept() -> None:
-    """A load balancer's cookie would tie all requests to one server, also after it is gone."""
+    """A cookie of a load balancer would bind all requests to one server, even after it is gone."""
 
     async def play() -> list[str | None]:
         async with playing(answers({}, Set_Cookie="route=1; Path=/")) as server:
@@ -316,7 +314,7 @@ def test_cookies_are_not_kept() -> None:
         pytest.param({"Date": "Sun, 06 Nov 1994 08:49:37 GMT"}, 784111777, id="a date"),
         pytest.param({}, None, id="none"),
         pytest.param({"Date": "noon"}, None, id="no date"),
-        pytest.param({"Date": "Sun, 06 Nov 99999999999 08:49:37 GMT"}, None, id="a date that no calendar has"),
+        pytest.param({"Date": "Sun, 06 Nov 99999999999 08:49:37 GMT"}, None, id="an impossible date"),
     ],
 )
 def test_the_time_of_the_server(headers: dict[str, Any], told: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Answers that say no, read without a network.
+"""Responses without a network: error responses, lists and watch lines.
 
 Pages of lists, as views and as whole objects.
 """
@@ -30,38 +30,38 @@ from springtide.cluster.transport import ListPage, WatchEventType
         pytest.param("-7", 0.0, id="in the past"),
         pytest.param("Thu, 01 Jan 1970 00:01:40 GMT", 40.0, id="a date"),
         pytest.param("Thu, 01 Jan 1970 00:00:00 GMT", 0.0, id="a date in the past"),
-        pytest.param("Fri, 31 Dec 9999 23:59:59 GMT", 600.0, id="a date that nobody waits for"),
-        pytest.param("9" * 30, 600.0, id="more seconds than anybody waits"),
+        pytest.param("Fri, 31 Dec 9999 23:59:59 GMT", 600.0, id="a date in the far future"),
+        pytest.param("9" * 30, 600.0, id="many seconds"),
         pytest.param("1e999", 3.0, id="for ever"),
         pytest.param("nan", 3.0, id="no number"),
         pytest.param("soon", 3.0, id="neither"),
         pytest.param("", 3.0, id="nothing"),
     ],
 )
-def test_a_server_says_when_to_come_back_in_a_header_or_in_the_details(header: str, seconds: float) -> None:
+def test_retry_after_is_in_the_header_or_in_the_details(header: str, seconds: float) -> None:
     body = json.dumps(status(429, "TooManyRequests", details={"retryAfterSeconds": 3})).encode()
 
     assert error_from_response(429, body, {"Retry-After": header}, now=60.0).retry_after == seconds
 
 
 @pytest.mark.parametrize(("told", "seconds"), [(-3, 0.0), (10**30, 600.0), (0, None)])
-def test_details_are_believed_within_limits(told: int, seconds: float | None) -> None:
+def test_retry_after_of_the_details_is_bounded(told: int, seconds: float | None) -> None:
     body = json.dumps(status(503, "ServiceUnavailable", details={"retryAfterSeconds": told})).encode()
 
     assert error_from_response(503, body, {}, now=0.0).retry_after == seconds
 
 
-def test_the_code_of_the_answer_goes_before_that_of_the_status() -> None:
-    """A proxy between us and the server may know better what came of the request."""
+def test_the_code_of_the_response_takes_precedence() -> None:
+    """A proxy in between may have changed it."""
     body = json.dumps(status(200, "Conflict")).encode()
 
     assert type(error_from_response(409, body, {}, now=0.0)) is Conflict
 
 
-def test_a_server_that_never_ends_to_warn_is_not_listened_to_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_number_of_different_warnings_that_are_logged_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     warnings = WarningLog()
     with caplog.at_level(logging.WARNING, "springtide.cluster.http.rest_client"):
-        warnings.hear(f'299 - "object {number} is odd"' for number in range(5000))
+        warnings.record(f'299 - "object {number} is odd"' for number in range(5000))
 
     assert len(caplog.messages) == 1000
 
@@ -76,8 +76,8 @@ def page(items: Any, **metadata: Any) -> bytes:
     return json.dumps({"kind": "List", "metadata": {"resourceVersion": "9"} | metadata, "items": items}).encode()
 
 
-def test_whole_objects_of_a_list_say_what_they_are() -> None:
-    """Servers leave it out in lists of built-in kinds; what an item says itself is left alone."""
+def test_whole_objects_of_a_list_have_api_version_and_kind() -> None:
+    """Servers leave them out in lists of built-in kinds; those of the item take precedence."""
     found = page_of(page([NAMELESS, NAMELESS | {"kind": "Other"}]), Selection(DEPLOYMENTS))
 
     assert found.items == [
@@ -93,14 +93,14 @@ def test_whole_objects_of_a_list_say_what_they_are() -> None:
         pytest.param({"apiVersion": "v1", "kind": "Pod"} | NAMELESS, id="said by the item"),
     ],
 )
-def test_a_view_that_wants_to_know_what_an_object_is_is_told(item: Any) -> None:
+def test_a_tagged_view_gets_api_version_and_kind(item: Any) -> None:
     found = page_of(page([item]), Selection(PODS, view=Pod))
 
     assert found.items == [msgspec.convert({"apiVersion": "v1", "kind": "Pod"} | NAMELESS, Pod)]
     assert type(found.items[0]) is Pod
 
 
-def test_what_an_item_says_of_itself_counts_where_its_neighbours_say_nothing() -> None:
+def test_the_kind_of_an_item_takes_precedence() -> None:
     found = page_of(page([NAMELESS, NAMELESS | {"kind": "Other"}]), Selection(PODS, view=Pod))
 
     assert [item.kind for item in found.items] == ["Pod", "Other"]
@@ -118,7 +118,7 @@ def test_what_an_item_says_of_itself_counts_where_its_neighbours_say_nothing() -
         ),
     ],
 )
-def test_the_page_says_where_it_stands(view: type[Any], body: bytes, expected: ListPage) -> None:
+def test_the_page_has_the_metadata_of_the_list(view: type[Any], body: bytes, expected: ListPage) -> None:
     assert page_of(body, Selection(PODS, view=view)) == expected
 
 
@@ -131,7 +131,7 @@ def test_the_page_says_where_it_stands(view: type[Any], body: bytes, expected: L
         pytest.param(None, id="null"),
     ],
 )
-def test_an_item_that_does_not_fit_its_view_is_the_callers_matter(item: Any) -> None:
+def test_an_item_that_does_not_fit_its_view_is_a_validation_error(item: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         page_of(page([NAMELESS, item]), Selection(PODS, view=Pod))
 
@@ -145,12 +145,12 @@ def test_an_item_that_does_not_fit_its_view_is_the_callers_matter(item: Any) -> 
         pytest.param(page([NAMELESS])[:-2], id="cut"),
     ],
 )
-def test_what_is_no_list_of_objects_is_the_servers_failure(body: bytes) -> None:
+def test_a_malformed_list_is_a_server_error(body: bytes) -> None:
     with pytest.raises(ServerError, match="list of pods cannot be read"):
         page_of(body, Selection(PODS))
 
 
-def test_the_type_of_an_event_may_stand_behind_its_object() -> None:
+def test_the_type_of_an_event_may_follow_its_object() -> None:
     behind = json.dumps({"object": NAMELESS, "type": "DELETED"}).encode()
 
     (event,) = events_of(behind, dict)

@@ -1,4 +1,4 @@
-"""When a request is sent again: arithmetic, without a network and without waiting."""
+"""When a request is retried: arithmetic, without a network and without waiting."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pauses(*errors: ClusterError, retries: RetrySettings, seconds: float = 0.0) 
             [LOST] * 3, RetrySettings(attempts=3, pauses=Backoff(first=1)), [1, 2, NEVER], id="three attempts"
         ),
         pytest.param([LOST], RetrySettings(attempts=1), [NEVER], id="one attempt"),
-        pytest.param([LOST] * 2, RetrySettings(pauses=Backoff(first=1, jitter=1)), [1.5, 3], id="luck adds to them"),
+        pytest.param([LOST] * 2, RetrySettings(pauses=Backoff(first=1, jitter=1)), [1.5, 3], id="jitter adds to them"),
         pytest.param(
             [TooManyRequests("busy", retry_after=3), ServerError("busy", retry_after=4)],
             RetrySettings(pauses=Backoff(first=1)),
@@ -57,15 +57,15 @@ def pauses(*errors: ClusterError, retries: RetrySettings, seconds: float = 0.0) 
         ),
         pytest.param(
             [LOST] * 3,
-            RetrySettings(pauses=Backoff(first=2), patience=6),
+            RetrySettings(pauses=Backoff(first=2), max_elapsed=6),
             [2, 4, NEVER],
-            id="until patience is at its end",
+            id="until the time limit",
         ),
         pytest.param(
             [TooManyRequests("busy", retry_after=9)],
-            RetrySettings(patience=8),
+            RetrySettings(max_elapsed=8),
             [NEVER],
-            id="or the server asks for too much",
+            id="the server asks for more than the time limit",
         ),
     ],
 )
@@ -73,25 +73,25 @@ def test_pauses_between_attempts(errors: list[ClusterError], retries: RetrySetti
     assert pauses(*errors, retries=retries) == expected
 
 
-def test_time_that_attempts_take_counts_too() -> None:
-    assert pauses(LOST, LOST, retries=RetrySettings(pauses=Backoff(first=1), patience=8), seconds=3) == [1, NEVER]
+def test_the_time_of_attempts_counts() -> None:
+    assert pauses(LOST, LOST, retries=RetrySettings(pauses=Backoff(first=1), max_elapsed=8), seconds=3) == [1, NEVER]
 
 
-def test_what_must_not_be_repeated_is_not() -> None:
+def test_no_pause_after_an_error_that_must_not_be_retried() -> None:
     assert RetryBudget(RetrySettings(), Luck(), began=0.0).pause_after(LOST, repeatable=False, now=0.0) == NEVER
 
 
 @pytest.mark.parametrize(
     ("error", "sent", "read", "written"),
     [
-        pytest.param(LOST, False, True, True, id="no byte has left"),
-        pytest.param(LOST, True, True, False, id="something has left"),
+        pytest.param(LOST, False, True, True, id="nothing sent"),
+        pytest.param(LOST, True, True, False, id="partly sent"),
         pytest.param(ServerError("boom", retry_after=1), True, True, False, id="the server failed"),
-        pytest.param(TooManyRequests("busy", retry_after=1), True, True, True, id="the server says when"),
-        pytest.param(TooManyRequests("busy"), True, True, False, id="the server does not say when"),
+        pytest.param(TooManyRequests("busy", retry_after=1), True, True, True, id="429 with Retry-After"),
+        pytest.param(TooManyRequests("busy"), True, True, False, id="429 without Retry-After"),
         pytest.param(ClusterError("no"), False, False, False, id="anything else"),
     ],
 )
-def test_what_can_be_sent_again(error: ClusterError, sent: bool, read: bool, written: bool) -> None:
+def test_which_errors_are_retryable(error: ClusterError, sent: bool, read: bool, written: bool) -> None:
     assert is_read_retryable(error) is read
     assert is_write_retryable(error, sent=sent, evicting=False) is written

@@ -1,4 +1,4 @@
-"""TLS: whom we trust, what we show, and both while the files change."""
+"""TLS: server verification and client certificates, and both while their files change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_server_is_trusted(trust: ServerTrust) -> None:
     ("trust", "names"),
     [
         pytest.param(ServerTrust(OTHER.content), ["127.0.0.1"], id="another authority"),
-        pytest.param(ServerTrust(), ["127.0.0.1"], id="authorities of the machine"),
+        pytest.param(ServerTrust(), ["127.0.0.1"], id="authorities of the system"),
         pytest.param(ServerTrust(OURS.content), ["elsewhere.example.com"], id="another name"),
         pytest.param(
             ServerTrust(OURS.content, server_name="api.example.com"), ["127.0.0.1"], id="not the name asked for"
@@ -77,7 +77,7 @@ def test_a_server_that_speaks_no_tls_is_a_lost_connection() -> None:
     asyncio.run(play())
 
 
-def test_a_client_certificate_is_shown_and_its_successor_as_soon_as_it_is_there(tmp_path: Path) -> None:
+def test_a_replaced_client_certificate_is_used_at_once(tmp_path: Path) -> None:
     chain, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     seen: list[str] = []
 
@@ -109,7 +109,7 @@ def test_a_client_certificate_is_shown_and_its_successor_as_soon_as_it_is_there(
     assert seen == ["first", "first", "second", "second"]
 
 
-def test_an_authority_that_is_replaced_is_trusted_from_then_on(tmp_path: Path) -> None:
+def test_a_replaced_authority_is_trusted_at_once(tmp_path: Path) -> None:
     path = tmp_path / "ca.crt"
     path.write_bytes(OTHER.pair.certificate)
 
@@ -144,7 +144,7 @@ def test_a_context_is_made_once_for_the_same_certificates() -> None:
             ServerTrust(InlineContent(b"\xff")),
             None,
             "the certificate authority is not in PEM",
-            id="authority, no text",
+            id="authority, binary",
         ),
         pytest.param(ServerTrust(), ClientCertificate(b"x", b"y"), "do not make a pair in PEM", id="certificate"),
         pytest.param(
@@ -155,7 +155,7 @@ def test_a_context_is_made_once_for_the_same_certificates() -> None:
         ),
     ],
 )
-def test_what_is_no_certificate_is_told(
+def test_an_invalid_certificate_is_an_error(
     trust: ServerTrust, certificate: ClientCertificate | None, message: str
 ) -> None:
     with pytest.raises(AccessError, match=message):

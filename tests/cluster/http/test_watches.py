@@ -1,4 +1,4 @@
-"""Watches: streams in pieces of any size, streams that break, fall silent, or never end."""
+"""Watches: streams in chunks of any size, streams that break, time out, or never end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ EVERYTHING = [
 async def watched(
     *steps: Step, view: type[Any] = dict, settings: HttpSettings = HASTY, **options: Any
 ) -> tuple[list[WatchEvent], Exception | None]:
-    """Watch to the end, and give the events and what it ended with."""
+    """Watch to the end, and return the events and the error."""
     access = {name: options.pop(name) for name in ("credentials",) if name in options}
     events: list[WatchEvent] = []
     async with playing(*steps) as server, connected(server, settings=settings, **access) as transport:
@@ -142,7 +142,7 @@ def test_the_size_of_a_line_is_counted_from_its_beginning() -> None:
         pytest.param(streams(EVERYTHING[0] + b"x" * 200_000), ServerError, id="an event that is too large"),
     ],
 )
-def test_a_stream_that_goes_wrong_tells_what_came_before(ending: Step, error: type[ClusterError]) -> None:
+def test_events_before_a_failure_are_delivered(ending: Step, error: type[ClusterError]) -> None:
     events, raised = asyncio.run(watched(ending))
 
     assert told(events) == [(WatchEventType.ADDED, "1")]
@@ -155,7 +155,7 @@ def test_empty_lines_mean_nothing() -> None:
     assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
-def test_an_object_that_does_not_fit_the_view_is_told_after_those_before_it() -> None:
+def test_events_before_an_object_that_does_not_fit_the_view_are_delivered() -> None:
     chunk = b"".join((EVERYTHING[0], line("ADDED", {"metadata": {"name": 7}}), EVERYTHING[2]))
 
     events, raised = asyncio.run(watched(streams(chunk), view=View))
@@ -181,9 +181,9 @@ def test_a_watch_that_is_refused_is_not_tried_again(step: Step, error: type[Clus
     assert type(raised) is error
 
 
-def test_a_stream_that_falls_silent_is_over() -> None:
-    """It is no failure: of a kind of which nothing ever happens some servers send not even bookmarks."""
-    settings = replace(HASTY, silence=0.05)
+def test_a_stream_without_data_ends() -> None:
+    """It is no failure: some servers send no bookmarks for a kind that never changes."""
+    settings = replace(HASTY, watch_read_timeout=0.05)
 
     events, raised = asyncio.run(watched(streams(EVERYTHING[0], then=hangs), settings=settings))
 
@@ -191,19 +191,19 @@ def test_a_stream_that_falls_silent_is_over() -> None:
 
 
 def test_a_watch_that_is_not_answered_is_lost() -> None:
-    events, raised = asyncio.run(watched(hangs, settings=replace(HASTY, silence=0.05)))
+    events, raised = asyncio.run(watched(hangs, settings=replace(HASTY, watch_read_timeout=0.05)))
 
     assert events == []
     assert isinstance(raised, ConnectionLost)
-    assert "nothing has come for 0.05 seconds" in str(raised)
+    assert "no data for 0.05 seconds" in str(raised)
 
 
 def test_a_watch_that_the_server_does_not_end_is_ended() -> None:
-    """It is no failure: the watch was asked for this long, and for no longer."""
+    """It is no failure: the watch has lasted as long as requested."""
 
     async def play() -> tuple[list[WatchEvent], Exception | None]:
         async with asyncio.timeout(20):
-            settings = replace(HASTY, silence=50)
+            settings = replace(HASTY, watch_read_timeout=50)
             return await watched(streams(EVERYTHING[0], then=hangs), settings=settings, timeout=0.01)
 
     events, raised = asyncio.run(play())
@@ -211,8 +211,8 @@ def test_a_watch_that_the_server_does_not_end_is_ended() -> None:
     assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
-def test_the_deadline_of_a_watch_that_has_ended_is_forgotten() -> None:
-    """Else everything that belongs to it would be kept for minutes."""
+def test_a_watch_that_ends_cancels_its_deadline() -> None:
+    """Otherwise the timer would keep its objects alive for minutes."""
 
     async def play() -> list[str]:
         ended: list[str] = []
@@ -228,7 +228,7 @@ def test_the_deadline_of_a_watch_that_has_ended_is_forgotten() -> None:
     assert asyncio.run(play()) == ["kept"]
 
 
-def test_a_watch_that_ends_takes_its_deadline_along(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watch_that_is_closed_cancels_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     cancelled: list[bool] = []
     monkeypatch.setattr(WatchDeadline, "cancel", lambda end: cancelled.append(end.passed))
 
@@ -308,8 +308,8 @@ def test_many_watches_leave_room_for_requests() -> None:
     assert asyncio.run(play()) == 8
 
 
-def test_the_network_itself_is_asked_whether_the_server_is_still_there() -> None:
-    """A machine that lost its power says nothing, and a watch would wait for the time that silence is allowed."""
+def test_tcp_keep_alive_is_on() -> None:
+    """A machine that lost its power sends nothing, and a watch would notice only after its read timeout."""
 
     async def play() -> int:
         async with playing(streams(EVERYTHING[0], then=hangs)) as server:

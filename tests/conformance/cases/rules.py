@@ -93,7 +93,6 @@ _LIBRARIES: dict[str, tuple[Object, Any]] = {
     "text": (_ruled(_TEXT, _rule("self.find('[0-9]+') == '42'", "no answer")), "abc 41"),
     "splitting": (_ruled(_TEXT, _rule("self.split('-').size() == 2", "no pair")), "a-b-c"),
     "sums": (_ruled(_NUMBERS, _rule("self.sum() < 5", "too much")), [2, 3]),
-    "order": (_ruled(_NUMBERS, _rule("self.isSorted()", "not sorted")), [2, 1]),
     "amounts": (_ruled(_TEXT, _rule("quantity(self).isLessThan(quantity('1Gi'))", "too much")), "2Gi"),
     "versions": (_ruled(_TEXT, _rule("isSemver(self)", "no version")), "one"),
 }

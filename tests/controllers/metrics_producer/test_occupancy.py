@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.pod_record import PodClass, PodRecord, PodState
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta
 from springtide.controllers.metrics_producer.occupancy import (
@@ -15,22 +17,32 @@ from springtide.controllers.metrics_producer.occupancy import (
     GroupLabel,
     GroupOccupancy,
     GroupTotals,
-    NodeRecord,
-    PodRecord,
     ResourceAmounts,
 )
+from springtide.quantity import Quantity
 
 NAMES = ("n1", "n2", "n3")
 LABELS: tuple[GroupLabel, ...] = (("group", "a"), ("group", "b"), ("zone", "x"))
 
-amounts = st.builds(ResourceAmounts, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
+
+def quantities(cpu: int, memory: int, pods: int | None = None) -> dict[str, Quantity]:
+    counted = {"cpu": Quantity(cpu), "memory": Quantity(memory), "example.com/gpu": Quantity(7)}
+    return counted if pods is None else {**counted, "pods": Quantity(pods * 10**9)}
+
+
 nodes = st.builds(
     NodeRecord,
-    st.fixed_dictionaries({}, optional={"group": st.sampled_from("ab"), "zone": st.just("x")}),
-    st.booleans(),
-    amounts,
+    labels=st.fixed_dictionaries({}, optional={"group": st.sampled_from("ab"), "zone": st.just("x")}),
+    ready=st.booleans(),
+    unschedulable=st.booleans(),
+    allocatable=st.builds(quantities, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)),
 )
-pods = st.builds(PodRecord, st.sampled_from(("", *NAMES)), amounts)
+pods = st.builds(
+    PodRecord,
+    node=st.sampled_from(("", *NAMES)),
+    pod_class=st.builds(PodClass, requests=st.builds(quantities, st.integers(0, 5), st.integers(0, 5))),
+    state=st.builds(PodState, phase=st.sampled_from(("Running", "Succeeded", "Failed")), ready=st.booleans()),
+)
 changes = st.lists(
     st.one_of(
         st.tuples(st.just("node"), st.sampled_from(NAMES), st.none() | nodes),
@@ -50,13 +62,19 @@ class Naive:
     pods: dict[str, PodRecord] = field(default_factory=dict)
 
     def of(self, label: GroupLabel) -> GroupTotals:
-        counted = {name: node for name, node in self.nodes.items() if node.usable and label in node.labels.items()}
+        counted = {
+            name: node
+            for name, node in self.nodes.items()
+            if node.ready and not node.unschedulable and label in node.labels.items()
+        }
         reserved, capacity = NO_RESOURCES, NO_RESOURCES
         for node in counted.values():
-            capacity += node.capacity
+            have = node.allocatable
+            capacity += ResourceAmounts(have["cpu"].nano, have["memory"].nano, have["pods"].units)
         for pod in self.pods.values():
-            if pod.node in counted:
-                reserved += pod.needs
+            if pod.node in counted and pod.state.phase == "Running":
+                needs = pod.pod_class.requests
+                reserved += ResourceAmounts(needs["cpu"].nano, needs["memory"].nano, 1)
         return GroupTotals(len(counted), reserved, capacity)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from tests.controllers.metrics_producer.harness import Stage, conditions_of, producer, status_of, writes_of
 
-from springtide.cluster.resources import Key, Object
+from springtide.cluster.resources import NODES, PODS, Key, Object
 from springtide.cluster.transport import Patch, Write
-from springtide.controllers.metrics_producer.occupancy import NODES, PODS
 from springtide.simulator.scenario import create, delete, edit
 from springtide.simulator.scenario.actions import Action
 from springtide.simulator.world import World

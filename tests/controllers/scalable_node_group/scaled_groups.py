@@ -9,9 +9,8 @@ from tests.controllers.scalable_node_group.node_groups import TYPE, Cloud, node_
 
 from springtide.apiserver.kinds import collection_id
 from springtide.apiserver.server import CommittedWrite
-from springtide.cluster.resources import Key
+from springtide.cluster.resources import NODES, Key
 from springtide.controllers.scalable_node_group import SCALABLE_NODE_GROUPS, ScalableNodeGroupController
-from springtide.providers.nodes import NODES
 from springtide.providers.simulated import LABEL
 from springtide.simulator import behaviours
 from springtide.simulator.faults import Severity

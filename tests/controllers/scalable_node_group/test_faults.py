@@ -10,10 +10,11 @@ import pytest
 from tests.controllers.scalable_node_group.node_groups import Cloud, Pool
 from tests.controllers.scalable_node_group.scaled_groups import LENGTH, scaled_groups
 
+from springtide.apis.core.node_record import NodeView
 from springtide.cluster.client import Client
 from springtide.controllers.scalable_node_group import controller, decide
 from springtide.providers import GroupState, simulated
-from springtide.providers.nodes import GroupNode, nodes_labelled
+from springtide.providers.nodes import nodes_labelled
 from springtide.providers.simulated import SimulatedGroup
 from springtide.simulator.scenario import InvariantViolated, play
 
@@ -42,12 +43,12 @@ def random_node_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes are named by a counter, and looked at in a cache that lags: what was made twice is there twice."""
     numbers = count(100)
     body = SimulatedGroup._body
-    answers: dict[str, list[list[GroupNode]]] = {}
+    answers: dict[str, list[list[NodeView]]] = {}
 
     def named_anyhow(self: SimulatedGroup, name: str) -> Any:
         return body(self, f"{name}-{next(numbers)}")
 
-    async def lagging(client: Client, selector: str) -> list[GroupNode]:
+    async def lagging(client: Client, selector: str) -> list[NodeView]:
         seen = answers.setdefault(selector, [])
         seen.append(await nodes_labelled(client, selector))
         return seen[-3:][0]

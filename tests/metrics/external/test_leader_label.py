@@ -10,8 +10,8 @@ from typing import Any
 from tests.metrics.external.fake_cluster import Shelf
 
 from springtide.cluster.errors import ConnectionLost
-from springtide.cluster.resources import Key
-from springtide.metrics.external.leader_label import LABEL, PODS, LeaderLabel
+from springtide.cluster.resources import PODS, Key
+from springtide.metrics.external.leader_label import LABEL, LeaderLabel
 from springtide.simulator.virtual_time import VirtualClock, run
 
 NAMES = ("a", "b")

@@ -1,4 +1,4 @@
-"""One copy of what repeats: most pods of a cluster carry the same few sets of labels."""
+"""Sharing of equal labels: most pods of a cluster carry one of a few sets of labels, which is kept in memory once."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from sys import intern
 from types import MappingProxyType
 
 _MOST_SHARED = 16_384
-"""Some labels are different on every object; those must not be kept for ever."""
+"""How many sets are shared: labels that differ on every object must not be kept for ever."""
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 def intern_labels(labels: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Give labels that are equal to these, and the same object for all who ask for equal ones."""
+    """Give a read-only mapping equal to these labels, the same object for equal labels."""
     return _shared(tuple(sorted(labels.items()))) if labels else NO_LABELS
+
+
+def intern_strings(labels: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Give a read-only mapping equal to these labels, of which only the strings are shared: for labels of nodes."""
+    return MappingProxyType({intern(key): intern(value) for key, value in labels.items()}) if labels else NO_LABELS
 
 
 @lru_cache(maxsize=_MOST_SHARED)
 def _shared(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    return MappingProxyType({intern(key): intern(value) for key, value in pairs})
+    return intern_strings(dict(pairs))

@@ -1,6 +1,6 @@
-"""Workloads of Kubernetes that ours refer to: how many pods they run, and of which shape.
+"""Views of workloads, with their replicas and pod templates, and of autoscalers whose bounds cron rules set.
 
-Autoscalers of others whose bounds cron rules move: HorizontalPodAutoscaler and KEDA's ScaledObject.
+The autoscalers are Kubernetes' HorizontalPodAutoscaler and KEDA's ScaledObject.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class ReplicaStatus(View, kw_only=True):
 
 
 class _Selecting(View, kw_only=True):
-    """What workloads that select their pods by labels share."""
+    """Fields of workloads that select their pods by labels."""
 
     replicas: Annotated[Count, doc("How many pods are wanted.")] = 1
     selector: Annotated[LabelSelector, doc("Which pods are the workload's own.")]
     template: Annotated[PodTemplateSpec, doc("The pods that are made.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find templates whose pods the workload would not recognise."""
+        """Find templates whose pods the selector does not select."""
         metadata = self.template.metadata
         labels = (metadata.labels if metadata is not None else None) or {}
         for key, value in (self.selector.match_labels or {}).items():
@@ -116,7 +116,7 @@ class JobSpec(View, kw_only=True):
     template: Annotated[PodTemplateSpec, doc("The pods that are made.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find pods that would be started again when they are done."""
+        """Find a restart policy that Jobs do not allow."""
         policy = self.template.spec.restart_policy
         if policy not in ("OnFailure", "Never"):
             yield error(
@@ -146,10 +146,10 @@ class JobStatus(View, kw_only=True):
 
 
 class _Workload(Object, kw_only=True):
-    """What all workloads share: annotations that belong to their pods are found on them."""
+    """Checks of all workloads."""
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find annotations that count on pods only."""
+        """Find annotations that have an effect on pods only."""
         yield from misplaced_consumer_problems(self.metadata)
 
 
@@ -175,7 +175,7 @@ class StatefulSet(_Workload, kw_only=True):
 
 
 class ReplicationController(_Workload, kw_only=True):
-    """Pods that are kept running, in the oldest of ways."""
+    """The predecessor of ReplicaSets."""
 
     spec: Annotated[ReplicationControllerSpec, doc("What is kept running.")]
     status: Annotated[ReplicaStatus | None, doc("What runs.")] = None
@@ -189,14 +189,14 @@ class Job(_Workload, kw_only=True):
 
 
 class _Bounded(View, kw_only=True):
-    """What both versions of a HorizontalPodAutoscaler share: a workload, and the bounds of its replicas."""
+    """Fields of both versions of a HorizontalPodAutoscaler."""
 
     scale_target_ref: Annotated[ScaleTargetReference, doc("The workload that is scaled.")]
     min_replicas: Annotated[Count, doc("As few pods as there may be; 0 only where the cluster allows it.")] = 1
     max_replicas: Annotated[PositiveCount, doc("As many pods as there may be.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that leave no number of pods."""
+        """Find a maximum below the minimum."""
         if self.max_replicas < self.min_replicas:
             message = f"`maxReplicas` {self.max_replicas} is below `minReplicas` {self.min_replicas}"
             yield error(("maxReplicas",), message)
@@ -275,7 +275,7 @@ class ScaledObjectSpec(View, kw_only=True):
     triggers: Annotated[tuple[Any, ...], doc("What the number of pods follows.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that leave no number of pods."""
+        """Find a maximum below the minimum."""
         if self.max_replica_count < self.min_replica_count:
             yield error(
                 ("maxReplicaCount",),
@@ -289,7 +289,7 @@ class ScaledObjectSpec(View, kw_only=True):
 
 
 class ScaledObject(Object, kw_only=True):
-    """KEDA's autoscaler of workloads, which can also scale to nothing."""
+    """KEDA's autoscaler of workloads, which can also scale to zero."""
 
     __opaque__ = ("status",)
 

@@ -1,4 +1,4 @@
-"""HorizontalAutoscaler: sets the replicas of anything that can be scaled, by queries on metrics."""
+"""HorizontalAutoscaler: scales any object with a scale subresource by Prometheus queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from springtide.quantity import Quantity as Amount
 
 MOST_METRICS = 32
 _MOST_POLICIES = 32
-"""Every query is parsed and asked, and every policy weighed, again and again: the work of one object has an end."""
+"""Limits for the work that one object causes on every reconcile."""
 _WITHOUT_REPLICAS = {
     "CronFederatedHPA": "autoscaling.karmada.io",
     "CronJob": "batch",
@@ -38,14 +38,14 @@ _WITHOUT_REPLICAS = {
     "Job": "batch",
     "ScaledObject": "keda.sh",
 }
-"""Kinds that people take for something that can be scaled, with their groups; in another one they may be."""
+"""Kinds without a scale subresource, with their groups; a kind of the same name in another group may have one."""
 _WHOLE = 10**9
 """One, in billionths."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
 
 
 class MetricTarget(View, kw_only=True):
-    """What the metric shall be, and how its distance from that becomes a number of replicas."""
+    """The target value of the metric, and how replicas are computed from it."""
 
     __rules__ = (
         CelRule(
@@ -138,7 +138,7 @@ class ScalingRules(DirectionRules, kw_only=True):
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find tolerances that nothing can be within."""
+        """Find negative tolerances."""
         if self.tolerance is not None and Amount.parse(self.tolerance).sign < 0:
             yield error(("tolerance",), f"a tolerance cannot be negative, is {self.tolerance}", "write a part, as 0.1")
 
@@ -177,7 +177,7 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
     behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that exclude each other, targets without replicas, and autoscalers that follow nothing."""
+        """Find a maximum below the minimum, targets that cannot be scaled, and autoscalers without metrics."""
         target = self.scale_target_ref
         group = _WITHOUT_REPLICAS.get(target.kind)
         if group is not None and api_group_of(target.api_version or "") in ("", group):
@@ -222,15 +222,15 @@ class ReplicaChange(View, kw_only=True):
 
     time: Annotated[Time, doc("When it was made.")]
     change: Annotated[Int32, doc("By how many replicas; fewer are negative.")]
-    doubtful: Annotated[bool | None, doc("Whether somebody else may have made it, while no controller ran.")] = None
+    doubtful: Annotated[bool | None, doc("Whether another client may have made it, while no controller ran.")] = None
 
 
 class HorizontalAutoscalerStatus(View, kw_only=True):
-    """What the autoscaler saw and did last."""
+    """The last observation and action of the autoscaler."""
 
     last_scale_time: Annotated[Time | None, doc("When replicas were changed last.")] = None
     current_replicas: Annotated[Count | None, doc("Replicas that were observed.")] = None
-    desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
+    desired_replicas: Annotated[Count | None, doc("Replicas that were requested.")] = None
     current_metrics: Annotated[
         tuple[MetricStatus, ...] | None, doc("The latest results, in the order of the spec.")
     ] = None

@@ -1,8 +1,7 @@
-"""Other spellings of the fields of this group: those that are understood, and those that can be repaired.
+"""Aliases of fields of this group, and repairs by `springtide convert`.
 
-Older drafts of ProvisioningRequest named some fields differently; they are read as what they became. Slips in the
-names of resources are not read as anything, because any name could be meant: they are errors, and are repaired only
-where somebody asks for it.
+Older drafts of ProvisioningRequest named some fields differently; these names are read as aliases. Misspelt names of
+resources are errors, because any name could be meant; `springtide convert` repairs the most likely ones.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def read_class(value: dict[str, Any]) -> NormalizedTree:
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Repair every slip that can mean only one thing."""
+    """Repair mistakes with only one possible meaning."""
     match value.get("kind"):
         case "ProvisioningRequest":
             return _with_renamed(value, _FORMER_FIELDS, "was renamed to `{new}`")
@@ -56,7 +55,7 @@ def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
 
 
 def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> NormalizedTree:
-    mending = TreeRepair(value)
+    repair = TreeRepair(value)
     for place, old, new in renames:
-        mending.rename(place, old, new, f"`{old}` {words.format(new=new)}")
-    return mending.reading()
+        repair.rename(place, old, new, f"`{old}` {words.format(new=new)}")
+    return repair.result()

@@ -1,4 +1,4 @@
-"""The built-in kinds, put together for the API server."""
+"""The built-in kinds as the API server serves them: schema, defaulting and validation joined."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 
 from springtide.apiserver.builtin.defaulting import Defaulter, defaulters
-from springtide.apiserver.builtin.rules import RULES, KindRules
+from springtide.apiserver.builtin.rules.table import RULES
 from springtide.apiserver.builtin.schema import KindData, TypeNode, TypeTrees, load_builtin_data
-from springtide.apiserver.builtin.validation import validate_fields
+from springtide.apiserver.builtin.validation import KindRules, validate_fields
 from springtide.apiserver.kinds import ScalePaths, ServedKind
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object, Resource
@@ -33,7 +33,7 @@ _WITHOUT_GENERATION = (
     "StorageClass",
     "VolumeAttachment",
 )
-"""Kinds whose objects have no `metadata.generation`: the server does not count their changes."""
+"""Kinds whose objects have no `metadata.generation`."""
 
 _SCALE = {
     "Deployment": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
@@ -41,29 +41,30 @@ _SCALE = {
     "ReplicationController": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
     "StatefulSet": ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector"),
 }
-"""Selectors are those of the spec: label selectors as objects, a plain map for replication controllers."""
+"""The paths of the scale subresource. The selector is the one of the spec, which is a plain map for replication
+controllers."""
 
 _NOT_ABOUT_TYPES = ("FieldValueRequired", "FieldValueNotSupported")
-"""What may be wrong with an object whose fields have the declared types all the same."""
+"""Reasons of causes that do not mean a wrong type."""
 
 _STORED_VERSION = {"HorizontalPodAutoscaler": "v2"}
 
 
 @cache
 def kinds() -> tuple[ServedKind, ...]:
-    """Give all built-in kinds, ordered by group, plural and version."""
+    """Return all built-in kinds, ordered by group, plural and version."""
     data = load_builtin_data()
     forest = TypeTrees(data.types)
-    complete = defaulters(data.types)
-    return tuple(_served(kind, forest.type(kind.type), complete(kind.type)) for kind in data.kinds)
+    apply_defaults = defaulters(data.types)
+    return tuple(_served(kind, forest.type(kind.type), apply_defaults(kind.type)) for kind in data.kinds)
 
 
 def kubernetes_version() -> str:
-    """Name the version of Kubernetes that the kinds were taken from."""
+    """Return the version of Kubernetes that the kinds were taken from."""
     return load_builtin_data().kubernetes
 
 
-def _served(kind: KindData, structure: TypeNode, complete: Defaulter) -> ServedKind:
+def _served(kind: KindData, structure: TypeNode, apply_defaults: Defaulter) -> ServedKind:
     return ServedKind(
         resource=Resource(kind.group, kind.version, kind.plural, kind.kind, kind.namespaced),
         structure=structure,
@@ -75,26 +76,26 @@ def _served(kind: KindData, structure: TypeNode, complete: Defaulter) -> ServedK
         subresources=kind.subresources,
         scale=_SCALE.get(kind.kind),
         generation=kind.kind not in _WITHOUT_GENERATION,
-        complete=complete,
-        judge=_validator(structure, RULES.get(kind.kind, KindRules())),
+        apply_defaults=apply_defaults,
+        validate=_validator(structure, RULES.get(kind.kind, KindRules())),
         stored_version=_STORED_VERSION.get(kind.kind, ""),
     )
 
 
 def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Object | None], tuple[StatusCause, ...]]:
-    """Check what is declared; where that is in order, the rules between fields, which may then rely on the types."""
+    """Return the validation of a kind: declared types first, then the rules, which may rely on the types."""
 
-    def judge(value: Object, old: Object | None) -> tuple[StatusCause, ...]:
+    def validate(value: Object, old: Object | None) -> tuple[StatusCause, ...]:
         found = validate_fields(value, old, structure)
         if any(cause.reason not in _NOT_ABOUT_TYPES for cause in found):
             return found
         if rules.main and (old is None or "spec" not in value or value["spec"] != old.get("spec")):
-            told = tuple(cause for rule in rules.main for cause in rule(value, old))
-            # A rule may say more about a field that is missing than that it is.
-            missing = {cause.field for cause in told if cause.reason == "FieldValueRequired"} if found else ()
-            found = tuple(cause for cause in found if cause.field not in missing) + told
+            causes = tuple(cause for rule in rules.main for cause in rule(value, old))
+            # If a rule reports a missing field, its cause replaces the general one.
+            missing = {cause.field for cause in causes if cause.reason == "FieldValueRequired"} if found else ()
+            found = tuple(cause for cause in found if cause.field not in missing) + causes
         if rules.status and old is not None and value.get("status") != old.get("status"):
             found += tuple(cause for rule in rules.status for cause in rule(value, old))
         return found
 
-    return judge
+    return validate

@@ -1,4 +1,4 @@
-"""The embedded API server on HTTP: what kubectl, client libraries and our own transport talk to."""
+"""The API server on HTTP, for kubectl, client libraries and Springtide's own transport."""
 
 from springtide.apiserver.http.app import ApiApp
 from springtide.apiserver.http.auth import TokenAuthenticator, kubeconfig

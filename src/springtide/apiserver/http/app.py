@@ -1,9 +1,4 @@
-"""The time that answers bear: the cluster's, which is how clients learn of a clock that is not theirs.
-
-What anybody may ask without a token: whether the server is well, and which version it is.
-
-The ASGI application: every request comes in here, and leaves with an answer.
-"""
+"""The ASGI application: authenticates a request, resolves its path, and returns the response."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ from springtide.apiserver.http.bodies import decoded
 from springtide.apiserver.http.discovery import Discovery
 from springtide.apiserver.http.list_watch import WatchStreams, list_response
 from springtide.apiserver.http.openapi import OpenApi
-from springtide.apiserver.http.requests import ApiRequest, ClientGone, flag, list_options
+from springtide.apiserver.http.requests import ApiRequest, ClientDisconnected, flag, list_options
 from springtide.apiserver.http.responses import Response, error_response, json_response, negotiate, wants_yaml
 from springtide.apiserver.http.routes import (
     RequestTarget,
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class DateHeader:
-    """Writes the present for the header `Date`, once a second."""
+    """Formats the cluster's time for the header `Date`, from which clients learn the time; cached for a second."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -54,7 +49,7 @@ class DateHeader:
         self._written = b""
 
     def header(self) -> bytes:
-        """Give the present, as HTTP writes it."""
+        """Return the current time as an HTTP date."""
         now = self._now()
         if now != self._second:
             self._second, self._written = now, formatdate(now, usegmt=True).encode()
@@ -66,7 +61,7 @@ _CHECKS = ("ping", "storage", "watches")
 
 
 def unauthenticated_response(request: ApiRequest, parts: list[str]) -> Response | None:
-    """Answer a request that needs no token; None for any other."""
+    """Return the response to a health or version request, which needs no token; None for others."""
     if parts == ["version"]:
         return json_response(_version())
     if parts and parts[0] in _HEALTH and (len(parts) == 1 or (len(parts) == 2 and parts[1] in _CHECKS)):
@@ -103,9 +98,9 @@ _log = logging.getLogger(__name__)
 
 
 class ApiApp:
-    """The embedded API server, as an ASGI application; its answers bear their own date.
+    """The API server as an ASGI application.
 
-    Close it before its server stops: that ends all watches.
+    Close it before the ASGI server stops: that ends all watches.
     """
 
     def __init__(
@@ -113,30 +108,30 @@ class ApiApp:
         server: ApiServer,
         *,
         authenticate: Callable[[str], User | None],
-        perform: WriteExecutor = execute_directly,
+        executor: WriteExecutor = execute_directly,
         random: Random | None = None,
     ) -> None:
         self.server = server
         self.watches = WatchStreams(server, random or Random())  # noqa: S311 - it only spreads clients in time
         self._authenticate = authenticate
-        self._dates = DateHeader(server.now)
+        self._date = DateHeader(server.now)
         self._discovery = Discovery(server.catalogue)
         self._openapi = OpenApi(server)
-        self._remembered = EventLineCache()
-        self._verbs = WriteHandlers(server, perform)
+        self._line_cache = EventLineCache()
+        self._verbs = WriteHandlers(server, executor)
 
     def close(self) -> None:
         """End all watches."""
         self.watches.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             return
         request = ApiRequest(scope, receive)
         try:
             answer = await self._answer(request)
-        except ClientGone:
+        except ClientDisconnected:
             return
         except ApiError as error:
             answer = error_response(error)
@@ -145,7 +140,7 @@ class ApiApp:
             answer = error_response(ServerError(f"Internal error occurred: {type(error).__name__}"))
         if wants_yaml(request.header("accept")):
             answer = await answer.in_yaml()
-        await answer.send(send, self._dates.header())
+        await answer.send(send, self._date.header())
 
     async def _answer(self, request: ApiRequest) -> Response:
         parts = [part for part in request.path.split("/") if part]
@@ -157,13 +152,13 @@ class ApiApp:
                 return found
         place = parse_path(request.path)
         if place is None:
-            return self._nowhere(parts, None)
-        if (virtual := review_kind_of(place)) is not None:
-            return await self._review(request, virtual, user)
+            return self._not_served(parts, None)
+        if (review_kind := review_kind_of(place)) is not None:
+            return await self._review(request, review_kind, user)
         try:
             target = resolve_target(self.server.catalogue, place, request.method)
         except NotFound:
-            return self._nowhere(parts, place)
+            return self._not_served(parts, place)
         if target.is_missing:
             raise not_found(target.kind.resource, target.name)
         if request.method == "GET":
@@ -177,23 +172,23 @@ class ApiApp:
             raise Unauthorized("Unauthorized")
         return user
 
-    def _nowhere(self, parts: list[str], place: ResourcePath | None) -> Response:
-        """Answer a request for what is not served: in plain text, unless it is near to something built in."""
+    def _not_served(self, parts: list[str], place: ResourcePath | None) -> Response:
+        """Respond to a path that is not served: as a `Status` if it is near a built-in one, otherwise as plain text."""
         if place is not None:
-            if (absent := missing_feature_error(place)) is not None:
-                raise absent
+            if (error := missing_feature_error(place)) is not None:
+                raise error
             if place.version in self._discovery.versions(place.group):
                 raise no_such_resource()
         if parts[:1] == ["api"] or (parts[:1] == ["apis"] and self._discovery.is_builtin("".join(parts[1:2]))):
             raise no_such_resource()
         return Response(b"404 page not found\n", 404, "text/plain; charset=utf-8")
 
-    async def _review(self, request: ApiRequest, virtual: ReviewKind, user: User) -> Response:
+    async def _review(self, request: ApiRequest, review_kind: ReviewKind, user: User) -> Response:
         if request.method != "POST":
             raise wrong_method()
-        body = decoded(await request.body(), request.header("content-type"), virtual.kind)
+        body = decoded(await request.body(), request.header("content-type"), review_kind.kind)
         return json_response(
-            answer_review(virtual, body.value, user, self._authenticate, now=timestamp(self.server.now())), 201
+            answer_review(review_kind, body.value, user, self._authenticate, now=timestamp(self.server.now())), 201
         )
 
     async def _read(self, request: ApiRequest, target: RequestTarget) -> Response:
@@ -206,7 +201,7 @@ class ApiApp:
             return Response(view.single(item))
         options = list_options(request)
         if options.watch:
-            return await self.watches.watched(request, target, options, view)
+            return await self.watches.watch_response(request, target, options, view)
         return await list_response(self.server, target, options, view)
 
     def _view(self, request: ApiRequest, target: RequestTarget, *, watch: bool = False) -> ObjectView:
@@ -220,4 +215,4 @@ class ApiApp:
                 raise BadRequest(f"Unable to convert to Table as requested: includeObject: {why}")
             ages = AgeFormatter(self.server.now)
             return TableView(layout_of(self.server, target), ages, version=form.version, include=include)
-        return WholeView(target.kind, self._remembered)
+        return WholeView(target.kind, self._line_cache)

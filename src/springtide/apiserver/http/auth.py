@@ -1,10 +1,6 @@
-"""Kinds that are asked and answered, and never stored: reviews of who somebody is, and what they may do.
+"""Tokens, the kubeconfig of the embedded cluster, and the review kinds of authentication and authorization.
 
-Reviews: who am I, whose token is this, and may I? They are answered and not stored.
-
-Who a bearer token belongs to.
-
-The kubeconfig with which kubectl finds the embedded cluster.
+Reviews are answered and not stored. There is no authorization: every access review is allowed.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from springtide.cluster.resources import Object
 
 @dataclass(frozen=True, slots=True)
 class ReviewKind:
-    """A kind that can be created only; the answer is the created object with its status filled in."""
+    """A review kind, which supports create only; the response is the object with its status."""
 
     group: str
     version: str
@@ -34,24 +30,24 @@ class ReviewKind:
     namespaced: bool = False
 
 
-_WHO = "authentication.k8s.io"
-_MAY = "authorization.k8s.io"
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
 
 REVIEW_KINDS = (
-    ReviewKind(_WHO, "v1", "selfsubjectreviews", "SelfSubjectReview"),
-    ReviewKind(_WHO, "v1", "tokenreviews", "TokenReview"),
-    ReviewKind(_MAY, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
-    ReviewKind(_MAY, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    ReviewKind(_MAY, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-    ReviewKind(_MAY, "v1", "subjectaccessreviews", "SubjectAccessReview"),
+    ReviewKind(_AUTHENTICATION, "v1", "selfsubjectreviews", "SelfSubjectReview"),
+    ReviewKind(_AUTHENTICATION, "v1", "tokenreviews", "TokenReview"),
+    ReviewKind(_AUTHORIZATION, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
+    ReviewKind(_AUTHORIZATION, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    ReviewKind(_AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
+    ReviewKind(_AUTHORIZATION, "v1", "subjectaccessreviews", "SubjectAccessReview"),
 )
 
 
-_EVERYTHING = "the embedded cluster has no RBAC: whoever has a token may do everything"
+_ALLOWED_REASON = "the embedded cluster has no RBAC: every token has full access"
 
 
 def review_kind_of(place: ResourcePath) -> ReviewKind | None:
-    """Find the kind of review that a path names."""
+    """Return the review kind of a path."""
     for each in REVIEW_KINDS:
         if (each.group, each.version, each.plural) == (place.group, place.version, place.plural):
             return each if each.namespaced == bool(place.namespace) and not place.name else None
@@ -59,12 +55,12 @@ def review_kind_of(place: ResourcePath) -> ReviewKind | None:
 
 
 def answer_review(
-    virtual: ReviewKind, body: Any, user: User, authenticate: Callable[[str], User | None], *, now: str
+    review_kind: ReviewKind, body: Any, user: User, authenticate: Callable[[str], User | None], *, now: str
 ) -> Object:
-    """Give a review with its answer."""
-    version = f"{virtual.group}/{virtual.version}"
-    if not isinstance(body, dict) or body.get("kind", virtual.kind) != virtual.kind:
-        raise BadRequest(f"the body of the request is no {virtual.kind}")
+    """Return a review with its status."""
+    version = f"{review_kind.group}/{review_kind.version}"
+    if not isinstance(body, dict) or body.get("kind", review_kind.kind) != review_kind.kind:
+        raise BadRequest(f"the body of the request is not a {review_kind.kind}")
     if body.get("apiVersion", version) != version:
         raise BadRequest(
             f"the API version in the data ({body['apiVersion']}) does not match the expected API version ({version})"
@@ -72,16 +68,18 @@ def answer_review(
     spec = body.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     return {
-        "kind": virtual.kind,
+        "kind": review_kind.kind,
         "apiVersion": version,
-        "metadata": {"creationTimestamp": now} if virtual.kind == "SelfSubjectReview" else body.get("metadata") or {},
-        **({} if virtual.kind == "SelfSubjectReview" else {"spec": spec}),
-        "status": _status(virtual, spec, user, authenticate),
+        "metadata": {"creationTimestamp": now}
+        if review_kind.kind == "SelfSubjectReview"
+        else body.get("metadata") or {},
+        **({} if review_kind.kind == "SelfSubjectReview" else {"spec": spec}),
+        "status": _status(review_kind, spec, user, authenticate),
     }
 
 
-def _status(virtual: ReviewKind, spec: Object, user: User, authenticate: Callable[[str], User | None]) -> Object:
-    match virtual.kind:
+def _status(review_kind: ReviewKind, spec: Object, user: User, authenticate: Callable[[str], User | None]) -> Object:
+    match review_kind.kind:
         case "SelfSubjectReview":
             return {"userInfo": user.info()}
         case "TokenReview":
@@ -95,23 +93,23 @@ def _status(virtual: ReviewKind, spec: Object, user: User, authenticate: Callabl
                 "incomplete": False,
             }
         case _:
-            return {"allowed": True, "reason": _EVERYTHING}
+            return {"allowed": True, "reason": _ALLOWED_REASON}
 
 
 class TokenAuthenticator:
-    """The tokens that are known; all of them are compared, in the same time whatever is asked."""
+    """The known bearer tokens, compared in constant time."""
 
     def __init__(self, users: dict[str, User] | None = None) -> None:
         self._users = dict(users or {})
 
     def issue(self, user: User = ADMIN) -> str:
-        """Make a token for a user."""
+        """Create a token for a user."""
         token = secrets.token_urlsafe(32)
         self._users[token] = user
         return token
 
     def __call__(self, token: str) -> User | None:
-        """Tell whose token this is; None for one that nobody was given."""
+        """Return the user of a token; None for an unknown token."""
         given, found = token.encode(), None
         for known, user in self._users.items():
             if hmac.compare_digest(known.encode(), given):
@@ -123,7 +121,7 @@ NAME = "springtide"
 
 
 def kubeconfig(url: str, ca: bytes, token: str) -> str:
-    """Write a kubeconfig with one cluster, one user and one context; it holds a secret, so write it for the owner."""
+    """Return a kubeconfig with one cluster, user and context; it contains a secret."""
     authority = base64.b64encode(ca).decode()
     return dump(
         {

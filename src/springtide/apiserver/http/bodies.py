@@ -1,11 +1,10 @@
-"""Fields that stand twice in the same object. Readers of JSON keep the last and say nothing; the API tells the writer.
+"""Request bodies in JSON, YAML and protobuf, and duplicate fields in them.
 
-Nearly no body has any, so the common case is one pass in C that finds none; only then is it found out where they are.
+Any input is read in time and memory proportional to its size, and yields a value that can be stored and written again,
+or an error.
 
-The bodies of requests: JSON or YAML, from anybody.
-
-Whatever is sent, reading it takes time and memory in proportion to its size, and ends with a value that can be stored
-and written again, or with a refusal.
+JSON parsers keep the last of duplicate fields silently, while the API reports them. Almost no body has any, so one fast
+pass looks for duplicates, and a second one locates them.
 """
 
 from __future__ import annotations
@@ -30,39 +29,39 @@ Path = tuple[str | int, ...]
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all its fields, in the order in which they are written."""
+    """An object with all its fields, in their order."""
 
 
-class _Repeated(Exception):
-    """A field stands twice somewhere."""
+class _DuplicateFound(Exception):
+    """A duplicate field was found."""
 
 
-def _look(fields: list[tuple[str, Any]]) -> None:
+def _refuse_duplicates(fields: list[tuple[str, Any]]) -> None:
     if len(dict(fields)) < len(fields):
-        raise _Repeated
+        raise _DuplicateFound
 
 
 def _reader(pairs: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
-    # Numbers do not matter here, and reading a long one takes long.
+    # Numbers do not matter here, and parsing long ones is slow.
     return json.JSONDecoder(object_pairs_hook=pairs, parse_int=str, parse_float=str)
 
 
-_LOOKING = _reader(_look)
-_PLACING = _reader(_Pairs)
+_DETECTING = _reader(_refuse_duplicates)
+_LOCATING = _reader(_Pairs)
 
 
 def duplicate_json_fields(body: bytes) -> list[Path]:
-    """Give the places of fields that stand more than once, in the order of the text; the text is known to be JSON."""
+    """Return the paths of duplicate fields, in the order of the text, which must be valid JSON."""
     text = body.decode()
     try:
-        _LOOKING.decode(text)
-    except _Repeated:
-        return list(_walk(_PLACING.decode(text), ()))
+        _DETECTING.decode(text)
+    except _DuplicateFound:
+        return list(_walk(_LOCATING.decode(text), ()))
     return []
 
 
 def duplicate_yaml_keys(root: Node) -> list[str]:
-    """Tell of keys that stand more than once, each with its line."""
+    """Describe duplicate keys, with their lines."""
     return [f'line {line}: key "{name}" already set in map' for line, name in _walk_nodes(root)]
 
 
@@ -97,13 +96,13 @@ def _walk_nodes(node: Node) -> Iterator[tuple[int, str]]:
 
 _JSON = ("application/json", "")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
-_DEEPEST = 200
-"""How many lists and objects may stand inside each other: deeper ones could not be walked without care everywhere."""
+_MAX_DEPTH = 200
+"""The maximum nesting of lists and objects, so that recursive functions are safe everywhere."""
 _SHOWN = 30
 _LONG = re.compile(rb"\d{19}")
 _PLACE = re.compile(r"\(byte (\d+)\)")
 JSON_TYPES = {bool: "bool", dict: "object", float: "number", int: "number", list: "array", str: "string"}
-"""What Go calls the types of JSON."""
+"""Go's names of JSON types."""
 _IDENTITY = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _INTEGERS = range(-(2**63), 2**64)
 _decoder = msgspec.json.Decoder()
@@ -111,21 +110,21 @@ _decoder = msgspec.json.Decoder()
 
 @dataclass(frozen=True, slots=True)
 class RequestBody:
-    """A body that has been read, and what stands in it more than once: the last one counted."""
+    """A decoded body, and its duplicate fields, of which the last value counts."""
 
     value: Any
-    repeated: list[Path] = field(default_factory=list)
+    duplicates: list[Path] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    """The same for YAML, in words that name lines."""
+    """Duplicate keys of YAML, described by line."""
 
 
 def media_of(content_type: str) -> str:
-    """Give the media type of a body, without its parameters."""
+    """Return the media type of a body, without parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def decoded(body: bytes, content_type: str, expected: str) -> RequestBody:
-    """Read a body; `expected` names the kind that it should be, for messages."""
+    """Decode a body; `expected` is the kind for messages."""
     media = media_of(content_type)
     if media in _JSON:
         return from_json(body, expected)
@@ -139,7 +138,7 @@ def decoded(body: bytes, content_type: str, expected: str) -> RequestBody:
 
 
 def from_json(body: bytes, expected: str) -> RequestBody:
-    """Read JSON."""
+    """Decode JSON."""
     try:
         body, value = _parsed(body)
     except _NotJson as error:
@@ -157,7 +156,7 @@ def from_json(body: bytes, expected: str) -> RequestBody:
 
 
 def from_patch(body: bytes, *, strategic: bool) -> RequestBody:
-    """Read a patch, which is JSON of any shape."""
+    """Decode a patch: JSON of any type."""
     try:
         body, value = _parsed(body)
     except _NotJson as error:
@@ -166,7 +165,7 @@ def from_patch(body: bytes, *, strategic: bool) -> RequestBody:
 
 
 def from_yaml(body: bytes, expected: str) -> RequestBody:
-    """Read YAML; what client libraries send under that name is JSON nearly always, so that is tried first."""
+    """Decode YAML; client libraries nearly always send JSON under this media type, so that is tried first."""
     try:
         body, value = _parsed(body)
     except _NotJson:
@@ -175,11 +174,11 @@ def from_yaml(body: bytes, expected: str) -> RequestBody:
 
 
 class _NotJson(Exception):
-    """A body is not JSON; the message says why, as Go's reader does."""
+    """The body is not JSON; the message is that of Go's parser."""
 
 
 def _parsed(body: bytes) -> tuple[bytes, Any]:
-    """Read JSON; bytes that are no text count as characters that nobody knows."""
+    """Decode JSON; bytes that are not UTF-8 become replacement characters."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -190,8 +189,8 @@ def _parsed(body: bytes) -> tuple[bytes, Any]:
         raise _NotJson("exceeded max depth") from error
     except msgspec.DecodeError as error:
         raise _NotJson(_why_not(body, str(error))) from error
-    # Nothing is nested more deeply than it has brackets, which are counted faster than levels.
-    if body.count(b"{") + body.count(b"[") >= _DEEPEST:
+    # The depth is at most the number of brackets, which are counted faster.
+    if body.count(b"{") + body.count(b"[") >= _MAX_DEPTH:
         check_depth(value)
     return body, _storable(value) if _LONG.search(body) else value
 
@@ -213,13 +212,13 @@ def _unrecognized(expected: str, why: str, body: bytes) -> BadRequest:
 
 
 def check_depth(value: Any) -> None:
-    """Refuse what is nested too deeply."""
+    """Refuse excessive nesting."""
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [part for each in level for part in _parts(each)]
         if not level:
             return
-    raise BadRequest(f"the body of the request is nested more than {_DEEPEST} levels deep")
+    raise BadRequest(f"the body of the request is nested more than {_MAX_DEPTH} levels deep")
 
 
 def _from_yaml(body: bytes, expected: str) -> RequestBody:
@@ -241,7 +240,7 @@ def _unreadable(expected: str, why: str) -> BadRequest:
 
 
 def _storable(value: Any) -> Any:
-    """Give a value with whole numbers that no machine word holds as fractions, which is how JSON readers see them."""
+    """Return a value with integers beyond 64 bits as floats, as JSON parsers read them."""
     if type(value) is dict:
         return {name: _storable(part) for name, part in value.items()}
     if type(value) is list:
@@ -251,7 +250,7 @@ def _storable(value: Any) -> Any:
     try:
         return float(value)
     except OverflowError as error:
-        raise BadRequest("a number of the body is larger than any that an object can hold") from error
+        raise BadRequest("a number in the body is too large for an object") from error
 
 
 def _parts(value: Any) -> Iterable[Any]:

@@ -1,9 +1,7 @@
-"""In which order versions of a group are named: what is stable before what is not, and newer before older.
+"""Discovery documents: the groups, versions and resources that are served.
 
-Discovery: which groups, versions and kinds there are, in the documents that clients ask for first.
-
-There are two forms: one document for each version of each group, and everything in one document with an ETag. Both are
-made from the catalogue when they are asked for, so a kind that a CRD defines is there with the write that defines it.
+There are two forms: one document per group version, and an aggregated document with an ETag. Both are generated from
+the catalogue on request, so a kind is discoverable with the write that creates its CRD.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
 
 def newest_first(versions: set[str]) -> list[str]:
-    """Order versions by preference; names that are no versions come last, by the alphabet."""
+    """Order versions by preference: stable, beta, alpha, newer ones first; other names last, alphabetically."""
     known = [version for version in versions if _SHAPE.fullmatch(version)]
     return sorted(known, key=_rank, reverse=True) + sorted(versions - set(known))
 
@@ -50,13 +48,13 @@ Document = dict[str, Any]
 
 
 class Discovery:
-    """Tells what is served."""
+    """Serves discovery documents."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
 
     def answer(self, request: ApiRequest, parts: list[str]) -> Response | None:
-        """Answer a request for a discovery document; None for a path that is not one."""
+        """Return a discovery document; None for other paths."""
         match parts:
             case []:
                 return _answer({"paths": self._paths()})
@@ -74,15 +72,15 @@ class Discovery:
                 return None
 
     def versions(self, group: str) -> list[str]:
-        """Give the versions of one group; none where there is no such group."""
+        """Return the versions of a group; none for an unknown group."""
         return self.groups().get(group, [])
 
     def is_builtin(self, group: str) -> bool:
-        """Tell whether a group belongs to Kubernetes itself."""
+        """Return whether a group is built in."""
         return any(kind.strategic for kind in self._catalogue.all() if kind.resource.group == group)
 
     def groups(self) -> dict[str, list[str]]:
-        """Give all groups with their versions, in the order of preference."""
+        """Return all groups with their versions, by preference."""
         served: dict[str, set[str]] = {}
         for kind in self._catalogue.all():
             served.setdefault(kind.resource.group, set()).add(kind.resource.version)
@@ -118,7 +116,7 @@ class Discovery:
         return _answer(
             {
                 "kind": "APIResourceList",
-                # The list of the core group is older than the rule that everything says its version.
+                # The core group's list is older than the convention that each object has an apiVersion.
                 **({"apiVersion": "v1"} if group else {}),
                 "groupVersion": f"{group}/{version}" if group else version,
                 "resources": sorted(resources, key=lambda each: str(each["name"])),
@@ -159,7 +157,7 @@ def _answer(document: Document) -> Response:
 
 
 def _aggregated(accept: str) -> str:
-    """Tell which version of the aggregated form a client prefers; empty for the other form."""
+    """Return the preferred version of the aggregated form; empty for the other form."""
     for clause in clauses(accept):
         asked = clause.parameters
         if clause.media == "application/json" and not asked:
@@ -227,14 +225,14 @@ def _nested(kind: ServedKind) -> Document:
 
 
 def _response_kind(kind: ServedKind, group: str, version: str, named: str) -> Document:
-    """Name what an answer is; built-in kinds leave out the group and version that they stand under anyway."""
+    """Return the response kind; built-in kinds omit the group and version of the document."""
     if kind.strategic and (group, version) == (kind.resource.group, kind.resource.version):
         group = version = ""
     return {"group": group, "version": version, "kind": named}
 
 
 def _verbs(kind: ServedKind) -> list[str]:
-    """Order verbs as clients are used to see them: those of custom kinds come in an order of their own."""
+    """Return verbs in the usual order, which differs for custom kinds."""
     return list(kind.verbs) if kind.strategic else sorted(kind.verbs, key=_CUSTOM_VERBS.index)
 
 

@@ -1,11 +1,7 @@
-"""Fields that nobody knows, which is what most typing errors are.
+"""Field validation: unknown and duplicate fields are refused, warned of or ignored (`fieldValidation`).
 
-Custom kinds drop them when they are written; built-in ones must be relieved of them here, because a real server reads
-their bodies into structures that have no place for anything else.
-
-What becomes of fields that nobody knows and of fields that stand twice: a refusal, a warning, or nothing.
-
-`fieldValidation` decides. Whatever it says, built-in kinds lose what they do not know.
+Custom kinds drop unknown fields on writes. Built-in kinds have them dropped here in any case, as a kube-apiserver drops
+them when it decodes a body.
 """
 
 from __future__ import annotations
@@ -19,27 +15,27 @@ from springtide.apiserver.http.bodies import JSON_TYPES, Path, RequestBody
 from springtide.apiserver.kinds import ListType, ServedKind, StructureNode, ValueType
 from springtide.apiserver.metadata import distinct_owners
 from springtide.apiserver.patching import apply_patch
-from springtide.apiserver.values import value_at as found_at
+from springtide.apiserver.values import value_at
 from springtide.cluster.errors import BadRequest, Invalid, StatusCause, StatusDetails
 from springtide.cluster.resources import Object
 from springtide.cluster.transport import Patch, PatchType
 
-_MOST = 100
-"""How many are told at once."""
+_MAX_REPORTED = 100
+"""The maximum number of reported fields."""
 
 
 def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list[Path]:
-    """Give the places of fields that the kind does not have; nulls and directives of a patch write nothing."""
+    """Return the paths of unknown fields; nulls and directives of patches are not fields."""
     found = []
     for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=patch):
         found.append(path)
-        if len(found) == _MOST:
+        if len(found) == _MAX_REPORTED:
             break
     return found if kind.strategic else sorted(found, key=format_path)
 
 
 def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, Path]]:
-    """Give the fields that a JSON patch adds and the kind does not have, each with the operation that adds it."""
+    """Return the unknown fields that a JSON patch adds, each with the index of its operation."""
     found: list[tuple[int, Path]] = []
     for index, operation in enumerate(operations if isinstance(operations, list) else ()):
         if not isinstance(operation, dict) or operation.get("op") not in ("add", "replace"):
@@ -49,18 +45,18 @@ def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, 
             steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
             value = _nested(steps, operation.get("value"))
             found += [(index, path) for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=True)]
-    return found[:_MOST]
+    return found[:_MAX_REPORTED]
 
 
 def drop_fields(value: Any, paths: list[Path]) -> Any:
-    """Give a value without these fields; what holds none of them is shared with the original."""
+    """Return a value without some fields; unaffected parts are shared."""
     for path in sorted(paths, key=len, reverse=True):
         value = _dropped(value, path)
     return value
 
 
 def format_path(path: Path) -> str:
-    """Write a place as the messages of strict decoding do."""
+    """Format a path for messages of strict decoding."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -68,7 +64,7 @@ def format_path(path: Path) -> str:
 
 
 def format_path_with_keys(kind: ServedKind, value: Any, path: Path) -> str:
-    """Write a place as the messages of apply do: entries of lists are named by their keys."""
+    """Format a path for messages of apply, with list entries named by their keys."""
     node, text = kind.structure, ""
     for step in path:
         if isinstance(step, int):
@@ -85,7 +81,7 @@ def _walk(value: Any, node: StructureNode, path: Path, *, closed: bool, patch: b
     if type(value) is dict:
         if node.type is not ValueType.OBJECT and not node.fields:
             return
-        # A built-in type always says which fields it has; a custom one may say that it takes any.
+        # A built-in type declares all fields; a custom one may accept any.
         takes_any = not node.fields if closed else node.open
         for name, part in value.items():
             if patch and (part is None or name.startswith("$")):
@@ -130,13 +126,13 @@ _REPEATED_OWNERS = (
 )
 
 Checked = tuple[Any, tuple[str, ...]]
-"""A body as it is to be used, and the warnings that it earns."""
+"""The body to use, and warnings."""
 
 
 def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checked:
-    """Check the body of a create or an update."""
+    """Validate the body of a create or an update."""
     unknown = unknown_fields(kind, body.value)
-    found = _told(body, unknown, interleaved=kind.strategic)
+    found = _messages(body, unknown, interleaved=kind.strategic)
     if found and validation == "Strict":
         resource = kind.resource
         text = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
@@ -144,77 +140,79 @@ def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checke
         raise BadRequest(f"{text}: strict decoding error: {', '.join((*lines, *found[len(body.lines) :]))}")
     _check_types(kind, body.value)
     value = drop_fields(body.value, unknown) if kind.strategic else body.value
-    return value, (*_warnings(found, validation), *_of_owners(body.value))
+    return value, (*_warnings(found, validation), *_owner_warnings(body.value))
 
 
 def _check_types(kind: ServedKind, value: Any) -> None:
-    """Refuse values that a server cannot read into the structures of a built-in kind."""
+    """Refuse values of wrong types in a built-in kind."""
     wrong = first_type_error(value, kind.structure) if kind.strategic and isinstance(value, dict) else None
     if wrong is not None:
         text = f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a {kind.resource.kind}'
         raise BadRequest(f"{text}: {wrong.field}: {wrong.message}")
 
 
-def _of_owners(value: Any) -> tuple[str, ...]:
-    """Warn of owners that are named more than once."""
-    owners = found_at(value, ("metadata", "ownerReferences"))
-    repeated = distinct_owners(owners)[1] if isinstance(owners, list) else []
-    uids = ", ".join(str(owner.get("uid", "")) for owner in repeated if isinstance(owner, dict))
+def _owner_warnings(value: Any) -> tuple[str, ...]:
+    """Warn of duplicate owner references."""
+    owners = value_at(value, ("metadata", "ownerReferences"))
+    duplicates = distinct_owners(owners)[1] if isinstance(owners, list) else []
+    uids = ", ".join(str(owner.get("uid", "")) for owner in duplicates if isinstance(owner, dict))
     return (_REPEATED_OWNERS + uids,) if uids else ()
 
 
 def check_patch(kind: ServedKind, type_: PatchType, body: RequestBody, validation: str, live: Object | None) -> Checked:
-    """Check the body of a patch other than an apply; `live` is what it is about, if that exists."""
+    """Validate the body of a patch other than an apply; `live` is the stored object, if there is one."""
     value = body.value
     if type_ is PatchType.MERGE and not isinstance(value, dict):
-        raise BadRequest(_not_merged(value))
+        raise BadRequest(_merge_error(value))
     if type_ is PatchType.JSON:
         placed = unknown_in_operations(kind, value)
         unknown = [path for _, path in placed]
-        found = [f'json patch duplicate field "{format_path(path)}"' for path in body.repeated]
+        found = [f'json patch duplicate field "{format_path(path)}"' for path in body.duplicates]
         found += [f'unknown field "{format_path(path)}"' for path in unknown]
-        useless = {index for index, _ in placed} if kind.strategic else ()
-        used = [each for index, each in enumerate(value) if index not in useless] if useless else value
+        dropped = {index for index, _ in placed} if kind.strategic else ()
+        used = [each for index, each in enumerate(value) if index not in dropped] if dropped else value
     else:
         unknown = unknown_fields(kind, value, patch=True)
-        found = _told(body, unknown, interleaved=False)
+        found = _messages(body, unknown, interleaved=False)
         used = drop_fields(value, unknown) if kind.strategic else value
     if found and validation == "Strict" and live is not None:
         raise _strict_patch(kind, live, Patch(type_, value), found)
     return used, _warnings(found, validation)
 
 
-def _not_merged(value: Any) -> str:
+def _merge_error(value: Any) -> str:
     if value is None:
         return "Invalid JSON Patch"
-    told = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type map[string]interface {{}}"
-    return f"error decoding patch: {told}"
+    messages = f"json: cannot unmarshal {JSON_TYPES[type(value)]} into Go value of type map[string]interface {{}}"
+    return f"error decoding patch: {messages}"
 
 
 def check_apply(kind: ServedKind, name: str, body: RequestBody) -> None:
-    """Refuse an apply of fields that the kind does not have: nobody could own them."""
-    # A real server answers with a code that blames itself; it is the request that is at fault.
+    """Refuse an apply with unknown fields: they cannot be owned."""
+    # A kube-apiserver answers with 500, although the request is at fault.
     if unknown := unknown_fields(kind, body.value):
         version = kind.resource.api_version
-        told = [f"{format_path_with_keys(kind, body.value, path)}: field not declared in schema" for path in unknown]
-        text = told[0] if len(told) == 1 else "errors:\n  " + "\n  ".join(told)
+        messages = [
+            f"{format_path_with_keys(kind, body.value, path)}: field not declared in schema" for path in unknown
+        ]
+        text = messages[0] if len(messages) == 1 else "errors:\n  " + "\n  ".join(messages)
         where = f"/{name}; {version if kind.resource.group else '/' + version}, Kind={kind.resource.kind}"
         raise BadRequest(f"failed to create typed patch object ({where}): {text}")
 
 
-def _told(body: RequestBody, unknown: list[Path], *, interleaved: bool) -> list[str]:
-    strange = set(unknown)
-    repeated = [path for path in body.repeated if not interleaved or path not in strange]
-    marked = [(path, f'duplicate field "{format_path(path)}"') for path in dict.fromkeys(repeated)]
+def _messages(body: RequestBody, unknown: list[Path], *, interleaved: bool) -> list[str]:
+    unknown_paths = set(unknown)
+    duplicates = [path for path in body.duplicates if not interleaved or path not in unknown_paths]
+    marked = [(path, f'duplicate field "{format_path(path)}"') for path in dict.fromkeys(duplicates)]
     marked += [(path, f'unknown field "{format_path(path)}"') for path in unknown]
-    if interleaved and repeated:
-        places = _places(body.value)
+    if interleaved and duplicates:
+        places = _positions(body.value)
         marked.sort(key=lambda each: places.get(each[0], 0))
     return [*body.lines, *(text for _, text in marked)]
 
 
-def _places(value: Any) -> dict[Path, int]:
-    """Number all places of a value in the order in which they stand."""
+def _positions(value: Any) -> dict[Path, int]:
+    """Number the paths of a value in document order."""
     places: dict[Path, int] = {}
 
     def walk(part: Any, path: Path) -> None:

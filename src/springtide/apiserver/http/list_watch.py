@@ -1,12 +1,8 @@
-"""Lists, written in slices.
+"""List and watch responses.
 
-A list of everything may be half a gigabyte. It is written piece by piece, as fast as the client reads, and in between
-others get their turn.
-
-Watches: streams of lines, one for each event, for as long as both sides want.
-
-Everything that is waiting goes out as one chunk. A client that does not read as fast as things happen is told at some
-point that it has missed too much, as if the versions that it lacks were compacted; it then lists again.
+A list may be half a gigabyte, so it is written in chunks, between which other tasks run. A watch writes all waiting
+events as one chunk. A client that falls too far behind gets 410 Gone, as if its version were compacted, and lists
+again.
 """
 
 from __future__ import annotations
@@ -33,12 +29,12 @@ _SLICE_OBJECTS = 5000
 
 
 def selection_of(target: RequestTarget, options: ListOptions) -> Selection:
-    """Tell which objects a list or a watch is about."""
+    """Return the selection of a list or a watch."""
     return Selection(target.kind.resource, target.namespace, options.labels, options.fields)
 
 
 async def list_response(server: ApiServer, target: RequestTarget, options: ListOptions, view: ObjectView) -> Response:
-    """Answer with a list."""
+    """Return a list response."""
     selection = selection_of(target, options)
     if options.limit or options.continue_ or options.exact:
         page = server.list(
@@ -51,11 +47,11 @@ async def list_response(server: ApiServer, target: RequestTarget, options: ListO
     else:
         snapshot = snapshot_of(server, target, selection, options.version)
         page = ListPage(await collect_slices(snapshot), str(snapshot.revision))
-    return Response(_chunks(page, view))
+    return Response(_list_chunks(page, view))
 
 
 def snapshot_of(server: ApiServer, target: RequestTarget, selection: Selection, version: str) -> ListSnapshot:
-    """Take everything that is selected, as it is now."""
+    """Return a snapshot of a selection."""
     kind = target.kind
     return ListSnapshot(
         server.storage,
@@ -68,7 +64,7 @@ def snapshot_of(server: ApiServer, target: RequestTarget, selection: Selection, 
 
 
 async def collect_slices(snapshot: ListSnapshot) -> list[Object]:
-    """Collect the objects of a snapshot, and let others have their turn meanwhile."""
+    """Collect the objects of a snapshot; other tasks run between slices."""
     items: list[Object] = []
     for part in snapshot.slices(_SLICE_OBJECTS):
         items += part
@@ -76,7 +72,7 @@ async def collect_slices(snapshot: ListSnapshot) -> list[Object]:
     return items
 
 
-async def _chunks(page: ListPage, view: ObjectView) -> AsyncGenerator[bytes, None]:
+async def _list_chunks(page: ListPage, view: ObjectView) -> AsyncGenerator[bytes, None]:
     pieces, size = [view.opening(page)], 0
     comma = b""
     for item in page.items:
@@ -93,31 +89,31 @@ async def _chunks(page: ListPage, view: ObjectView) -> AsyncGenerator[bytes, Non
 
 
 BOOKMARK_SECONDS = 60.0
-LEAST_SECONDS = 1800
-"""How long a watch lasts that does not say; up to twice as long, so that clients do not all come back at once."""
-MOST_WAITING = 100_000
+MIN_SECONDS = 1800
+"""The minimum duration of a watch without a timeout; up to twice as long, so that clients do not reconnect together."""
+MAX_WAITING = 100_000
 """How many events a watch may be behind."""
-_LOOK_EVERY = 1000
+_CHECK_EVERY = 1000
 _CHUNK_BYTES = 256 * 1024
-_MISSED = "too old resource version: the client reads more slowly than things happen"
+_TOO_SLOW = "too old resource version: the client reads events too slowly"
 
 
 class WatchStreams:
-    """All watches that are open."""
+    """The open watches."""
 
-    def __init__(self, server: ApiServer, random: Random, *, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, server: ApiServer, random: Random, *, max_waiting: int = MAX_WAITING) -> None:
         self._server = server
         self._random = random
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._open: set[WatchSubscription] = set()
-        self._missed: set[WatchSubscription] = set()
+        self._too_slow: set[WatchSubscription] = set()
         self._writes = 0
         self._bookmarks: asyncio.TimerHandle | None = None
         self._closed = False
         server.observers.append(self._on_write)
 
     def close(self) -> None:
-        """End all watches after what they have been told, and begin no others."""
+        """End all watches after their queued events, and refuse new ones."""
         if self._closed:
             return
         self._closed = True
@@ -130,18 +126,20 @@ class WatchStreams:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def watched(
+    async def watch_response(
         self, request: ApiRequest, target: RequestTarget, options: ListOptions, view: ObjectView
     ) -> Response:
-        """Answer with a watch."""
+        """Return a watch response."""
         selection = selection_of(target, options)
-        begins = options.initial_events or (options.initial_events is None and options.version in ("", "0"))
-        if not begins:
+        starts_with_objects = options.initial_events or (
+            options.initial_events is None and options.version in ("", "0")
+        )
+        if not starts_with_objects:
             version = str(self._server.revision) if options.version in ("", "0") else options.version
             return Response(
                 self._stream(request, self._server.watch(selection, version=version), (), options, view), endless=True
             )
-        # What exists is taken in slices, and what happens meanwhile waits in the subscription.
+        # Existing objects are read in slices, while new events wait in the subscription.
         snapshot = snapshot_of(self._server, target, selection, options.version)
         subscription = self._server.watch(selection, version=str(snapshot.revision))
         try:
@@ -149,65 +147,65 @@ class WatchStreams:
         except BaseException:
             subscription.end()
             raise
-        beginning: Iterable[bytes] = map(view.beginning, items)
+        initial: Iterable[bytes] = map(view.initial, items)
         if options.initial_events and options.bookmarks:
-            beginning = chain(beginning, map(view.change, (_all_told(target, snapshot.revision),)))
-        return Response(self._stream(request, subscription, beginning, options, view), endless=True)
+            initial = chain(initial, map(view.change, (_initial_events_end(target, snapshot.revision),)))
+        return Response(self._stream(request, subscription, initial, options, view), endless=True)
 
     async def _stream(
         self,
         request: ApiRequest,
         subscription: WatchSubscription,
-        beginning: Iterable[bytes],
+        initial: Iterable[bytes],
         options: ListOptions,
         view: ObjectView,
     ) -> AsyncGenerator[bytes, None]:
         if self._closed:
             subscription.end()
         self._open.add(subscription)
-        self._plan_bookmarks()
+        self._schedule_bookmark()
         loop = asyncio.get_running_loop()
-        seconds = options.timeout or LEAST_SECONDS * (1 + self._random.random())
+        seconds = options.timeout or MIN_SECONDS * (1 + self._random.random())
         ending = loop.call_later(seconds, subscription.end)
-        leaving = asyncio.create_task(_end_with_client(request, subscription), name="watching a client")
+        disconnect = asyncio.create_task(_end_on_disconnect(request, subscription), name="watch for a disconnect")
         try:
-            for chunk in _watching_chunks(beginning):
+            for chunk in _joined(initial):
                 yield chunk
                 await asyncio.sleep(0)
             while True:
-                await subscription.arrived()
-                if subscription in self._missed:
-                    yield failure_line(Gone(_MISSED))
+                await subscription.wait()
+                if subscription in self._too_slow:
+                    yield failure_line(Gone(_TOO_SLOW))
                     return
                 if not subscription.events:
                     return
-                for chunk in _watching_chunks(_lines(subscription, view, bookmarks=options.bookmarks)):
+                for chunk in _joined(_lines(subscription, view, bookmarks=options.bookmarks)):
                     yield chunk
                     await asyncio.sleep(0)
         finally:
             ending.cancel()
-            leaving.cancel()
+            disconnect.cancel()
             subscription.end()
             self._open.discard(subscription)
-            self._missed.discard(subscription)
+            self._too_slow.discard(subscription)
             with suppress(asyncio.CancelledError):
-                await leaving
+                await disconnect
 
     def _on_write(self, written: CommittedWrite) -> None:  # noqa: ARG002
         self._writes += 1
-        if self._writes % _LOOK_EVERY == 0:
-            self._end_the_slow()
-        self._plan_bookmarks()
+        if self._writes % _CHECK_EVERY == 0:
+            self._end_slow_watches()
+        self._schedule_bookmark()
 
-    def _end_the_slow(self) -> None:
+    def _end_slow_watches(self) -> None:
         for subscription in self._open:
-            if len(subscription.events) > self._most_waiting:
-                self._missed.add(subscription)
+            if len(subscription.events) > self._max_waiting:
+                self._too_slow.add(subscription)
                 subscription.events.clear()
                 subscription.end()
 
-    def _plan_bookmarks(self) -> None:
-        """See that open watches hear of the present version some time later; one timer serves all until then."""
+    def _schedule_bookmark(self) -> None:
+        """Schedule a bookmark for open watches; one timer serves all until it fires."""
         if self._open and self._bookmarks is None and not self._closed:
             self._bookmarks = asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark)
 
@@ -215,11 +213,11 @@ class WatchStreams:
         self._bookmarks = None
         for subscription in self._open:
             subscription.bookmark(self._server.revision)
-        self._plan_bookmarks()
+        self._schedule_bookmark()
 
 
 def _lines(subscription: WatchSubscription, view: ObjectView, *, bookmarks: bool) -> Iterator[bytes]:
-    """Take what is waiting."""
+    """Write the queued events."""
     events = subscription.events
     while events:
         event = events.popleft()
@@ -227,8 +225,8 @@ def _lines(subscription: WatchSubscription, view: ObjectView, *, bookmarks: bool
             yield view.change(event)
 
 
-def _watching_chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Put lines together, as many as make a good chunk."""
+def _joined(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Join lines into chunks."""
     waiting: list[bytes] = []
     size = 0
     for line in lines:
@@ -241,8 +239,8 @@ def _watching_chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def _all_told(target: RequestTarget, revision: int) -> WatchEvent:
-    """Make the bookmark that ends initial events."""
+def _initial_events_end(target: RequestTarget, revision: int) -> WatchEvent:
+    """Return the bookmark that ends initial events."""
     resource = target.kind.resource
     metadata = {
         "resourceVersion": str(revision),
@@ -252,7 +250,7 @@ def _all_told(target: RequestTarget, revision: int) -> WatchEvent:
     return WatchEvent(WatchEventType.BOOKMARK, body)
 
 
-async def _end_with_client(request: ApiRequest, subscription: WatchSubscription) -> None:
-    await request.gone()
+async def _end_on_disconnect(request: ApiRequest, subscription: WatchSubscription) -> None:
+    await request.disconnected()
     subscription.events.clear()
     subscription.end()

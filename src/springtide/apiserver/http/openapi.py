@@ -1,17 +1,8 @@
-"""The names under which documents list types.
+"""OpenAPI v3 documents, for `kubectl explain`, validation and editors.
 
-The schemas of types: built-in ones from the data that also judges them, custom ones from their CRDs.
-
-Built-in types come without descriptions: what their fields mean is told by the documentation of Kubernetes.
-
-The paths of a document: what can be asked where, and with which parameters.
-
-The documents: one for each version of each group, and an index that names them with their hashes.
-
-A hash is taken from what a document is made of, not from the document, so that the index costs nothing; documents are
-made when somebody asks for them, and kept as long as they hold.
-
-OpenAPI: the structure of everything that is served, for `kubectl explain`, validation and editors.
+There is one document per group version, and an index with their hashes. A hash is computed from the definitions, not
+from the document, so the index is cheap; documents are generated on request and cached. Built-in types have no
+descriptions.
 """
 
 from __future__ import annotations
@@ -29,7 +20,7 @@ from springtide.apiserver.server import ApiServer
 from springtide.cluster.resources import Key, Object
 
 _META = "io.k8s.apimachinery.pkg.apis.meta."
-_ELSEWHERE = {
+_PREFIXES = {
     "apiextensions.": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.",
     "apiregistration.": "io.k8s.kube-aggregator.pkg.apis.apiregistration.",
     "meta.": _META,
@@ -38,27 +29,27 @@ OBJECT_META = "meta.v1.ObjectMeta"
 
 
 def builtin_name(type_: str) -> str:
-    """Name a built-in type, such as `core.v1.Pod`, as the documents of Kubernetes do."""
-    for prefix, full in _ELSEWHERE.items():
+    """Return the schema name of a built-in type such as `core.v1.Pod`."""
+    for prefix, full in _PREFIXES.items():
         if type_.startswith(prefix):
             return full + type_.removeprefix(prefix)
     return f"io.k8s.api.{type_}"
 
 
 def custom_name(group: str, version: str, kind: str) -> str:
-    """Name a custom kind: its group backwards, as package names are."""
+    """Return the schema name of a custom kind: its group reversed, then version and kind."""
     return ".".join((*reversed(group.split(".")), version, kind))
 
 
 def reference(name: str) -> dict[str, str]:
-    """Refer to a type of the same document."""
+    """Refer to a schema of the same document."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 Schema = dict[str, Any]
 
 _SCALARS: dict[str, Schema] = {
-    # Not nothing at all: kubectl explains no field that has no type.
+    # Not an empty schema: kubectl explains no field without a type.
     "any": {"type": "object"},
     "boolean": {"type": "boolean"},
     "int-or-string": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
@@ -68,19 +59,19 @@ _SCALARS: dict[str, Schema] = {
     "string": {"type": "string"},
 }
 _OPAQUE = {"fieldsV1": "meta.v1.FieldsV1"}
-"""Fields with anything in them whose types have names that people know."""
+"""Untyped fields that have a named type in Kubernetes."""
 _IDENTITY: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
 class OpenApiSchemas:
-    """The schemas of one document, with everything that they refer to."""
+    """The schemas of one document, with all schemas that they refer to."""
 
     def __init__(self) -> None:
         self.found: dict[str, Schema] = {}
         self._types = load_builtin_data().types
 
     def add_builtin(self, kind: ServedKind) -> str:
-        """Add a built-in kind and the list of it; gives the name of its schema."""
+        """Add a built-in kind and its list; returns the schema name."""
         data = _data_of(kind)
         self._add_type(data.type)
         name = builtin_name(data.type)
@@ -89,7 +80,7 @@ class OpenApiSchemas:
         return name
 
     def add_custom(self, kind: ServedKind, definition: Object) -> str:
-        """Add a custom kind and the list of it; gives the name of its schema."""
+        """Add a custom kind and its list; returns the schema name."""
         resource = kind.resource
         name = custom_name(resource.group, resource.version, resource.kind)
         versions = definition["spec"]["versions"]
@@ -101,7 +92,7 @@ class OpenApiSchemas:
         return name
 
     def add_meta(self, type_: str) -> str:
-        """Add a built-in type that is no kind of its own, if there is such a type."""
+        """Add a built-in type that is not a kind, if it exists."""
         if type_ in self._types:
             self._add_type(type_)
         else:
@@ -128,7 +119,7 @@ class OpenApiSchemas:
         data = self._types[type_]
         schema: Schema = {"type": "object"}
         self.found[name] = schema
-        # Entered before its fields are: a type whose fields lead back to it finds itself.
+        # Registered before its fields are added, since types may be recursive.
         if data.fields:
             schema["properties"] = {
                 field: self._field(field, field_type(given)) for field, given in data.fields.items()
@@ -169,7 +160,7 @@ class OpenApiSchemas:
 
 
 def gvk(kind: ServedKind) -> dict[str, str]:
-    """Name a kind as the extensions of documents do."""
+    """Return the group, version and kind of the schema extension."""
     return {"group": kind.resource.group, "version": kind.resource.version, "kind": kind.resource.kind}
 
 
@@ -207,7 +198,7 @@ _LIST = (
 _TYPES = dict.fromkeys(("allowWatchBookmarks", "sendInitialEvents", "watch", "force", "orphanDependents"), "boolean")
 _TYPES |= dict.fromkeys(("gracePeriodSeconds", "limit", "timeoutSeconds"), "integer")
 _VERBS = {
-    # The method, the action, the parameters, and whether a body is sent.
+    # Method, action, parameters, and whether there is a body.
     "create": ("post", "post", _WRITE, True),
     "list": ("get", "list", _LIST, False),
     "deletecollection": ("delete", "deletecollection", _LIST + _DELETE, False),
@@ -221,7 +212,7 @@ _OF_SUBRESOURCE = ("get", "update", "patch")
 
 
 def paths_of(kind: ServedKind, schema: str) -> dict[str, Any]:
-    """Give all paths of a kind."""
+    """Return all paths of a kind."""
     resource = kind.resource
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     within = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
@@ -270,16 +261,16 @@ _V2_ASKED, _V2_ANSWERED = f"{_V2}@v1.0+protobuf", f"{_V2}.v1.0+protobuf"
 
 
 class OpenApi:
-    """Publishes what is served."""
+    """Serves OpenAPI documents."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
-        self._kept: dict[str, tuple[str, bytes]] = {}
+        self._cache: dict[str, tuple[str, bytes]] = {}
 
     def answer(self, request: ApiRequest, parts: list[str]) -> Response | None:
-        """Answer a request for the index or a document; None for a path that is neither."""
+        """Return the index or a document; None for other paths."""
         if parts == ["openapi", "v2"]:
-            return _nothing_in_v2(request)
+            return _empty_v2(request)
         if parts[:2] != ["openapi", "v3"]:
             return None
         groups = self._groups()
@@ -320,12 +311,12 @@ class OpenApi:
             return Response(b"", 301, headers=(("location", self._url(place, kinds)),))
         if request.header("if-none-match") == f'"{present}"':
             return Response(b"", 304, headers=headers)
-        kept = self._kept.get(place)
-        if kept is None or kept[0] != present:
-            kept = self._kept[place] = present, self._made(kinds)
-        return Response(kept[1], headers=(*headers, *(_FOREVER if asked else ())))
+        cached = self._cache.get(place)
+        if cached is None or cached[0] != present:
+            cached = self._cache[place] = present, self._generate(kinds)
+        return Response(cached[1], headers=(*headers, *(_FOREVER if asked else ())))
 
-    def _made(self, kinds: list[ServedKind]) -> bytes:
+    def _generate(self, kinds: list[ServedKind]) -> bytes:
         schemas = OpenApiSchemas()
         paths: dict[str, Any] = {}
         for kind in kinds:
@@ -351,11 +342,11 @@ class OpenApi:
         return self._server.find(DEFINITIONS, Key("", f"{kind.resource.plural}.{kind.resource.group}"))
 
 
-def _nothing_in_v2(request: ApiRequest) -> Response:
-    """Give a document in the former language that describes nothing.
+def _empty_v2(request: ApiRequest) -> Response:
+    """Return an empty document of OpenAPI v2.
 
-    kubectl looks there for kinds that no document of v3 has. Where it finds nothing it says that there is no such kind;
-    where there is no document, it says that it cannot validate.
+    kubectl looks there for kinds that no v3 document has. With an empty document it reports an unknown kind; without
+    one, it reports that it cannot validate.
     """
     title, version = "Kubernetes", kubernetes_version()
     if _V2_ASKED not in request.header("accept"):
@@ -365,5 +356,5 @@ def _nothing_in_v2(request: ApiRequest) -> Response:
 
 
 def _field(number: int, value: bytes) -> bytes:
-    """Write a short text or message of protobuf."""
+    """Encode a short text or message field of protobuf."""
     return bytes((number << 3 | 2, len(value))) + value

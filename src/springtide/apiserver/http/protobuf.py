@@ -1,9 +1,8 @@
-"""Bodies in protobuf, which client libraries send for built-in kinds whether they are asked to or not.
+"""Decoding of protobuf bodies, which client libraries send for built-in kinds by default.
 
-Only reading is needed: every client takes JSON in return. The layout of the types is data (`protobuf.json`, written by
-`tools/builtin_protobuf.py`): for each type its fields by number, each with its name in JSON and what stands in it. Two
-things do not survive in the encoding and are put right here. A field that is not optional is sent even if it is zero,
-and some types have a form of their own in JSON.
+Responses are always JSON, which every client accepts. The layout of the types is data (`protobuf.json`, written by
+`tools/builtin_protobuf.py`): per type, the fields by number, with their JSON names and types. Two things are corrected
+here: required fields are encoded even if they are zero, and some types have a special JSON form.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from springtide.cluster.errors import BadRequest
 
 MEDIA = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _GROUPS = {
     "": "core",
     "admissionregistration.k8s.io": "admissionregistration",
@@ -41,13 +40,13 @@ class ProtobufField(NamedTuple):
     """One field of a type."""
 
     name: str
-    """Empty for a part whose fields stand among those around it."""
+    """Empty for an embedded struct, whose fields are inlined."""
     type: str
     zero_is_nothing: bool
 
 
 def decoded(body: bytes) -> Any:
-    """Read an object."""
+    """Decode an object."""
     if not body.startswith(_MAGIC):
         raise unsupported_media()
     try:
@@ -57,7 +56,7 @@ def decoded(body: bytes) -> Any:
         fields = {"apiVersion": version, "kind": kind}
         return fields | _message(memoryview(envelope.get(2, b"")), _type_name(version, kind), 0)
     except (ValueError, IndexError, struct.error, TypeError, OverflowError, msgspec.DecodeError) as error:
-        raise BadRequest(f"the body of the request is no protobuf that can be read: {error}") from error
+        raise BadRequest(f"the body of the request is not valid protobuf: {error}") from error
 
 
 @cache
@@ -80,11 +79,11 @@ def _type_name(version: str, kind: str) -> str:
 
 
 def _unknown(version: str, kind: str) -> UnsupportedMedia:
-    return UnsupportedMedia(f"the embedded cluster reads no protobuf of {kind} in {version}: send JSON")
+    return UnsupportedMedia(f"the embedded cluster does not decode protobuf of {kind} in {version}: send JSON")
 
 
 def _wire(data: Any) -> Iterator[tuple[int, Any]]:
-    """Take a message apart into numbers and raw values."""
+    """Split a message into field numbers and raw values."""
     place, end = 0, len(data)
     while place < end:
         key, place = _varint(data, place)
@@ -115,12 +114,12 @@ def _varint(data: Any, place: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, place
         shift += 7
         if shift > 63:
-            raise ValueError("a number of more than 64 bits")
+            raise ValueError("a number exceeds 64 bits")
 
 
 def _message(data: Any, type_: str, depth: int) -> dict[str, Any]:
-    if depth > _DEEPEST:
-        raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"nested more than {_MAX_DEPTH} levels deep")
     layout = _layout()[type_]
     item: dict[str, Any] = {}
     for number, raw in _wire(data):
@@ -147,7 +146,7 @@ _ZERO: dict[str, Any] = {"string": "", "boolean": False, "integer": 0, "double":
 
 
 def _value(raw: Any, type_: str, depth: int) -> Any:
-    """Give what stands in a field, as JSON has it."""
+    """Return the JSON value of a field."""
     if type_.startswith("@"):
         return _message(raw, type_[1:], depth + 1)
     match type_:
@@ -188,7 +187,7 @@ def _signed(raw: Any) -> int:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is not a number that an object can hold")
+        raise ValueError(f"{value} is not a finite number")
     return value
 
 

@@ -1,7 +1,4 @@
-"""A request as the handlers read it: path, query, headers and a body of bounded size.
-
-The options of requests, from queries and bodies, refused in the words of a real server.
-"""
+"""Requests: query, headers, a bounded body, and the options of verbs, with the error messages of a kube-apiserver."""
 
 from __future__ import annotations
 
@@ -21,24 +18,24 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope
 
 
-MOST_BYTES = 3 * 1024 * 1024
-"""The largest body that is read; a real server has the same limit."""
-_MOST_PARAMETERS = 200
+MAX_BYTES = 3 * 1024 * 1024
+"""The largest accepted body, as in a kube-apiserver."""
+_MAX_PARAMETERS = 200
 
 
-class ClientGone(Exception):
-    """The client went away before it had said everything; nobody is left to answer."""
+class ClientDisconnected(Exception):
+    """The client disconnected before the request was complete; no response is possible."""
 
 
 class TooLarge(ApiError):
-    """The body of the request is larger than anything that can be stored."""
+    """The body exceeds the limit."""
 
     code = 413
     reason = "RequestEntityTooLarge"
 
 
 class ApiRequest:
-    """One request."""
+    """An HTTP request."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
@@ -49,7 +46,7 @@ class ApiRequest:
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:
-        """The parameters, each with all its values."""
+        """The query parameters, each with all its values."""
         if self._query is None:
             try:
                 self._query = _parameters(self._scope.get("query_string", b""))
@@ -58,12 +55,12 @@ class ApiRequest:
         return self._query
 
     def parameter(self, name: str) -> str:
-        """Give the first value of a parameter; empty where there is none."""
+        """Return the first value of a parameter; empty where there is none."""
         values = self.query.get(name)
         return values[0] if values else ""
 
     def header(self, name: str) -> str:
-        """Give a header, several of that name joined by commas; empty where there is none."""
+        """Return a header, with repeated ones joined by commas; empty where there is none."""
         wanted = name.encode()
         return ",".join(value.decode("latin-1") for given, value in self._scope["headers"] if given == wanted)
 
@@ -74,37 +71,37 @@ class ApiRequest:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone
+                raise ClientDisconnected
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > MOST_BYTES:
-                raise TooLarge(f"Request entity too large: limit is {MOST_BYTES}")
+            if size > MAX_BYTES:
+                raise TooLarge(f"Request entity too large: limit is {MAX_BYTES}")
             chunks.append(chunk)
             if not message.get("more_body", False):
                 return b"".join(chunks)
 
-    async def gone(self) -> None:
-        """Wait until the client has gone away."""
+    async def disconnected(self) -> None:
+        """Wait until the client disconnects."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
 @lru_cache(maxsize=64)
 def _parameters(query: bytes) -> Mapping[str, Sequence[str]]:
-    """Take a query apart; those of writes are the same for every object."""
+    """Parse a query; the same queries recur for many objects."""
     text = query.decode("latin-1")
-    return parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="replace")
+    return parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS, errors="replace")
 
 
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _FALSE = ("false", "0")
-_MOST_MANAGER_BYTES = 128
+_MAX_MANAGER_BYTES = 128
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or a watch asks for."""
+    """The options of a list or a watch."""
 
     labels: str
     fields: str
@@ -119,12 +116,12 @@ class ListOptions:
 
     @property
     def exact(self) -> bool:
-        """Whether the list is to show just this version; a paged list of a version has always meant that."""
+        """Whether the list must show exactly this version; paged lists of a version always do."""
         return self.match == _EXACT or (not self.match and bool(self.limit) and self.version not in ("", "0"))
 
 
 def list_options(request: ApiRequest) -> ListOptions:
-    """Read the options of a list or a watch."""
+    """Parse the options of a list or a watch."""
     options = ListOptions(
         labels=request.parameter("labelSelector"),
         fields=request.parameter("fieldSelector"),
@@ -144,22 +141,24 @@ def list_options(request: ApiRequest) -> ListOptions:
 
 
 def flag(request: ApiRequest, name: str) -> bool | None:
-    """Read a yes or no as Go's parameters do: anything but `false` and `0` is a yes; None where it is not said."""
+    """Parse a boolean parameter as Go does: anything but `false` and `0` is true; None where it is absent."""
     values = request.query.get(name)
     return None if not values else values[0].lower() not in _FALSE
 
 
 def write_of(request: ApiRequest, verb: str, *, required: bool = False) -> Write:
-    """Read who writes, and whether it is meant."""
+    """Parse the field manager and the dry run option of a write."""
     manager = request.parameter("fieldManager")
     if not manager and required:
         why = StatusCause("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
         raise _invalid("PatchOptions", why)
-    return Write(manager or _program(request.header("user-agent")), dry_run=_dry_run(request.query.get("dryRun"), verb))
+    return Write(
+        manager or _default_manager(request.header("user-agent")), dry_run=_dry_run(request.query.get("dryRun"), verb)
+    )
 
 
-def forced(request: ApiRequest, *, apply: bool) -> bool:
-    """Read whether fields that others own are to be taken over, which only an apply can."""
+def force_option(request: ApiRequest, *, apply: bool) -> bool:
+    """Parse `force`, which only an apply accepts."""
     force = flag(request, "force")
     if force is not None and not apply:
         raise _invalid("PatchOptions", _forbidden("may not be specified for non-apply patch", "force"))
@@ -167,7 +166,7 @@ def forced(request: ApiRequest, *, apply: bool) -> bool:
 
 
 def field_validation(request: ApiRequest, verb: str) -> str:
-    """Read what is to be done about fields that nobody knows: Ignore, Warn or Strict."""
+    """Parse `fieldValidation`: Ignore, Warn or Strict."""
     chosen = request.parameter("fieldValidation")
     if chosen not in _VALIDATIONS:
         raise _invalid(f"{verb}Options", _unsupported("fieldValidation", chosen, _VALIDATIONS))
@@ -176,7 +175,7 @@ def field_validation(request: ApiRequest, verb: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How an object is to go."""
+    """The options of a delete."""
 
     precondition: Precondition = UNCONDITIONAL
     propagation: Propagation | None = None
@@ -185,8 +184,8 @@ class DeleteOptions:
 
 
 def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
-    """Read them from the body, or where there is none from the query."""
-    given = body if isinstance(body, dict) else _queried(request)
+    """Parse the options of a delete from the body, or without one from the query."""
+    given = body if isinstance(body, dict) else _query_options(request)
     if (body is not None and not isinstance(body, dict)) or given.get("kind", "DeleteOptions") != "DeleteOptions":
         raise BadRequest("decoded object cannot be converted to DeleteOptions")
     policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
@@ -208,7 +207,7 @@ def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
     )
 
 
-def _queried(request: ApiRequest) -> dict[str, Any]:
+def _query_options(request: ApiRequest) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if policy := request.parameter("propagationPolicy"):
         given["propagationPolicy"] = policy
@@ -265,10 +264,10 @@ def _dry_run(given: Any, verb: str) -> bool:
     return True
 
 
-def _program(agent: str) -> str:
-    """Name the writer after its program: what comes before the first slash, as far as it can be shown."""
+def _default_manager(agent: str) -> str:
+    """Return the default field manager: the user agent up to the first slash, without unprintable characters."""
     name = "".join(letter for letter in agent.partition("/")[0] if letter.isprintable())
-    return name.encode()[:_MOST_MANAGER_BYTES].decode(errors="ignore")
+    return name.encode()[:_MAX_MANAGER_BYTES].decode(errors="ignore")
 
 
 def _list_problems(options: ListOptions) -> list[StatusCause]:

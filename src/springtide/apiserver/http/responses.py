@@ -1,9 +1,7 @@
-"""What goes back to a client: a status line, headers, and a body that is there or still to be made.
+"""Responses, and content negotiation.
 
-What a client wants to be answered in, and what it speaks itself.
-
-Answers are JSON, or YAML where a client asks for nothing else. Protobuf and CBOR are not spoken: clients that prefer
-them name JSON as well, and get that.
+Responses are JSON, or YAML where a client accepts nothing else. Protobuf and CBOR are not supported: clients that
+prefer them also accept JSON.
 """
 
 from __future__ import annotations
@@ -32,17 +30,17 @@ encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; a body of several chunks is sent as they come."""
+    """An HTTP response; a body in several chunks is streamed."""
 
     body: bytes | AsyncGenerator[bytes, None]
     code: int = 200
     media: str = JSON
     headers: Headers = field(default=())
     endless: bool = False
-    """Whether it goes on for as long as the client listens."""
+    """Whether the stream lasts as long as the client listens."""
 
     async def send(self, send: Send, date: bytes) -> None:
-        """Write it out."""
+        """Send the response."""
         headers = [(b"date", date), (b"content-type", self.media.encode()), (b"cache-control", b"no-cache, private")]
         headers += [(name.encode(), value.encode("latin-1", "replace")) for name, value in self.headers]
         start = {"type": "http.response.start", "status": self.code, "headers": headers}
@@ -58,7 +56,7 @@ class Response:
         await send({"type": "http.response.body", "body": b""})
 
     async def in_yaml(self) -> Response:
-        """Give the same answer in YAML; only what is JSON can be, and it is put together as a whole."""
+        """Return the same response in YAML; only JSON is converted, and the body is buffered."""
         if self.endless or self.media != JSON or self.body == b"":
             return self
         if isinstance(self.body, bytes):
@@ -70,19 +68,19 @@ class Response:
 
 
 def json_response(value: Any, code: int = 200, *, headers: Headers = ()) -> Response:
-    """Answer with a JSON value."""
+    """Return a JSON response."""
     return Response(encode(value) + b"\n", code, headers=headers)
 
 
 def error_response(error: ApiError, *, headers: Headers = ()) -> Response:
-    """Answer with an error, as a `Status`."""
+    """Return an error as a `Status`."""
     if error.retry_after is not None:
         headers = (*headers, ("retry-after", str(int(-(-error.retry_after // 1)))))
     return json_response(error.status(), error.code, headers=(*headers, *warning_headers(error.warnings)))
 
 
 def warning_headers(warnings: Iterable[str]) -> Headers:
-    """Write warnings as the headers that kubectl shows."""
+    """Return warnings as headers, which kubectl prints."""
     return tuple(("warning", f"299 - {_quoted(text)}") for text in warnings)
 
 
@@ -91,7 +89,7 @@ def _yaml(value: Any) -> bytes:
 
 
 def _in_order(value: Any) -> Any:
-    """Give a value with the fields of all objects by name, which is how YAML is written."""
+    """Return a value with the fields of objects sorted, as in YAML responses."""
     if isinstance(value, dict):
         return {name: _in_order(value[name]) for name in sorted(value)}
     return [_in_order(part) for part in value] if isinstance(value, list) else value
@@ -110,14 +108,14 @@ _META_VERSIONS = ("v1", "v1beta1")
 
 
 class NotAcceptable(ApiError):
-    """The client accepts nothing that the server can write."""
+    """The client accepts no supported media type."""
 
     code = 406
     reason = "NotAcceptable"
 
 
 class UnsupportedMedia(ApiError):
-    """The client speaks something that the server cannot read."""
+    """The media type of the body is not supported."""
 
     code = 415
     reason = "UnsupportedMediaType"
@@ -125,18 +123,18 @@ class UnsupportedMedia(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class ResponseForm:
-    """The form of an answer."""
+    """The negotiated form of a response."""
 
     yaml: bool = False
     projection: str = ""
-    """Empty for whole objects, else `Table` or one of the metadata-only kinds."""
+    """Empty for whole objects, otherwise `Table` or one of the metadata-only kinds."""
     version: str = "v1"
     """The version of the projection."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptClause:
-    """One part of an Accept header."""
+    """One clause of an Accept header."""
 
     media: str
     parameters: dict[str, str]
@@ -145,7 +143,7 @@ class AcceptClause:
 
 @lru_cache(maxsize=64)
 def clauses(header: str) -> tuple[AcceptClause, ...]:
-    """Take an Accept header apart, what is preferred first; clients send the same few ones over and over."""
+    """Parse an Accept header, preferred clauses first; few different ones occur."""
     found = []
     for text in header.split(","):
         media, *rest = (part.strip() for part in text.split(";"))
@@ -161,7 +159,7 @@ def clauses(header: str) -> tuple[AcceptClause, ...]:
 
 
 def negotiate(header: str, *, watch: bool = False) -> ResponseForm:
-    """Choose the form of an answer, or refuse."""
+    """Choose the form of a response, or refuse."""
     if not header.strip():
         return ResponseForm()
     known = False
@@ -184,11 +182,11 @@ def negotiate(header: str, *, watch: bool = False) -> ResponseForm:
 
 
 def wants_yaml(header: str) -> bool:
-    """Tell whether a client prefers YAML to JSON, whatever it asks for."""
+    """Return whether a client prefers YAML to JSON."""
     return next((clause.media == YAML for clause in clauses(header) if clause.media in (*_JSON_RANGES, YAML)), False)
 
 
 def unsupported_media(*offered: str) -> UnsupportedMedia:
-    """Refuse a body in a language that is not spoken here."""
+    """Return the error for an unsupported media type."""
     media = ", ".join(offered or _WHOLE)
     return UnsupportedMedia(f"the body of the request was in an unknown format - accepted media types include: {media}")

@@ -1,7 +1,4 @@
-"""Paths of the API: which kind, which object and which part of it a request is about.
-
-What a real cluster has and this one has not, said in words that help whoever asks for it.
-"""
+"""Paths: the kind, object and subresource of a request, and messages for features that the embedded cluster lacks."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from springtide.cluster.errors import ApiError, MethodNotAllowed, NotFound, Stat
 from springtide.cluster.resources import Key, Resource
 
 WRONG_METHOD = "the server does not allow this method on the requested resource"
-_OF_NAMESPACES = ("status", "finalize")
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """What a request is about; without a name it is a whole collection."""
+    """What a request refers to; a whole collection if it has no name."""
 
     kind: ServedKind
     namespace: str = ""
@@ -27,18 +24,18 @@ class RequestTarget:
 
     @property
     def key(self) -> Key:
-        """The object."""
+        """The key of the object."""
         return Key(self.namespace, self.name)
 
     @property
     def is_missing(self) -> bool:
-        """Tell whether this is a subresource that the kind does not have."""
+        """Whether the kind does not have this subresource."""
         return bool(self.subresource) and self.subresource not in self.kind.subresources
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """A path under a version of a group, taken apart."""
+    """The parts of a path below a group version."""
 
     group: str
     version: str
@@ -49,7 +46,7 @@ class ResourcePath:
 
 
 def parse_path(path: str) -> ResourcePath | None:
-    """Take a path apart; None for one that names no resource."""
+    """Split a path; None if it names no resource."""
     parts = path.strip("/").split("/")
     if parts[0] == "api":
         group, rest = "", parts[1:]
@@ -61,7 +58,7 @@ def parse_path(path: str) -> ResourcePath | None:
         return None
     version, rest = rest[0], rest[1:]
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in _OF_NAMESPACES or len(rest) > 3):
+    if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in _NAMESPACE_SUBRESOURCES or len(rest) > 3):
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource = (*rest, "", "")[:3]
     if len(rest) > 3:
@@ -70,7 +67,7 @@ def parse_path(path: str) -> ResourcePath | None:
 
 
 def resolve_target(catalogue: Catalogue, place: ResourcePath, method: str) -> RequestTarget:
-    """Find what is served at a place, or refuse as a server does that has no such path."""
+    """Return the kind and object of a path, or refuse with the errors of a kube-apiserver."""
     kind = catalogue.find(Resource(place.group, place.version, place.plural, ""))
     if place.namespace and not kind.resource.namespaced:
         raise no_such_resource()
@@ -80,14 +77,14 @@ def resolve_target(catalogue: Catalogue, place: ResourcePath, method: str) -> Re
         if method != "GET":
             raise wrong_method()
     target = RequestTarget(kind, place.namespace, place.name, place.subresource)
-    # A custom kind has one path for all subresources, and those that it does not have are not found there.
+    # A custom kind has one route for all subresources; missing ones are reported later.
     if target.is_missing and kind.strategic:
         raise no_such_resource()
     return target
 
 
 def wrong_method() -> MethodNotAllowed:
-    """Nothing there answers to this method."""
+    """The path does not support this method."""
     return MethodNotAllowed(WRONG_METHOD, about=StatusDetails())
 
 
@@ -104,7 +101,7 @@ _SUBRESOURCES = {
     ("serviceaccounts", "token"): "the embedded cluster issues no tokens to service accounts; use its kubeconfig",
 }
 _GROUPS = {
-    "rbac.authorization.k8s.io": "roles and bindings: whoever has a token may do everything",
+    "rbac.authorization.k8s.io": "roles and bindings: every token has full access",
     "certificates.k8s.io": "certificate signing requests",
     "networking.k8s.io": "ingresses and network policies",
     "discovery.k8s.io": "endpoint slices: there is no pod network",
@@ -117,19 +114,19 @@ _GROUPS = {
 _CORE = {
     "endpoints": "endpoints: there is no pod network",
     "componentstatuses": "component statuses",
-    "bindings": "bindings by themselves: post to the binding of a pod",
+    "bindings": "bindings apart from pods: create the binding subresource of a pod",
 }
 
 
 class NotImplementedHere(ApiError):
-    """The embedded cluster does not do this."""
+    """The embedded cluster does not implement this."""
 
     code = 501
     reason = "NotImplemented"
 
 
 def missing_feature_error(place: ResourcePath) -> ApiError | None:
-    """Give the answer to a request for something that only a real cluster has; None for anything else."""
+    """Return the error for a feature that only a real cluster has; None for other paths."""
     if not place.group and (why := _SUBRESOURCES.get((place.plural, place.subresource.partition("/")[0]))):
         return NotImplementedHere(why)
     missing = _GROUPS.get(place.group) or (_CORE.get(place.plural) if not place.group else None)

@@ -1,12 +1,8 @@
-"""Lines of watches that have been written already, for the next watch that tells the same.
+"""Views: objects are written whole, as metadata only, or as rows of a table.
 
-Watches of everything are told the very same event objects, and most kinds are watched by several clients. What is kept
-is bounded in bytes: watches that keep up find the lines here, and one that lags behind has them written anew.
-
-How objects are shown: whole, as metadata only, or as rows of a table.
-
-A view writes bytes: of one object, of a list in pieces, and of the lines of a watch. Lists and watches are long, and
-this is their inner loop, so a view never builds more than one object at a time.
+A view encodes single objects, parts of lists and lines of watches, always one object at a time, since this is the inner
+loop of long responses. Most kinds are watched by several clients, so encoded events are cached, within a limit in
+bytes.
 """
 
 from __future__ import annotations
@@ -19,24 +15,24 @@ from springtide.cluster.errors import ApiError
 from springtide.cluster.resources import Object
 from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
 
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 
 
 class EventLineCache:
-    """The lines of the latest events."""
+    """The encoded lines of the latest events."""
 
     def __init__(self) -> None:
-        # The event is kept with its line: as long as it is held, its identity belongs to nothing else.
+        # The event is kept with its line, so that its id is not reused.
         self._lines: dict[int, tuple[WatchEvent, bytes]] = {}
         self._size = 0
 
     def line(self, event: WatchEvent) -> bytes:
-        """Give the line of an event."""
+        """Return the line of an event."""
         known = self._lines.get(id(event))
         if known is not None:
             return known[1]
         line = b'{"type":"' + event.change.encode() + b'","object":' + encode(event.object) + b"}\n"
-        if self._size + len(line) > _MOST_BYTES:
+        if self._size + len(line) > _MAX_BYTES:
             self._lines.clear()
             self._size = 0
         self._lines[id(event)] = event, line
@@ -48,95 +44,95 @@ _META_GROUP = "meta.k8s.io"
 
 
 class ObjectView(Protocol):
-    """A way to show objects."""
+    """Encodes objects for a client."""
 
     def single(self, item: Object) -> bytes:
-        """Write one object by itself."""
+        """Encode one object."""
         ...
 
     def opening(self, page: ListPage) -> bytes:
-        """Write the beginning of a list, up to its first entry."""
+        """Encode the start of a list, up to its first entry."""
         ...
 
     def entry(self, item: Object) -> bytes:
-        """Write one entry of a list; commas are put between them by whoever asks."""
+        """Encode an entry of a list, without a comma."""
         ...
 
     def change(self, event: WatchEvent) -> bytes:
-        """Write one line of a watch."""
+        """Encode a watch event."""
         ...
 
-    def beginning(self, item: Object) -> bytes:
-        """Write the line of an object that was there before the watch began."""
+    def initial(self, item: Object) -> bytes:
+        """Encode the ADDED event of an existing object at the start of a watch."""
         ...
 
 
 CLOSING = b"]}\n"
-"""How every list ends."""
+"""The end of every list."""
 
 
 class WholeView:
-    """Objects as they are."""
+    """Whole objects."""
 
-    def __init__(self, kind: ServedKind, remembered: EventLineCache) -> None:
+    def __init__(self, kind: ServedKind, line_cache: EventLineCache) -> None:
         self._kind = kind
-        self._remembered = remembered
+        self._line_cache = line_cache
         resource = kind.resource
-        # Entries of lists of built-in kinds do not say what they are, since the list does. Nearly all objects begin
-        # with that, so it is cut from the bytes.
+        # Entries in lists of built-in kinds omit apiVersion and kind. Nearly all objects start with these, so they are
+        # cut from the encoded bytes.
         self._identity = encode({"apiVersion": resource.api_version, "kind": resource.kind})[:-1] + b","
-        self._anonymous = kind.strategic
+        self._omits_type = kind.strategic
 
     def single(self, item: Object) -> bytes:
-        """Write one object."""
+        """Encode one object."""
         return encode(item) + b"\n"
 
     def opening(self, page: ListPage) -> bytes:
-        """Write the beginning of a list."""
+        """Encode the start of a list."""
         return _opening(self._kind.list_kind, self._kind.resource.api_version, page)
 
     def entry(self, item: Object) -> bytes:
-        """Write an object within a list."""
+        """Encode an entry of a list."""
         written = encode(item)
-        if not self._anonymous:
+        if not self._omits_type:
             return written
         if written.startswith(self._identity):
             return b"{" + written[len(self._identity) :]
         return encode({name: value for name, value in item.items() if name not in ("apiVersion", "kind")})
 
     def change(self, event: WatchEvent) -> bytes:
-        """Write a line of a watch; what several watches tell is written once."""
-        return self._remembered.line(event)
+        """Encode a watch event; the line is shared between watches."""
+        return self._line_cache.line(event)
 
-    def beginning(self, item: Object) -> bytes:
-        """Write the line of an object that was there before."""
+    def initial(self, item: Object) -> bytes:
+        """Encode the ADDED event of an existing object."""
         return line(WatchEventType.ADDED, item)
 
 
 class MetadataView:
-    """Objects without anything but their metadata."""
+    """The metadata of objects."""
 
     def __init__(self, version: str) -> None:
         self._version = f"{_META_GROUP}/{version}"
 
     def single(self, item: Object) -> bytes:
-        """Write the metadata of one object."""
+        """Encode the metadata of one object."""
         return self.entry(item) + b"\n"
 
     def opening(self, page: ListPage) -> bytes:
-        """Write the beginning of a list."""
+        """Encode the start of a list."""
         return _opening("PartialObjectMetadataList", self._version, page)
 
     def entry(self, item: Object) -> bytes:
-        """Write the metadata of an object within a list."""
+        """Encode the metadata of a list entry."""
         return encode(self._reduced(item))
 
     def change(self, event: WatchEvent) -> bytes:
-        """Write a line of a watch."""
+        """Encode a watch event."""
         return line(event.change, self._reduced(event.object))
 
-    def beginning(self, item: Object) -> bytes:
-        """Write the line of an object that was there before."""
+    def initial(self, item: Object) -> bytes:
+        """Encode the ADDED event of an existing object."""
         return line(WatchEventType.ADDED, self._reduced(item))
 
     def _reduced(self, item: Object) -> Object:
@@ -144,17 +140,17 @@ class MetadataView:
 
 
 def line(change: str, item: Object) -> bytes:
-    """Write one line of a watch."""
+    """Encode a line of a watch."""
     return encode({"type": str(change), "object": item}) + b"\n"
 
 
 def failure_line(error: ApiError) -> bytes:
-    """Write the line with which a watch ends that cannot go on."""
+    """Encode the ERROR event that ends a watch."""
     return line("ERROR", error.status())
 
 
 def list_metadata(page: ListPage) -> dict[str, Any]:
-    """Write the metadata of a list."""
+    """Return the metadata of a list."""
     metadata: dict[str, Any] = {"resourceVersion": page.version}
     if page.continue_:
         metadata["continue"] = page.continue_

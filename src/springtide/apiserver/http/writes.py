@@ -1,4 +1,4 @@
-"""The verbs that write: from a request to a call into the API server, and from its result to an answer."""
+"""The writing verbs: parses the request, calls the API server, and builds the response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from springtide.apiserver.http.requests import (
     DeleteOptions,
     delete_options,
     field_validation,
-    forced,
+    force_option,
     list_options,
     write_of,
 )
@@ -34,7 +34,7 @@ from springtide.cluster.resources import Object
 from springtide.cluster.transport import ListPage, Patch, PatchType
 
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-_RETURNED = frozenset(
+_RETURN_OBJECT = frozenset(
     (
         "CSINode",
         "Namespace",
@@ -49,31 +49,31 @@ _RETURNED = frozenset(
         "VolumeAttachment",
     )
 )
-"""Built-in kinds whose objects are given back when they are deleted; for others there is a word of success."""
+"""Built-in kinds whose deletion returns the object; others return a success status."""
 
-_CREATED = ("binding", "eviction")
-"""Subresources that are done by creating them."""
-_OF_THE_KIND = ("", "status", "finalize")
-"""What is written as an object of the kind; other subresources have kinds of their own."""
+_CREATE_ONLY = ("binding", "eviction")
+"""Subresources that support create only."""
+_OBJECT_SUBRESOURCES = ("", "status", "finalize")
+"""Subresources whose body has the kind of the object."""
 _EXPECTED = {"scale": "Scale", "eviction": "Eviction", "binding": "Binding"}
 
 
 class WriteHandlers:
-    """Makes calls into the API server, for somebody."""
+    """Calls the API server for writing requests."""
 
-    def __init__(self, server: ApiServer, perform: WriteExecutor) -> None:
+    def __init__(self, server: ApiServer, executor: WriteExecutor) -> None:
         self._server = server
-        self._perform = perform
+        self._executor = executor
 
     async def write(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
-        """Do what a request that writes asks for."""
+        """Handle a writing request."""
         verbs = target.kind.verbs
         match request.method:
-            case "POST" if target.subresource in _CREATED or (not target.name and "create" in verbs):
+            case "POST" if target.subresource in _CREATE_ONLY or (not target.name and "create" in verbs):
                 return await self._create(request, target, user, view)
-            case "PUT" if target.name and target.subresource not in _CREATED and "update" in verbs:
+            case "PUT" if target.name and target.subresource not in _CREATE_ONLY and "update" in verbs:
                 return await self._update(request, target, user, view)
-            case "PATCH" if target.name and target.subresource not in _CREATED and "patch" in verbs:
+            case "PATCH" if target.name and target.subresource not in _CREATE_ONLY and "patch" in verbs:
                 return await self._patch(request, target, user, view)
             case "DELETE" if target.name and not target.subresource and "delete" in verbs:
                 return await self._delete(request, target, user, view)
@@ -85,7 +85,7 @@ class WriteHandlers:
     async def _create(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         write = write_of(request, "Create")
         body, warnings = await self._object(request, target, "Create")
-        done = await self._perform(
+        result = await self._executor(
             lambda: self._server.create(
                 target.kind.resource,
                 body,
@@ -96,7 +96,7 @@ class WriteHandlers:
             ),
             user,
         )
-        return _answer(done.value, view, target, warnings + done.warnings, 201)
+        return _answer(result.value, view, target, warnings + result.warnings, 201)
 
     async def _update(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         write = write_of(request, "Update")
@@ -107,14 +107,14 @@ class WriteHandlers:
             new = server.find(collection_id(resource), key) is None
             return server.update(resource, key, body, write, subresource=target.subresource), new
 
-        done = await self._perform(call, user)
-        item, new = done.value
-        return _answer(item, view, target, warnings + done.warnings, 201 if new else 200)
+        result = await self._executor(call, user)
+        item, new = result.value
+        return _answer(item, view, target, warnings + result.warnings, 201 if new else 200)
 
     async def _patch(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         type_ = _patch_type(target, request.header("content-type"))
         write = write_of(request, "Patch", required=type_ is PatchType.APPLY)
-        force = forced(request, apply=type_ is PatchType.APPLY)
+        force = force_option(request, apply=type_ is PatchType.APPLY)
         validation = field_validation(request, "Patch")
         server, resource, key = self._server, target.kind.resource, target.key
         raw = await request.body()
@@ -122,12 +122,12 @@ class WriteHandlers:
         if type_ is PatchType.APPLY:
             read = from_yaml(raw, resource.kind)
             value = read.value
-            if target.subresource in _OF_THE_KIND:
+            if target.subresource in _OBJECT_SUBRESOURCES:
                 check_apply(target.kind, target.name, read)
         else:
             read = from_patch(raw, strategic=type_ is PatchType.STRATEGIC)
             value = read.value
-            if target.subresource in _OF_THE_KIND:
+            if target.subresource in _OBJECT_SUBRESOURCES:
                 live = server.find(collection_id(resource), key) if validation == "Strict" else None
                 value, warnings = check_patch(target.kind, type_, read, validation, live)
         patch = Patch(type_, value, force)
@@ -136,14 +136,14 @@ class WriteHandlers:
             new = type_ is PatchType.APPLY and server.find(collection_id(resource), key) is None
             return server.patch(resource, key, patch, write, subresource=target.subresource), new
 
-        done = await self._perform(call, user)
-        item, new = done.value
-        return _answer(item, view, target, warnings + done.warnings, 201 if new else 200)
+        result = await self._executor(call, user)
+        item, new = result.value
+        return _answer(item, view, target, warnings + result.warnings, 201 if new else 200)
 
     async def _delete(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         options = await _delete_options(request)
         write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
-        done = await self._perform(
+        result = await self._executor(
             lambda: self._server.delete(
                 target.kind.resource,
                 target.key,
@@ -154,9 +154,9 @@ class WriteHandlers:
             ),
             user,
         )
-        item = done.value
-        if is_deletion_blocked(item) or (target.kind.strategic and target.kind.resource.kind in _RETURNED):
-            return _answer(item, view, target, done.warnings)
+        item = result.value
+        if is_deletion_blocked(item) or (target.kind.strategic and target.kind.resource.kind in _RETURN_OBJECT):
+            return _answer(item, view, target, result.warnings)
         resource = target.kind.resource
         details = {
             "name": target.name,
@@ -165,7 +165,7 @@ class WriteHandlers:
             "uid": item["metadata"]["uid"],
         }
         status = _SUCCESS | {"details": {name: value for name, value in details.items() if value}}
-        return _answer(status, view, target, done.warnings)
+        return _answer(status, view, target, result.warnings)
 
     async def _delete_all(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         options = await _delete_options(request)
@@ -180,17 +180,21 @@ class WriteHandlers:
             )
             return before
 
-        done = await self._perform(call, user)
-        page = done.value
+        result = await self._executor(call, user)
+        page = result.value
         whole = view.opening(page) + b",".join(map(view.entry, page.items)) + CLOSING
-        return Response(whole, headers=warning_headers(done.warnings))
+        return Response(whole, headers=warning_headers(result.warnings))
 
     async def _object(self, request: ApiRequest, target: RequestTarget, verb: str) -> Checked:
-        """Read the object that a request brings."""
+        """Decode and validate the object in the body."""
         validation = field_validation(request, verb)
         expected = _EXPECTED.get(target.subresource, target.kind.resource.kind)
         body = decoded(await request.body(), request.header("content-type"), expected)
-        return check_object(target.kind, body, validation) if target.subresource in _OF_THE_KIND else (body.value, ())
+        return (
+            check_object(target.kind, body, validation)
+            if target.subresource in _OBJECT_SUBRESOURCES
+            else (body.value, ())
+        )
 
 
 async def _delete_options(request: ApiRequest) -> DeleteOptions:
@@ -201,10 +205,10 @@ async def _delete_options(request: ApiRequest) -> DeleteOptions:
 def _answer(
     item: Object, view: ObjectView, target: RequestTarget, warnings: tuple[str, ...], code: int = 200
 ) -> Response:
-    """Show the result of a write; what is no object of the kind is shown as it is."""
+    """Return the response to a write; objects of another kind, such as a Status, are returned as JSON."""
     if item.get("kind") != target.kind.resource.kind:
-        told = item | {"code": code} if target.subresource in _CREATED else item
-        return json_response(told, code, headers=warning_headers(warnings))
+        body = item | {"code": code} if target.subresource in _CREATE_ONLY else item
+        return json_response(body, code, headers=warning_headers(warnings))
     return Response(view.single(item), code, headers=warning_headers(warnings))
 
 

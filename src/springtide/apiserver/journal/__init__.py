@@ -1,4 +1,4 @@
-"""What keeps an embedded cluster beyond the end of its process: a journal of every write, in a folder of its own."""
+"""The journal that persists an embedded cluster across restarts."""
 
 from springtide.apiserver.journal.file_journal import FileJournal, JournalSync, open_journal, restore_storage
 from springtide.apiserver.journal.files import JournalError

@@ -1,20 +1,13 @@
-"""Objects as a journal holds them: JSON, with a checksum that also covers whose it is.
+"""The journal: each change is in an SQLite file before it becomes visible.
 
-SQLite finds damage to the shape of its file. A checksum finds damage to what stands in it, so that what is read is what
-was stored, or an error.
+One change is one transaction, so a `kill -9` at any time leaves every acknowledged change, and at most one that was not
+acknowledged. After a loss of power the latest changes may be missing, unless `JournalSync.FULL` waits for the disk on
+each write. Their versions must not be assigned again: a client that has seen a lost object would take the next one for
+it. Versions are therefore reserved in advance, on disk. After a crash the counter continues behind the reservation, and
+the versions in between are a `RevisionGap` that counts as compacted. Compacted changes are removed together with the
+next reservation.
 
-The journal: every change is in a file before anybody learns of it.
-
-One change is one transaction. `kill -9` at any moment therefore leaves every change that was acknowledged, and at most
-one that was not yet. The loss of power is another matter: unless `Sync.FULL` asks for it, nobody waits for the disk,
-and the last changes may be missing. Then the numbers of their versions must not be given out again, or somebody who
-has seen a lost object would take it for the one that came after. So numbers are reserved in advance, and on disk. After
-an end that was not orderly the count goes on behind what was reserved, and the numbers between are a `Gap`, which
-answers whoever asks for one of them that it is compacted.
-
-What is compacted is removed by and by, together with the next reservation.
-
-From a folder to a storage: the journal is opened, and what it holds is repeated in memory.
+SQLite detects damage to the structure of its file; a checksum per row detects damage to the content.
 """
 
 from __future__ import annotations
@@ -34,8 +27,8 @@ import msgspec
 from springtide.apiserver.journal.files import (
     JournalError,
     JournalFolder,
+    converting_errors,
     damaged_journal,
-    explaining_errors,
     lock_folder,
     open_database,
 )
@@ -48,7 +41,7 @@ _DECODER = msgspec.json.Decoder(dict)
 
 
 class JournalRow(NamedTuple):
-    """One change, as the table `versions` has it."""
+    """One row of the table `versions`."""
 
     revision: int
     group: str
@@ -59,22 +52,22 @@ class JournalRow(NamedTuple):
     checksum: int
     object: bytes | None
 
-    def whole(self) -> bool:
-        """Tell whether it is as it was written."""
+    def is_intact(self) -> bool:
+        """Return whether the checksum matches."""
         return self.checksum == _checksum(self.revision, self.identity, self.key, self.object)
 
     @property
     def identity(self) -> CollectionId:
-        """Where the object belongs."""
+        """The collection of the object."""
         return CollectionId(self.group, self.plural)
 
     @property
     def key(self) -> Key:
-        """Which object it is."""
+        """The key of the object."""
         return Key(self.namespace, self.name)
 
     def decoded(self, old: Object | None) -> Object | None:
-        """Give what the object became; None where it went. What is as it was before is taken from the old one."""
+        """Return the object after the change; None where it was removed. Unchanged parts are those of the old one."""
         if self.object is None:
             return None
         new: Object = _DECODER.decode(self.object)
@@ -85,7 +78,7 @@ class JournalRow(NamedTuple):
 
 
 def encode_row(revision: int, identity: CollectionId, key: Key, before: int | None, item: Object | None) -> JournalRow:
-    """Write a change; `BadRequest` for an object that JSON cannot hold."""
+    """Encode a change; `BadRequest` for an object that JSON cannot represent."""
     try:
         encoded = None if item is None else _ENCODER.encode(item)
     except (UnicodeEncodeError, RecursionError, TypeError) as problem:
@@ -95,10 +88,10 @@ def encode_row(revision: int, identity: CollectionId, key: Key, before: int | No
 
 
 def _share(new: Object, old: Object) -> None:
-    """Keep once what is the same in both, field by field: a long history then takes little room."""
+    """Share unchanged fields with the old object: a long history then needs little memory."""
     for name, value in new.items():
         before = old.get(name)
-        # To compare what they encode to takes less time than to look, and does not take true for 1.
+        # Comparing the encoded fields is faster than comparing values, and distinguishes true from 1.
         if type(value) in (dict, list) and before is not None and _ENCODER.encode(value) == _ENCODER.encode(before):
             new[name] = before
 
@@ -109,7 +102,7 @@ def _checksum(revision: int, identity: CollectionId, key: Key, encoded: bytes | 
 
 
 _RESERVED = 1000
-"""How many versions are reserved at a time: a crash skips so many at most, and so often the disk is waited for."""
+"""How many versions are reserved at a time: a crash skips at most this many."""
 
 _SELECT = """SELECT revision, api_group, plural, namespace, name, before, checksum, object FROM versions
     ORDER BY revision"""
@@ -128,13 +121,14 @@ class JournalSync(StrEnum):
     """When a write waits for the disk."""
 
     NORMAL = "normal"
-    """Now and then: survives the end of the process, and of the system all but the last writes (a thousand at most)."""
+    """Occasionally: all writes survive the end of the process; a loss of power may lose the last (at most a thousand).
+    """
     FULL = "full"
-    """Every time: survives the loss of power, at a fraction of the speed."""
+    """On each write: survives a loss of power, at a fraction of the speed."""
 
 
 class FileJournal:
-    """A journal in a folder that this process holds; `opening.open_journal` makes one."""
+    """A journal in a folder that this process has locked; made by `open_journal`."""
 
     def __init__(self, folder: JournalFolder, connection: sqlite3.Connection, sync: JournalSync) -> None:
         self._folder = folder
@@ -155,21 +149,21 @@ class FileJournal:
 
     @property
     def path(self) -> Path:
-        """The file that it is in."""
+        """The database file."""
         return self._folder.database
 
     @property
     def compacted(self) -> int:
-        """The oldest version that can be asked for."""
+        """The oldest version that can be requested."""
         return self._compacted
 
     def rows(self) -> Iterator[JournalRow]:
-        """Give all changes that are here, in their order."""
+        """Iterate over all recorded changes, in order."""
         return map(JournalRow._make, self._connection.execute(_SELECT))
 
     def begin(self, last: int) -> tuple[int, tuple[RevisionGap, ...]]:
-        """Start a new life after the last change that is here; gives the version to go on from, and the gaps."""
-        with explaining_errors(self.path):
+        """Continue after the last recorded change; returns the version to continue from, and the gaps."""
+        with converting_errors(self.path):
             gaps = [
                 RevisionGap(*found)
                 for found in self._connection.execute("SELECT after, before FROM gaps ORDER BY before")
@@ -186,33 +180,33 @@ class FileJournal:
         return last, tuple(gaps)
 
     def record(self, identity: CollectionId, change: StoredChange, compacted: int) -> None:
-        """Keep a change; `ServerError` where it cannot be kept."""
+        """Record a change; `ServerError` where that fails."""
         before = None if change.old is None else version_of(change.old)
         written = encode_row(change.revision, identity, change.key, before, change.new)
         if change.revision > self._reserved:
             self._advance(compacted, change.revision + _RESERVED, JournalSync.FULL)
-        with _storing():
+        with _converting_write_errors():
             self._connection.execute(_INSERT, written)
         self._revision = change.revision
 
     def compact(self, compacted: int) -> None:
-        """Remove what was before a version; `ServerError` where that fails."""
+        """Remove changes before a version; `ServerError` where that fails."""
         if compacted > self._compacted:
             self._advance(compacted, self._reserved, self._sync)
 
     def get(self, name: str) -> bytes | None:
-        """Give what is kept under a name besides objects, if anything is."""
-        with explaining_errors(self.path):
+        """Return a value that is kept besides objects, if there is one."""
+        with converting_errors(self.path):
             found = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
         return None if found is None else bytes(found[0])
 
     def set(self, name: str, value: bytes) -> None:
-        """Keep something under a name besides objects; it is on the disk when this returns."""
+        """Keep a value besides objects; it is on disk when this returns."""
         with self._transaction(JournalSync.FULL):
             self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
-        """Bring everything to the disk, and let others have the folder; a second time does nothing."""
+        """Sync to disk and release the folder; a second call does nothing."""
         if self._closed:
             return
         try:
@@ -220,13 +214,13 @@ class FileJournal:
                 with self._transaction(JournalSync.FULL):
                     self._mark(self._compacted, self._revision)
         except ServerError as problem:
-            # Everything is kept all the same: the next life only skips some versions.
+            # All changes are recorded nevertheless; the next start only skips some versions.
             _LOG.warning("%s", problem)
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the folder without an orderly end, as a crash does."""
+        """Release the folder without a clean shutdown, as a crash does."""
         if not self._closed:
             self._closed = True
             self._connection.close()
@@ -242,7 +236,7 @@ class FileJournal:
         self._connection.execute("UPDATE marks SET compacted = ?, reserved = ?", (compacted, reserved))
 
     def _prune(self, compacted: int) -> None:
-        """Remove what was replaced up to a version, and the notes of what went; what is still there stays."""
+        """Remove replaced changes up to a version, and deletions; the last change of each existing object stays."""
         span = (self._compacted, compacted)
         for statement in _PRUNE:
             self._connection.execute(statement, span)
@@ -250,9 +244,9 @@ class FileJournal:
 
     @contextmanager
     def _transaction(self, sync: JournalSync) -> Iterator[None]:
-        """Do several things at once or not at all, and wait for the disk as asked."""
+        """Run a transaction with the given sync mode."""
         connection = self._connection
-        with _storing():
+        with _converting_write_errors():
             connection.execute(f"PRAGMA synchronous = {sync}")
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -265,8 +259,8 @@ class FileJournal:
 
 
 @contextmanager
-def _storing() -> Iterator[None]:
-    """Say in words that nothing was kept, and why."""
+def _converting_write_errors() -> Iterator[None]:
+    """Convert errors of SQLite: the change was not recorded."""
     try:
         yield
     except sqlite3.Error as problem:
@@ -274,29 +268,29 @@ def _storing() -> Iterator[None]:
 
 
 def open_journal(path: Path, *, sync: JournalSync = JournalSync.NORMAL) -> FileJournal:
-    """Open the journal of a folder, both made where they are not there; `JournalError` where it cannot be used.
+    """Open the journal in a folder, creating both as needed; `JournalError` where it cannot be used.
 
-    Nobody else can open it until it is closed.
+    The folder is locked until the journal is closed.
     """
     folder = lock_folder(path)
     with ExitStack() as undo:
         undo.callback(folder.release)
         connection = undo.enter_context(closing(open_database(folder.database)))
-        with explaining_errors(folder.database):
+        with converting_errors(folder.database):
             journal = FileJournal(folder, connection, sync)
         undo.pop_all()
         return journal
 
 
 def restore_storage(journal: FileJournal, *, history: int) -> Storage:
-    """Give the storage that a journal describes, and let it go on there; to be called once.
+    """Return the storage that a journal describes, which continues to record there; call it once.
 
-    `JournalError` where the journal is damaged, or cannot be written.
+    `JournalError` where the journal is damaged or cannot be written.
     """
     storage = Storage(history=history, journal=journal)
-    with explaining_errors(journal.path), _without_collecting():
+    with converting_errors(journal.path), _without_gc():
         for row in journal.rows():
-            _repeat(row, storage, journal)
+            _restore_row(row, storage, journal)
     try:
         revision, gaps = journal.begin(storage.revision)
         storage.resume(revision, journal.compacted, gaps)
@@ -305,12 +299,12 @@ def restore_storage(journal: FileJournal, *, history: int) -> Storage:
     return storage
 
 
-def _repeat(row: JournalRow, storage: Storage, journal: FileJournal) -> None:
+def _restore_row(row: JournalRow, storage: Storage, journal: FileJournal) -> None:
     try:
         identity, key = row.identity, row.key
         old = storage.collection(identity).live.get(key)
-        if not row.whole() or (row.revision > journal.compacted and row.before != _version(old)):
-            raise ValueError("it is not what was written")
+        if not row.is_intact() or (row.revision > journal.compacted and row.before != _version(old)):
+            raise ValueError("the checksum or the replaced version does not match")
         storage.restore(identity, key, row.revision, row.decoded(old))
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         raise damaged_journal(journal.path, f"version {row.revision}: {problem}") from problem
@@ -321,8 +315,8 @@ def _version(item: Object | None) -> int | None:
 
 
 @contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Keep the garbage collector from looking through all objects again and again while they only become more."""
+def _without_gc() -> Iterator[None]:
+    """Disable Python's garbage collection while millions of objects are created and none is dropped."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,19 +1,17 @@
-"""Why a journal cannot be used.
+"""The files of a journal: a locked folder with an SQLite database.
 
-The folder of a journal: made for it, closed to others, and held by one process at a time.
+The folder is locked by the kernel for one process. The lock ends with the process, so a leftover lock file has no
+effect.
 
-The lock is the kernel's. It goes with the process however that ends, so a lock file that is left over means nothing.
+Tables of the database:
 
-The file of a journal: an SQLite database, and how it is made, recognised and opened.
+    versions  all changes that can still be requested, and the last change of each object: the object, or nothing after
+              a deletion, and the version that it replaced
+    gaps      versions that may have been assigned and were lost, see `file_journal`
+    marks     the oldest version that can be requested, and the newest that may have been assigned
+    kept      what the cluster needs again besides objects, such as its keys
 
-    versions  every change that can still be asked for, and the last one of every object: what the object became, or
-              nothing where it went, and which version it was before
-    gaps      versions that may have been given out and were lost, see `journal`
-    marks     the oldest version that can be asked for, and the newest that may have been given out
-    kept      what the cluster must find again besides objects, such as its keys
-
-There is no table of present objects: they are what the changes lead to. So an object is written once for each change,
-at the end of a table.
+There is no table of current objects, since the changes determine them; so a write appends one row to one table.
 """
 
 from __future__ import annotations
@@ -27,21 +25,21 @@ from pathlib import Path
 
 
 class JournalError(Exception):
-    """A folder holds no journal that can be read and written; the message says which folder, why, and what would do.
+    """A folder has no usable journal; the message names the folder, the reason and what is expected.
 
-    Nothing has been changed then. A cluster never starts empty where its journal is only out of reach.
+    Nothing has been changed. A cluster never starts empty because its journal cannot be read.
     """
 
 
 DATABASE = "journal.db"
 LOCK = "lock"
 
-_NOT_IN_THE_WAY = (LOCK, "lost+found")
-"""What a folder may hold and still count as new: a lock that is left over, and what file systems put at their root."""
+_IGNORED = (LOCK, "lost+found")
+"""What a folder may contain and still count as new: a leftover lock, and what file systems create at their root."""
 
 
 class JournalFolder:
-    """A folder that this process holds."""
+    """A folder that this process has locked."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
@@ -49,19 +47,19 @@ class JournalFolder:
 
     @property
     def database(self) -> Path:
-        """Where the journal is, or is to be."""
+        """The path of the database, which may not exist yet."""
         return self.path / DATABASE
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         os.close(self._lock)
 
 
 def lock_folder(path: Path) -> JournalFolder:
-    """Take a folder for a journal, made where there is none; `JournalError` where it is in use, or somebody else's."""
+    """Lock a folder for a journal, creating it as needed; `JournalError` where it is in use or has other contents."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_ours(path)
+        _check_contents(path)
         return JournalFolder(path, _locked(path))
     except OSError as problem:
         why = problem.strerror or str(problem)
@@ -70,14 +68,14 @@ def lock_folder(path: Path) -> JournalFolder:
 
 
 def _locked(path: Path) -> int:
-    # No link is followed: what it leads to would be emptied.
+    # Symbolic links are not followed: their target would be truncated.
     lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     except BlockingIOError as problem:
-        holder = _holder(lock)
+        holder = _holder_pid(lock)
         os.close(lock)
         msg = f'"{path}" is in use by another process{holder}: stop that one, or choose another folder for data'
         raise JournalError(msg) from problem
@@ -87,39 +85,37 @@ def _locked(path: Path) -> int:
     return lock
 
 
-def _check_ours(path: Path) -> None:
-    """Refuse a folder in which somebody keeps something else; an empty one is taken over and closed to others."""
+def _check_contents(path: Path) -> None:
+    """Refuse a folder with other contents; restrict the permissions of an empty one."""
     names = {entry.name for entry in path.iterdir()}
     if any(name.startswith(DATABASE) for name in names):
         _check_owner(path / DATABASE)
         return
-    foreign = sorted(names.difference(_NOT_IN_THE_WAY))
+    foreign = sorted(names.difference(_IGNORED))
     if foreign:
-        msg = (
-            f'"{path}" holds "{foreign[0]}" and no journal: expected a folder that is new, empty or made by springtide'
-        )
+        msg = f'"{path}" contains "{foreign[0]}" and no journal: expected a new or empty folder, or that of a journal'
         raise JournalError(msg)
-    with suppress(PermissionError):  # The root of a volume may belong to somebody else who lets us write.
+    with suppress(PermissionError):  # The root of a volume may belong to another user.
         path.chmod(0o700)
 
 
 def _check_owner(database: Path) -> None:
-    """Refuse a journal that somebody else has made: it also says who may do everything in the cluster."""
+    """Refuse a journal of another user: it also contains the credentials of the cluster."""
     with suppress(FileNotFoundError):
         if database.lstat().st_uid != os.geteuid():
             raise JournalError(f'"{database}" belongs to another user: expected a journal of your own')
 
 
-def _holder(lock: int) -> str:
+def _holder_pid(lock: int) -> str:
     written = os.pread(lock, 32, 0).decode(errors="replace").strip()
     return f" ({written})" if written.isdigit() else ""
 
 
 _APPLICATION = 0x53505247
-"""Marks the file as ours, as SQLite files are marked: the letters SPRG."""
+"""The application id of the SQLite file: the letters SPRG."""
 
 FORMAT = 1
-"""Counts the ways in which journals have been written; a newer one than ours is refused."""
+"""The version of the schema; other versions are refused."""
 
 _SCHEMA = """
 BEGIN;
@@ -135,16 +131,16 @@ COMMIT;
 """
 
 _CHECKPOINT_PAGES = 4096
-"""16 MiB: so much is written before it is moved from the log to the database, which takes some 10 ms."""
+"""16 MiB: the size of the log at which it is moved to the database, which takes some 10 ms."""
 
 _LOG_BYTES = 64 << 20
-"""What the log is cut back to after a long transaction has made it larger."""
+"""The size to which the log is truncated after a long transaction."""
 
 
 _PRIMARY = 0xFF
-"""The part of SQLite's codes that tells the kind of an error; the rest are details."""
+"""The bits of an SQLite error code that hold the primary code."""
 
-_OUT_OF_REACH = (
+_ACCESS_ERRORS = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_FULL,
@@ -152,15 +148,15 @@ _OUT_OF_REACH = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
-"""Errors that say nothing about what is in the file."""
+"""Errors that say nothing about the content of the file."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the database of a journal, made where there is none; `JournalError` where it is not one that we can use."""
+    """Open the database of a journal, creating it as needed; `JournalError` where it cannot be used."""
     if not path.exists():
-        _check_absent(path)
-        _make(path)
-    with explaining_errors(path):
+        _check_not_lost(path)
+        _create(path)
+    with converting_errors(path):
         connection = _connect(path)
         try:
             _check_format(connection, path)
@@ -175,21 +171,21 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def explaining_errors(path: Path) -> Iterator[None]:
-    """Say in words why the database cannot be used."""
+def converting_errors(path: Path) -> Iterator[None]:
+    """Convert errors of SQLite to `JournalError`."""
     try:
         yield
     except UnicodeDecodeError as problem:  # SQLite quotes what it cannot read, and sqlite3 expects text.
-        raise damaged_journal(path, "it holds what is no text") from problem
+        raise damaged_journal(path, "it contains invalid text") from problem
     except sqlite3.Error as problem:
-        if (getattr(problem, "sqlite_errorcode", 0) & _PRIMARY) not in _OUT_OF_REACH:
+        if (getattr(problem, "sqlite_errorcode", 0) & _PRIMARY) not in _ACCESS_ERRORS:
             raise damaged_journal(path, str(problem)) from problem
         msg = f'cannot use the journal "{path}": {problem}: expected a file that can be read and written'
         raise JournalError(msg) from problem
 
 
 def damaged_journal(path: Path, why: str) -> JournalError:
-    """Give the error that tells of a journal which is not what was written."""
+    """Return the error for a damaged journal."""
     return JournalError(
         f'the journal "{path}" is damaged: {why}: restore it from a copy, or choose another folder for data'
     )
@@ -200,16 +196,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
 
 
-def _check_absent(path: Path) -> None:
-    """Refuse to start anew where there are remains of a journal; what a creation left behind is none."""
+def _check_not_lost(path: Path) -> None:
+    """Refuse to start anew where a journal has lost its database; leftovers of an interrupted creation are fine."""
     log = path.with_name(f"{path.name}-wal")
     if log.exists():
         msg = f'"{path.parent}" has lost its journal: "{log.name}" is there, and "{path.name}" is not'
         raise JournalError(msg)
 
 
-def _make(path: Path) -> None:
-    """Make the database under another name, so that a file under its own name is always a whole one."""
+def _create(path: Path) -> None:
+    """Create the database under a temporary name, so that the file under its final name is always complete."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.unlink(missing_ok=True)
@@ -223,7 +219,7 @@ def _make(path: Path) -> None:
         new.rename(path)
         _sync_folder(path.parent)
     except (OSError, sqlite3.DatabaseError) as problem:
-        msg = f'cannot make a journal in "{path.parent}": {problem}'
+        msg = f'cannot create a journal in "{path.parent}": {problem}'
         raise JournalError(msg) from problem
 
 

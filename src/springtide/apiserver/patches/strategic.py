@@ -1,21 +1,16 @@
-"""The order of a list that a strategic merge patch has merged.
+"""Strategic merge patch: a merge patch that knows the lists of built-in kinds.
 
-What the patch names comes in the order of the patch; what only the server has keeps the server's order; and the two are
-zipped so that an entry of the server stays before those that it stood before.
+Maps are merged and null deletes, as in a merge patch. Lists with a patch strategy are merged as well, by the key of
+their entries or as sets of scalars; other lists are replaced. Directives in the patch say the rest:
 
-Strategic merge patch: a merge patch that knows the lists of built-in kinds.
-
-Maps are merged and null deletes, as in a merge patch. A list that the structure marks so is merged too, by the key of
-its entries or as a set of scalars; all others are replaced. Directives in the patch say the rest:
-
-    $patch: replace                       this map is all there is; in a list: these entries are
-    $patch: delete                        no such map; in a list: no such entry
+    $patch: replace                       replace this map; in a list: replace the list with the other entries
+    $patch: delete                        delete this map; in a list: delete the entry with this key
     $retainKeys: [names]                  drop the other fields of this map
-    $deleteFromPrimitiveList/f: [values]  take these from the set f
-    $setElementOrder/f: [entries]         bring the list f into this order
+    $deleteFromPrimitiveList/f: [values]  remove these values from the set f
+    $setElementOrder/f: [entries]         sort the list f like this
 
-Directives and nulls never reach the result. A patch that makes no sense is the mistake of who sent it, and is refused
-as such, also where a kube-apiserver would blame itself.
+Directives and nulls never reach the result. A malformed patch is a bad request, also where a kube-apiserver answers
+with an internal error.
 """
 
 from __future__ import annotations
@@ -31,7 +26,11 @@ from springtide.cluster.errors import BadRequest, Invalid, StatusDetails
 def merged_order(
     items: Sequence[tuple[Hashable, Any]], asked: Sequence[Hashable], server: Sequence[Hashable]
 ) -> list[Any]:
-    """Give the items, each with its key, in their final order."""
+    """Return the items, each with its key, in their final order.
+
+    Entries of the patch come in its order, entries that only the server has in theirs. An entry of the server stays
+    before those that it stood before.
+    """
     wanted = _places(asked)
     known = _places(server)
     ours = sorted((item for item in items if item[0] in wanted), key=lambda item: wanted[item[0]])
@@ -46,13 +45,13 @@ def merged_order(
 
 
 def follows(part: Sequence[Hashable], whole: Sequence[Hashable]) -> bool:
-    """Tell whether the keys of one sequence stand in another in the same order; an empty one makes no demands."""
+    """Whether the keys of one sequence occur in another in the same order. Any order follows an empty one."""
     rest = iter(whole)
     return not whole or all(key in rest for key in part)
 
 
 def _places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Tell where each key stands first."""
+    """Return the first position of each key."""
     return {key: place for place, key in reversed(list(enumerate(keys)))}
 
 
@@ -65,7 +64,7 @@ _ABSENT: Any = object()
 
 
 def strategic_patch(target: Any, patch: Any, node: StructureNode) -> Any:
-    """Give the target as the patch wants it; the target itself where that changes nothing."""
+    """Return the patched target: the target itself if the patch changes nothing."""
     if patch is None:
         return target
     if not isinstance(patch, dict):
@@ -103,7 +102,7 @@ def _put(merged: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _apply_directive(patch: dict[str, Any]) -> dict[str, Any]:
-    """Do what `$patch` says about a whole map."""
+    """Apply a `$patch` directive to a map."""
     if patch[_MARK] == "replace":
         return {name: _clean(value) for name, value in patch.items() if name != _MARK and value is not None}
     if patch[_MARK] == "delete":
@@ -112,7 +111,7 @@ def _apply_directive(patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
-    """Drop the fields that `$retainKeys` does not name; a field that the patch sets must be among them."""
+    """Drop the fields that `$retainKeys` does not list. It must list all fields that the patch sets."""
     retained = patch[_RETAIN]
     written = [name for name, value in patch.items() if value is not None and not name.startswith((_DELETE, _ORDER))]
     if not isinstance(retained, list) or any(name not in retained for name in written if name != _RETAIN):
@@ -122,7 +121,7 @@ def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
 
 
 def _merge(node: StructureNode, original: Any, value: Any) -> Any:
-    """Give what stands in one place after the patch; absent where nothing does."""
+    """Return the value at one path after the patch; `_ABSENT` if there is none."""
     if value is None:
         return _ABSENT
     if isinstance(value, dict) and isinstance(original, dict) and not node.patch_replace:
@@ -178,7 +177,7 @@ def _merge_entries(node: StructureNode, original: list[Any], patch: list[Any]) -
 
 
 def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
-    """Merge a list, then bring it into the order that the patch asks for."""
+    """Merge a list, then sort it as the patch asks for."""
     if not isinstance(order, list):
         raise BadRequest("invalid patch format of setElementOrder list")
     before = [] if original is _ABSENT else original
@@ -206,7 +205,7 @@ def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
 
 
 def _without_values(original: Any, values: Any) -> Any:
-    """Take values from a set of scalars."""
+    """Remove values from a set of scalars."""
     if not isinstance(values, list):
         raise BadRequest("invalid patch format of primitive list")
     if not isinstance(original, list):
@@ -216,7 +215,7 @@ def _without_values(original: Any, values: Any) -> Any:
 
 
 def _holds_maps(*lists: list[Any]) -> bool:
-    """Tell whether these lists hold maps; all their entries must be of one type."""
+    """Whether these lists contain maps. All entries must be of one type."""
     types = list(dict.fromkeys(type(item) for items in lists for item in items))
     if types[:1] == [list]:
         raise Invalid("the server rejected our request due to an error in our request", about=StatusDetails())
@@ -232,14 +231,14 @@ def _key(entry: Any, key: str) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Make a value that is equal to another's only if both have one type: 1, "1" and true are three keys."""
+    """Return a key that differs for values of different types: 1, "1" and true are three keys."""
     if isinstance(value, dict | list):
         raise BadRequest(f"expected a scalar, but received {_printed(value)}")
     return (type(value).__name__, value)
 
 
 def _clean(value: Any) -> Any:
-    """Give what the patch puts where nothing was, without nulls, and without maps that are directives."""
+    """Return the value of a patch without nulls and directives."""
     if isinstance(value, dict):
         return {
             name: _clean(part)
@@ -261,7 +260,7 @@ def _unless_same(before: list[Any], after: list[Any]) -> list[Any]:
 
 
 def _printed(value: Any) -> str:
-    """Write a value as the API server's messages do."""
+    """Format a value as the messages of kube-apiserver do."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{_printed(part)}" for name, part in sorted(value.items())) + "]"
     if isinstance(value, list):

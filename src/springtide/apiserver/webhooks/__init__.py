@@ -1,4 +1,4 @@
-"""Admission webhooks: the embedded server asks them as a kube-apiserver does, over HTTPS and with the same words."""
+"""Admission webhooks, called over HTTPS as a kube-apiserver calls them, with the same error messages."""
 
 from springtide.apiserver.webhooks.dispatcher import AdmissionWebhooks
 

@@ -1,13 +1,9 @@
-"""Where a webhook is: its `clientConfig`, made into something that can be called.
+"""The HTTPS client for webhooks: resolves a `clientConfig`, sends the review, and explains failures as Go does.
 
-The embedded cluster has no pod network, so a Service leads to a webhook only if it is of type `ExternalName`. The
-certificate must be valid for the Service all the same, as on a live cluster.
+The embedded cluster has no pod network, so a Service reaches a webhook only if its type is `ExternalName`. The
+certificate must still be valid for the Service, as on a live cluster.
 
-Failures of the network in the words of a kube-apiserver, which are those of Go.
-
-Calls webhooks over HTTPS: one POST each, in the time that the webhook has been given.
-
-Timeouts are wall time, also where the cluster's clock runs faster: the network does not.
+Timeouts are wall time even when the cluster's clock is faster.
 """
 
 from __future__ import annotations
@@ -38,51 +34,51 @@ FindService = Callable[[Key], Object | None]
 
 @dataclass(frozen=True, slots=True)
 class WebhookAddress:
-    """What is called, and under which name."""
+    """The address of a webhook."""
 
-    said: str
-    """The URL as errors show it."""
-    called: str
-    """The URL that is connected to."""
+    display_url: str
+    """The URL in error messages."""
+    url: str
+    """The URL to connect to."""
     host: str
-    """The value of the Host header."""
+    """The Host header."""
     server_name: str
     """The name that the certificate must be valid for."""
 
 
 def resolve_address(client: Object, find_service: FindService, timeout: int) -> WebhookAddress:
-    """Find out where a webhook is; `CallFailed` where that leads nowhere."""
+    """Resolve a `clientConfig`; `WebhookCallFailed` where that fails."""
     query = f"?timeout={timeout}s"
     service = client.get("service")
     if service is None:
         parts = urlsplit(client["url"])
-        said = f"{parts.scheme}://{parts.netloc}{parts.path or '/'}{query}"
-        return WebhookAddress(said, said, parts.netloc, parts.hostname or "")
+        display_url = f"{parts.scheme}://{parts.netloc}{parts.path or '/'}{query}"
+        return WebhookAddress(display_url, display_url, parts.netloc, parts.hostname or "")
     key, port = Key(service["namespace"], service["name"]), service.get("port", _HTTPS)
     name = f"{key.name}.{key.namespace}.svc"
     path = service.get("path") or "/"
-    said = f"https://{name}:{port}{path}{query}"
+    display_url = f"https://{name}:{port}{path}{query}"
     found = find_service(key)
     if found is None:
-        raise unreachable(said, f'service "{key.name}" not found')
+        raise unreachable(display_url, f'service "{key.name}" not found')
     spec = found.get("spec") or {}
     if spec.get("type") != "ExternalName":
         raise unreachable(
-            said,
+            display_url,
             f'service "{key.name}" is of type {spec.get("type", "ClusterIP")}, and the embedded cluster has no pod '
             "network: use a service of type ExternalName, or clientConfig.url",
         )
-    return WebhookAddress(said, f"https://{spec['externalName']}:{port}{path}{query}", f"{name}:{port}", name)
+    return WebhookAddress(display_url, f"https://{spec['externalName']}:{port}{path}{query}", f"{name}:{port}", name)
 
 
-def unreachable(said: str, why: str) -> WebhookCallFailed:
-    """Tell why a URL could not be called."""
-    return WebhookCallFailed(f'failed to call webhook: Post "{said}": {why}')
+def unreachable(display_url: str, why: str) -> WebhookCallFailed:
+    """Return the error for a URL that could not be called."""
+    return WebhookCallFailed(f'failed to call webhook: Post "{display_url}": {why}')
 
 
 @lru_cache(maxsize=128)
 def ca_context(bundle: str | None) -> ssl.SSLContext:
-    """Trust the certificates of a `caBundle` and no others; without one, those that the system trusts."""
+    """Return a TLS context that trusts a `caBundle` only; without one, the certificates that the system trusts."""
     if not bundle:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -91,12 +87,12 @@ def ca_context(bundle: str | None) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=base64.b64decode(bundle, validate=True).decode("ascii"))
     except (binascii.Error, ValueError, ssl.SSLError):
-        words = "unable to load root certificates: unable to parse bytes as PEM block"
-        raise WebhookCallFailed(f"could not get REST client: {words}") from None
+        message = "unable to load root certificates: unable to parse bytes as PEM block"
+        raise WebhookCallFailed(f"could not get REST client: {message}") from None
     return context
 
 
-_MOST_SHOWN = 2048
+_MAX_SHOWN = 2048
 _X509 = {
     9: "certificate has expired or is not yet valid",
     10: "certificate has expired or is not yet valid",
@@ -105,7 +101,7 @@ _X509 = {
     20: "certificate signed by unknown authority",
     21: "certificate signed by unknown authority",
 }
-"""What OpenSSL finds wrong with certificates, by its number."""
+"""The messages for OpenSSL's verification errors, by number."""
 _BY_STATUS = {
     401: "the server has asked for the client to provide credentials",
     403: "the server does not allow this method on the requested resource",
@@ -116,10 +112,10 @@ _SERVER_FAILURE = 500
 
 
 def connection_failure_message(failure: Exception, address: WebhookAddress) -> str:
-    """Tell why no answer came."""
+    """Return the message for a failed connection."""
     match failure:
         case aiohttp.ClientConnectorCertificateError():
-            return _untrusted(failure.certificate_error, address)
+            return _certificate_error(failure.certificate_error, address)
         case aiohttp.ClientConnectorDNSError():
             return f"dial tcp: lookup {failure.host}: no such host"
         case aiohttp.ClientConnectorSSLError():
@@ -127,48 +123,48 @@ def connection_failure_message(failure: Exception, address: WebhookAddress) -> s
             reason = getattr(cause, "reason", None) or cause.strerror or str(cause)
             return f"tls: {str(reason).lower().replace('_', ' ')}"
         case aiohttp.ClientConnectorError():
-            words = _system_words(failure.os_error)
-            return f"dial tcp {failure.host}:{failure.port}: connect: {words}" if words else "EOF"
+            message = _system_error(failure.os_error)
+            return f"dial tcp {failure.host}:{failure.port}: connect: {message}" if message else "EOF"
         case aiohttp.ServerDisconnectedError():
             return "EOF"
         case _:
             return str(failure) or type(failure).__name__
 
 
-def _system_words(error: OSError) -> str:
-    """Give what the system says of a connection; nothing where the other side has just hung up."""
-    # Where a name has several addresses, the event loop puts one text together from the failures of all.
+def _system_error(error: OSError) -> str:
+    """Return the message for a system error; empty where the other side closed the connection."""
+    # For a name with several addresses, the event loop joins the errors of all into one text.
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
         return "connection refused"
     return (error.strerror or "").lower()
 
 
-def status_message(status: int, told: str, body: bytes) -> str:
-    """Tell what an answer other than success means; `told` is its message, where it has one."""
-    if told:
-        return told
+def status_message(status: int, message: str, body: bytes) -> str:
+    """Return the message for a status other than success; `message` is the message of the response, if any."""
+    if message:
+        return message
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= _SERVER_FAILURE:
-        shown = json.dumps(body[:_MOST_SHOWN].decode(errors="replace"), ensure_ascii=False)
+        shown = json.dumps(body[:_MAX_SHOWN].decode(errors="replace"), ensure_ascii=False)
         return f"an error on the server ({shown}) has prevented the request from succeeding"
     return f"the server responded with the status code {status} but did not return more information"
 
 
-def _untrusted(error: Exception, address: WebhookAddress) -> str:
-    words = f"certificate is not valid for {address.server_name}"
+def _certificate_error(error: Exception, address: WebhookAddress) -> str:
+    message = f"certificate is not valid for {address.server_name}"
     if isinstance(error, ssl.SSLCertVerificationError):
-        words = _X509.get(error.verify_code, words if "mismatch" in error.verify_message else error.verify_message)
-    return f"tls: failed to verify certificate: x509: {words}"
+        message = _X509.get(error.verify_code, message if "mismatch" in error.verify_message else error.verify_message)
+    return f"tls: failed to verify certificate: x509: {message}"
 
 
-_MOST_BYTES = 16 * 1024 * 1024
-"""No answer is longer: it is at most a patch of an object, and objects have 3 MiB."""
+_MAX_BYTES = 16 * 1024 * 1024
+"""The largest accepted response: a patch of an object, and objects have at most 3 MiB."""
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*", "User-Agent": "springtide-admission"}
 
 
 class WebhookCaller:
-    """Calls webhooks; connections are kept from one call to the next."""
+    """Calls webhooks over kept connections."""
 
     def __init__(self, find_service: FindService) -> None:
         self._find_service = find_service
@@ -185,19 +181,19 @@ class WebhookCaller:
             self._session = None
 
     async def ask(self, client: Object, body: bytes, timeout: int) -> bytes:
-        """Send a review and give the answer; `CallFailed` where there is none."""
+        """Send a review and return the response; `WebhookCallFailed` where there is none."""
         address = resolve_address(client, self._find_service, timeout)
         try:
             async with asyncio.timeout(timeout):
                 return await self._post(address, client.get("caBundle"), body)
         except TimeoutError:
-            raise unreachable(address.said, "context deadline exceeded") from None
+            raise unreachable(address.display_url, "context deadline exceeded") from None
         except (aiohttp.ClientError, OSError, ValueError) as failure:
-            raise unreachable(address.said, connection_failure_message(failure, address)) from None
+            raise unreachable(address.display_url, connection_failure_message(failure, address)) from None
 
     async def _post(self, address: WebhookAddress, bundle: str | None, body: bytes) -> bytes:
         if self._session is None:
-            # Redirects, cookies and proxies are no part of a webhook's contract.
+            # Redirects, cookies and proxies are not part of the webhook contract.
             self._session = aiohttp.ClientSession(
                 connector=TrackedConnector(),
                 headers=_HEADERS,
@@ -205,32 +201,32 @@ class WebhookCaller:
                 timeout=aiohttp.ClientTimeout(total=None),
             )
         async with self._session.post(
-            address.called,
+            address.url,
             data=body,
             headers={"Host": address.host},
             ssl=ca_context(bundle),
             server_hostname=address.server_name,
             allow_redirects=False,
         ) as response:
-            answer = await _limited(response.content)
+            answer = await _read_limited(response.content)
             if response.status not in range(200, 300):
                 raise WebhookCallFailed(
-                    f"failed to call webhook: {status_message(response.status, _told(answer), answer)}"
+                    f"failed to call webhook: {status_message(response.status, _status_text(answer), answer)}"
                 )
             if not answer:
-                words = f"status code: {response.status} and content type: {response.content_type}"
-                raise WebhookCallFailed(f"failed to call webhook: 0-length response with {words}")
+                message = f"status code: {response.status} and content type: {response.content_type}"
+                raise WebhookCallFailed(f"failed to call webhook: 0-length response with {message}")
             return answer
 
 
-async def _limited(stream: aiohttp.StreamReader) -> bytes:
-    """Read an answer, as long as it is not longer than any could be."""
+async def _read_limited(stream: aiohttp.StreamReader) -> bytes:
+    """Read a response up to the size limit."""
     parts: list[bytes] = []
     length = 0
     async for part in stream.iter_any():
         length += len(part)
-        if length > _MOST_BYTES:
-            raise WebhookCallFailed(f"failed to call webhook: the answer has more than {_MOST_BYTES} bytes")
+        if length > _MAX_BYTES:
+            raise WebhookCallFailed(f"failed to call webhook: the answer has more than {_MAX_BYTES} bytes")
         parts.append(part)
     return b"".join(parts)
 
@@ -240,8 +236,8 @@ class _Status(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def _told(body: bytes) -> str:
-    """Give the message of a refusal that is written as a `Status`."""
+def _status_text(body: bytes) -> str:
+    """Return the message of a response that is a `Status`."""
     try:
         status = msgspec.json.decode(body, type=_Status)
     except (msgspec.DecodeError, RecursionError):

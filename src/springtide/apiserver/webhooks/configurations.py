@@ -1,8 +1,7 @@
-"""Which webhooks there are: the stored configurations, read once and in the order in which webhooks are called.
+"""Webhook configurations, and which webhooks match a request.
 
-Whether a webhook wants to hear of a request, by its rules and selectors; match conditions come after these.
-
-A webhook whose rules name another version of the same resource is asked in that version, unless it says `Exact`.
+Rules, object selectors and namespace selectors are matched here; match conditions are evaluated later. A webhook whose
+rules name another version of the resource is called with that version, unless its match policy is `Exact`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _VALIDATING = CollectionId(GROUP, "validatingwebhookconfigurations")
 
 @dataclass(frozen=True, slots=True)
 class WebhookRule:
-    """Which requests a webhook is for."""
+    """A rule: which requests a webhook handles."""
 
     operations: tuple[str, ...]
     groups: tuple[str, ...]
@@ -38,7 +37,7 @@ class Webhook:
     """One webhook of a configuration."""
 
     uid: str
-    """What tells it from all others: names may come up in several configurations."""
+    """Unique; names may occur in several configurations."""
     name: str
     client: Object
     """Its `clientConfig`."""
@@ -47,54 +46,54 @@ class Webhook:
     objects: LabelSelector
     conditions: dict[str, str]
     equivalent: bool
-    """Whether it also wants requests that are made in another version of its resources."""
+    """Whether the match policy is `Equivalent`: requests in other versions of its resources match, too."""
     ignores_failures: bool
     dry_run: bool
-    """Whether it may be called for a request that is to have no effect."""
+    """Whether it may be called for dry runs."""
     reinvoked: bool
-    """Whether it wants to see what others have changed after it."""
+    """Whether the reinvocation policy is `IfNeeded`."""
     timeout: int
     review_versions: tuple[str, ...]
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Cached:
     seen: tuple[Any, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
 
 
 @dataclass(slots=True)
 class WebhookConfigurations:
-    """The webhooks that are registered now."""
+    """The registered webhooks."""
 
     server: ApiServer
-    _mutating: _Reading = field(default_factory=_Reading)
-    _validating: _Reading = field(default_factory=_Reading)
+    _mutating: _Cached = field(default_factory=_Cached)
+    _validating: _Cached = field(default_factory=_Cached)
 
     def any(self) -> bool:
-        """Tell whether there is any configuration at all."""
+        """Return whether any configuration exists."""
         collection = self.server.storage.collection
         return bool(collection(_MUTATING).live or collection(_VALIDATING).live)
 
     def mutating(self) -> tuple[Webhook, ...]:
-        """Give the webhooks that may change objects."""
+        """Return the mutating webhooks."""
         return self._read(_MUTATING, self._mutating)
 
     def validating(self) -> tuple[Webhook, ...]:
-        """Give the webhooks that may refuse objects."""
+        """Return the validating webhooks."""
         return self._read(_VALIDATING, self._validating)
 
-    def _read(self, identity: CollectionId, reading: _Reading) -> tuple[Webhook, ...]:
+    def _read(self, identity: CollectionId, cached: _Cached) -> tuple[Webhook, ...]:
         found = [item for _, item in self.server.objects(identity)]
         seen = tuple((item["metadata"]["uid"], item["metadata"]["resourceVersion"]) for item in found)
-        if seen != reading.seen:
-            reading.seen = seen
-            reading.webhooks = tuple(webhook for item in found for webhook in webhooks_of(item))
-        return reading.webhooks
+        if seen != cached.seen:
+            cached.seen = seen
+            cached.webhooks = tuple(webhook for item in found for webhook in webhooks_of(item))
+        return cached.webhooks
 
 
 def webhooks_of(configuration: Object) -> tuple[Webhook, ...]:
-    """Read a stored configuration, which has its defaults."""
+    """Parse a stored configuration, which has its defaults."""
     uid = configuration["metadata"]["uid"]
     return tuple(
         Webhook(
@@ -133,68 +132,70 @@ _EXEMPT = (
 )
 
 NamespaceLabels = Callable[[str], Mapping[str, str]]
-"""Gives the labels of a namespace; raises `NotFound` where there is none."""
+"""Returns the labels of a namespace; raises `NotFound` where there is none."""
 ServedVersions = Callable[[Resource], Iterable[Resource]]
-"""Gives a resource in all versions in which it is served."""
+"""Returns a resource in all served versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookInvocation:
-    """A webhook that is to be called, and the version of the resource in which it is told."""
+    """A webhook to call, and the version of the resource that it receives."""
 
     webhook: Webhook
     resource: Resource
 
 
 def is_exempt(resource: Resource) -> bool:
-    """Tell whether no webhook hears of a resource: a broken one must not keep people from removing it."""
+    """Return whether no webhook is called for a resource: a broken one must not block its own removal."""
     return resource.group == GROUP and resource.kind in _EXEMPT
 
 
-def namespace_of(matter: AdmissionAttributes) -> str:
-    """Give the namespace of a request; a namespace is in itself."""
-    return matter.key.name if _is_namespaces(matter.resource) else matter.key.namespace
+def namespace_of(attributes: AdmissionAttributes) -> str:
+    """Return the namespace of a request; a Namespace object is in itself."""
+    return attributes.key.name if _is_namespaces(attributes.resource) else attributes.key.namespace
 
 
 def invocation(
     webhook: Webhook, review: AdmissionRequest, versions: ServedVersions, labels: NamespaceLabels
 ) -> WebhookInvocation | None:
-    """Tell whether a webhook wants to hear of a request, and how."""
-    rules = [rule for rule in webhook.rules if _rule_matches(rule, review.matter)]
+    """Return how a webhook is called for a request; None where it does not match."""
+    rules = [rule for rule in webhook.rules if _rule_matches(rule, review.attributes)]
     if not rules or not _object_matches(webhook.objects, review):
         return None
-    told = _told(webhook, rules, review.matter.resource, versions)
-    if told is None or not _namespace_matches(webhook.namespaces, review, labels):
+    sent = _sent_version(webhook, rules, review.attributes.resource, versions)
+    if sent is None or not _namespace_matches(webhook.namespaces, review, labels):
         return None
-    return WebhookInvocation(webhook, told)
+    return WebhookInvocation(webhook, sent)
 
 
-def _told(webhook: Webhook, rules: Iterable[WebhookRule], asked: Resource, versions: ServedVersions) -> Resource | None:
-    """Choose the version in which a webhook is told of a request: the one of the request, if its rules have that."""
-    if any(_named(rule.versions, asked.version) for rule in rules):
+def _sent_version(
+    webhook: Webhook, rules: Iterable[WebhookRule], asked: Resource, versions: ServedVersions
+) -> Resource | None:
+    """Return the version that a webhook receives: that of the request, if its rules name it."""
+    if any(_includes(rule.versions, asked.version) for rule in rules):
         return asked
     if not webhook.equivalent:
         return None
     others = [each for each in versions(asked) if each != asked]
-    return next((other for rule in rules for other in others if _named(rule.versions, other.version)), None)
+    return next((other for rule in rules for other in others if _includes(rule.versions, other.version)), None)
 
 
-def _rule_matches(rule: WebhookRule, matter: AdmissionAttributes) -> bool:
-    """Tell whether a rule is about a request, whatever its version."""
+def _rule_matches(rule: WebhookRule, attributes: AdmissionAttributes) -> bool:
+    """Return whether a rule matches a request, ignoring the version."""
     return (
-        _scope_matches(rule.scope, matter)
-        and _named(rule.operations, matter.operation)
-        and _named(rule.groups, matter.resource.group)
-        and any(_resource_matches(each, matter.resource.plural, matter.subresource) for each in rule.resources)
+        _scope_matches(rule.scope, attributes)
+        and _includes(rule.operations, attributes.operation)
+        and _includes(rule.groups, attributes.resource.group)
+        and any(_resource_matches(each, attributes.resource.plural, attributes.subresource) for each in rule.resources)
     )
 
 
-def _scope_matches(scope: str, matter: AdmissionAttributes) -> bool:
-    in_a_namespace = bool(matter.key.namespace) and not _is_namespaces(matter.resource)
+def _scope_matches(scope: str, attributes: AdmissionAttributes) -> bool:
+    in_a_namespace = bool(attributes.key.namespace) and not _is_namespaces(attributes.resource)
     return scope == "*" or (scope == "Namespaced") == in_a_namespace
 
 
-def _named(names: tuple[str, ...], name: str) -> bool:
+def _includes(names: tuple[str, ...], name: str) -> bool:
     return "*" in names or name in names
 
 
@@ -214,15 +215,15 @@ def _object_matches(selector: LabelSelector, review: AdmissionRequest) -> bool:
 
 
 def _namespace_matches(selector: LabelSelector, review: AdmissionRequest, labels: NamespaceLabels) -> bool:
-    matter = review.matter
-    namespace = namespace_of(matter)
-    if _selects_everything(selector) or (not namespace and matter.resource.plural != "namespaces"):
+    attributes = review.attributes
+    namespace = namespace_of(attributes)
+    if _selects_everything(selector) or (not namespace and attributes.resource.plural != "namespaces"):
         return True
     if (
         review.new is not None
-        and matter.resource.plural == "namespaces"
-        and not matter.subresource
-        and matter.operation is not AdmissionOperation.DELETE
+        and attributes.resource.plural == "namespaces"
+        and not attributes.subresource
+        and attributes.operation is not AdmissionOperation.DELETE
     ):
         return selector.matches(_labels(review.new))
     return selector.matches(labels(namespace))
@@ -234,5 +235,5 @@ def _selects_everything(selector: LabelSelector) -> bool:
 
 def _labels(item: Object) -> Mapping[str, str]:
     labels = (item.get("metadata") or {}).get("labels")
-    # The body of a binding or an eviction is not judged before it is reviewed.
+    # The body of a binding or an eviction is not validated before admission.
     return labels if isinstance(labels, dict) else {}

@@ -1,11 +1,8 @@
-"""One request on its way: what it has drawn, and what it has been answered, from one try to the next.
+"""Runs writes with admission webhooks.
 
-Asks the webhooks that a review concerns: those that change objects one after the other, the others all at once.
-
-Makes calls into the API server when the webhooks that must be asked have agreed.
-
-The call is made, stops at a question, and is made again with the answer, until it goes through: what takes effect is
-what was agreed to, whatever others have written while the webhooks thought about it.
+The write is attempted, stops with `AdmissionPending`, and is attempted again with the answers of the webhooks until it
+succeeds. What takes effect is what the webhooks allowed, even if other clients write in the meantime. Mutating webhooks
+are called one after the other, validating ones concurrently.
 """
 
 from __future__ import annotations
@@ -50,157 +47,157 @@ from springtide.cluster.resources import Key, Object, Resource
 
 
 class ReinvocationTracker:
-    """Which webhooks are to see the object again, because somebody has changed it after them."""
+    """Which webhooks must be called again because the object changed after they saw it."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, None] = {}
-        self._again: set[str] = set()
-        self._left: Object | None = None
+        self._called: dict[str, None] = {}
+        self._due: set[str] = set()
+        self._last: Object | None = None
 
-    def asked(self, uid: str) -> None:
-        """Take note of a webhook that wants to see later changes."""
-        self._asked[uid] = None
+    def called(self, uid: str) -> None:
+        """Record a call of a webhook with a reinvocation policy of IfNeeded."""
+        self._called[uid] = None
 
-    def changed(self) -> None:
-        """Take note that the object has changed: whoever has seen it is to see it again."""
-        self._again.update(self._asked)
-        self._asked.clear()
+    def object_changed(self) -> None:
+        """Record a change of the object: webhooks called before it must be called again."""
+        self._due.update(self._called)
+        self._called.clear()
 
-    def ended(self, left: Object | None) -> None:
-        """Take note of what the object is after a round."""
-        self._left = left
+    def round_ended(self, left: Object | None) -> None:
+        """Record the object at the end of a round."""
+        self._last = left
 
-    def reopened(self, item: Object | None) -> bool:
-        """Tell whether another round is needed, given what the cluster has made of the object."""
-        if item != self._left:
-            self.changed()
-        return bool(self._again)
+    def needs_round(self, item: Object | None) -> bool:
+        """Return whether another round is needed, given the object after the built-in plugins."""
+        if item != self._last:
+            self.object_changed()
+        return bool(self._due)
 
     def is_due(self, uid: str) -> bool:
-        """Tell whether a webhook is to see the object again."""
-        return uid in self._again
+        """Return whether a webhook must be called again."""
+        return uid in self._due
 
 
 class WebhookAdmissionContext:
-    """The hearing of one request; `concerned` tells whether there is anybody to ask."""
+    """The admission context of one request; `matches` returns whether any webhook matches."""
 
-    def __init__(self, now: int, concerned: Callable[[AdmissionRequest], bool]) -> None:
+    def __init__(self, now: int, matches: Callable[[AdmissionRequest], bool]) -> None:
         self.now = now
         self.warnings: dict[str, None] = {}
-        """What the user is warned of, each thing once."""
-        self.rounds = ReinvocationTracker()
-        self._concerned = concerned
+        """The warnings for the user, without duplicates."""
+        self.reinvocations = ReinvocationTracker()
+        self._matches = matches
         self._answers: list[tuple[AdmissionRequest, Object | None]] = []
-        self._births: list[ServerMetadata] = []
-        self._drawn = 0
+        self._generated: list[ServerMetadata] = []
+        self._reused = 0
 
     def begin(self) -> None:
-        """Begin a try: what the last one drew is drawn again."""
-        self._drawn = 0
+        """Begin an attempt: generated metadata are reused in order."""
+        self._reused = 0
 
-    def birth(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
-        """Give what the server gives to a new object: the same in every try."""
-        if self._drawn == len(self._births):
+    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+        """Return the metadata that the server gives to a new object: the same in each attempt."""
+        if self._reused == len(self._generated):
             fresh = draw()
             suffix = fresh.suffix()
-            self._births.append(ServerMetadata(fresh.uid, fresh.created, lambda: suffix))
-        self._drawn += 1
-        return self._births[self._drawn - 1]
+            self._generated.append(ServerMetadata(fresh.uid, fresh.created, lambda: suffix))
+        self._reused += 1
+        return self._generated[self._reused - 1]
 
-    def heard(self, review: AdmissionRequest) -> Object | None:
-        """Give the object as reviewers leave it; `ReviewNeeded` where they have not been asked."""
+    def admit(self, review: AdmissionRequest) -> Object | None:
+        """Return the object as webhooks leave it; `AdmissionPending` where they have not been called."""
         for known, answer in self._answers:
             if known == review:
                 return review.new if answer is known.new else answer
-        if not self._is_open(review):
+        if not self._is_pending(review):
             return review.new
         raise AdmissionPending(review)
 
     def answer(self, review: AdmissionRequest, left: Object | None) -> None:
-        """Take note of an answer: the object as reviewers leave it."""
+        """Store an answer: the object as webhooks leave it."""
         self._answers.append((review, left))
 
-    def _is_open(self, review: AdmissionRequest) -> bool:
-        again = review.stage is AdmissionStage.REINVOKING
-        return self._concerned(review) and (not again or self.rounds.reopened(review.new))
+    def _is_pending(self, review: AdmissionRequest) -> bool:
+        reinvocation = review.stage is AdmissionStage.REINVOKING
+        return self._matches(review) and (not reinvocation or self.reinvocations.needs_round(review.new))
 
 
 _log = logging.getLogger(__name__)
 
 SendReview: TypeAlias = Callable[[Object, bytes, int], Awaitable[bytes]]
-"""Sends a review to a `clientConfig` and gives the answer within so many seconds; `CallFailed` where there is none."""
+"""Sends a review to a `clientConfig` and returns the response; `WebhookCallFailed` on errors and timeouts."""
 
 
 class WebhookDispatcher:
-    """Puts reviews to the webhooks that are registered with a server."""
+    """Calls the registered webhooks."""
 
     def __init__(self, server: ApiServer, registrations: WebhookConfigurations, ask: SendReview) -> None:
         self._server = server
         self._registrations = registrations
-        self._ask = ask
+        self._send = ask
 
-    def concerns(self, review: AdmissionRequest) -> bool:
-        """Tell whether any webhook may want to hear of this."""
-        if is_exempt(review.matter.resource):
+    def matches(self, review: AdmissionRequest) -> bool:
+        """Return whether any webhook matches a request."""
+        if is_exempt(review.attributes.resource):
             return False
         return any(self._invocation(webhook, review) is not None for webhook in self._webhooks(review))
 
-    async def put(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> None:
-        """Ask about a request and note the answer; raises what the request is refused with."""
+    async def call_webhooks(self, review: AdmissionRequest, user: User, context: WebhookAdmissionContext) -> None:
+        """Call the webhooks for a request and store the answer; raises the error of a refusal."""
         if review.stage is AdmissionStage.VALIDATING:
-            await self._agreed(review, user, hearing)
-            hearing.answer(review, review.new)
+            await self._validate(review, user, context)
+            context.answer(review, review.new)
         else:
-            hearing.answer(review, await self._amended(review, user, hearing))
+            context.answer(review, await self._mutate(review, user, context))
 
-    async def _amended(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> Object | None:
-        """Ask one webhook after the other; each sees what those before it have made of the object."""
-        rounds, current = hearing.rounds, review
+    async def _mutate(self, review: AdmissionRequest, user: User, context: WebhookAdmissionContext) -> Object | None:
+        """Call mutating webhooks one after the other; each receives the object as the previous ones left it."""
+        reinvocations, current = context.reinvocations, review
         for webhook in self._webhooks(review):
-            if review.stage is AdmissionStage.REINVOKING and not rounds.is_due(webhook.uid):
+            if review.stage is AdmissionStage.REINVOKING and not reinvocations.is_due(webhook.uid):
                 continue
             invoked = self._invocation(webhook, current)
             if invoked is None:
                 continue
-            left = await self._changed(invoked, current, user, hearing)
+            left = await self._call_mutating(invoked, current, user, context)
             if left != current.new:
                 current = replace(current, new=left)
-                rounds.changed()
+                reinvocations.object_changed()
             if webhook.reinvoked:
-                rounds.asked(webhook.uid)
-        rounds.ended(current.new)
+                reinvocations.called(webhook.uid)
+        reinvocations.round_ended(current.new)
         return current.new
 
-    async def _agreed(self, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext) -> None:
-        """Ask all webhooks at once; of several refusals, that of the first webhook counts."""
+    async def _validate(self, review: AdmissionRequest, user: User, context: WebhookAdmissionContext) -> None:
+        """Call all validating webhooks concurrently; of several refusals, that of the first webhook is returned."""
         invoked = [each for webhook in self._webhooks(review) if (each := self._invocation(webhook, review))]
-        asked = (self._verdict(each, review, user, hearing) for each in invoked)
-        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        called = (self._call(each, review, user, context) for each in invoked)
+        for outcome in await asyncio.gather(*called, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _changed(
-        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext
+    async def _call_mutating(
+        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, context: WebhookAdmissionContext
     ) -> Object | None:
-        """Give the object as one webhook leaves it."""
-        verdict = await self._verdict(invoked, review, user, hearing)
+        """Return the object as one webhook leaves it."""
+        verdict = await self._call(invoked, review, user, context)
         if verdict is None or not verdict.operations:
             return review.new
         if review.new is None:
-            words = "attempted to modify the object, which is not supported for this operation"
-            raise internal_error(f'admission webhook "{invoked.webhook.name}" {words}')
-        told = self._in_version(review.new, invoked.resource, review)
+            message = "attempted to modify the object, which is not supported for this operation"
+            raise internal_error(f'admission webhook "{invoked.webhook.name}" {message}')
+        sent = self._in_version(review.new, invoked.resource, review)
         try:
-            patched = _patched(told, verdict.operations)
+            patched = _patched(sent, verdict.operations)
         except ApiError as error:
-            words = f"answered with a patch that does not fit the object: {error}"
-            raise internal_error(f'admission webhook "{invoked.webhook.name}" {words}') from None
-        return self._in_version(self._completed(patched, invoked.resource), review.matter.resource, review)
+            message = f"returned a patch that cannot be applied: {error}"
+            raise internal_error(f'admission webhook "{invoked.webhook.name}" {message}') from None
+        return self._in_version(self._completed(patched, invoked.resource), review.attributes.resource, review)
 
-    async def _verdict(
-        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, hearing: WebhookAdmissionContext
+    async def _call(
+        self, invoked: WebhookInvocation, review: AdmissionRequest, user: User, context: WebhookAdmissionContext
     ) -> messages.WebhookVerdict | None:
-        """Ask one webhook; None where it does not want to be, or cannot be and does not insist."""
+        """Call a webhook; None where match conditions exclude it, or where its failure is ignored."""
         webhook = invoked.webhook
         new, old = (
             None if item is None else self._in_version(item, invoked.resource, review)
@@ -208,13 +205,13 @@ class WebhookDispatcher:
         )
         uid = str(uuid.uuid4())
         request = messages.admission_request(review, invoked, user, uid, new, old)
-        if not self._wants(webhook, request, review):
+        if not self._conditions_hold(webhook, request, review):
             return None
-        if review.matter.dry_run and not webhook.dry_run:
+        if review.attributes.dry_run and not webhook.dry_run:
             raise dry_run_unsupported(webhook.name)
         try:
             version = messages.version_for(webhook.review_versions)
-            body = await self._ask(webhook.client, messages.encode_review(version, request), webhook.timeout)
+            body = await self._send(webhook.client, messages.encode_review(version, request), webhook.timeout)
             verdict = messages.decode_verdict(
                 body, version, uid, may_patch=review.stage is not AdmissionStage.VALIDATING
             )
@@ -223,7 +220,7 @@ class WebhookDispatcher:
                 raise call_failed(webhook.name, failure) from None
             _log.warning("webhook %s failed, and its failure policy is Ignore: %s", webhook.name, failure)
             return None
-        hearing.warnings |= dict.fromkeys(verdict.warnings)
+        context.warnings |= dict.fromkeys(verdict.warnings)
         if not verdict.allowed:
             raise denied(
                 webhook.name,
@@ -234,7 +231,7 @@ class WebhookDispatcher:
             )
         return verdict
 
-    def _wants(self, webhook: Webhook, request: Object, review: AdmissionRequest) -> bool:
+    def _conditions_hold(self, webhook: Webhook, request: Object, review: AdmissionRequest) -> bool:
         if not webhook.conditions:
             return True
         shown: dict[str, Any] = {name: part for name, part in request.items() if name not in ("object", "oldObject")}
@@ -243,7 +240,7 @@ class WebhookDispatcher:
         except match_conditions.ConditionFailed as failure:
             if webhook.ignores_failures:
                 return False
-            raise forbidden(review.matter.resource, review.matter.key.name, str(failure)) from None
+            raise forbidden(review.attributes.resource, review.attributes.key.name, str(failure)) from None
 
     def _webhooks(self, review: AdmissionRequest) -> tuple[Webhook, ...]:
         if review.stage is AdmissionStage.VALIDATING:
@@ -254,7 +251,7 @@ class WebhookDispatcher:
         return invocation(webhook, review, self._versions, self._namespace_labels)
 
     def _versions(self, resource: Resource) -> list[Resource]:
-        """Give the resource in all versions in which it is served."""
+        """Return the resource in all served versions."""
         identity = collection_id(resource)
         return [kind.resource for kind in self._server.catalogue.all() if collection_id(kind.resource) == identity]
 
@@ -266,47 +263,47 @@ class WebhookDispatcher:
         return labels
 
     def _completed(self, item: Object, resource: Resource) -> Object:
-        """Give an object with the defaults of its kind; what is no object of it, such as a scale, as it is."""
+        """Return an object with the defaults of its kind; other objects, such as a Scale, unchanged."""
         kind = self._server.catalogue.find(resource)
-        return kind.complete(deep_copy(item)) if item["kind"] == resource.kind else item
+        return kind.apply_defaults(deep_copy(item)) if item["kind"] == resource.kind else item
 
     def _in_version(self, item: Object, resource: Resource, review: AdmissionRequest) -> Object:
-        """Give an object in another version of its resource; what is no object of it as it is."""
-        if item.get("kind") != review.matter.resource.kind or item.get("apiVersion") == resource.api_version:
+        """Return an object in another version of its resource; other objects unchanged."""
+        if item.get("kind") != review.attributes.resource.kind or item.get("apiVersion") == resource.api_version:
             return item
         return self._server.versions.converted(self._server.catalogue.find(resource), item)
 
 
 def _patched(item: Object, operations: list[Any]) -> Object:
-    """Give an object after a patch, which may change all but what it is; its metadata has the right types."""
+    """Apply a patch, which may not change apiVersion and kind; metadata are normalized."""
     patched = json_patch(item, operations)
     if not isinstance(patched, dict) or any(patched.get(name) != item[name] for name in ("apiVersion", "kind")):
-        raise BadRequest(f"it is no {item['kind']} any more")
+        raise BadRequest("apiVersion and kind must not change")
     return {**patched, "metadata": normalized(patched.get("metadata"))}
 
 
 _SERVICES = CollectionId("", "services")
 _STAGES = 3
 _RETRIES = 5
-"""How often a request is put anew because others have changed the object meanwhile, as in a kube-apiserver."""
-_MOST_TRIES = 1 + _STAGES * (1 + _RETRIES)
-_AT_ONCE = 16
-"""How many objects of one request are under review at a time."""
+"""How often a request is retried when other clients change the object, as in a kube-apiserver."""
+_MAX_ATTEMPTS = 1 + _STAGES * (1 + _RETRIES)
+_CONCURRENT = 16
+"""How many objects of one request are admitted concurrently."""
 
 T = TypeVar("T")
 
 
 class AdmissionWebhooks:
-    """Asks the admission webhooks of a server; `perform` is a `springtide.simulator.api.performing.Perform`.
+    """Calls the admission webhooks of a server; `execute` is a `WriteExecutor`.
 
-    Use it as a context: it keeps connections. `ask` takes the place of the network.
+    Use it as a context manager: it keeps connections. `ask` replaces the network in tests.
     """
 
     def __init__(self, server: ApiServer, ask: SendReview | None = None) -> None:
         self._server = server
         self._registrations = WebhookConfigurations(server)
         self._caller = WebhookCaller(lambda key: server.find(_SERVICES, key))
-        self._asking = WebhookDispatcher(server, self._registrations, ask or self._caller.ask)
+        self._dispatcher = WebhookDispatcher(server, self._registrations, ask or self._caller.ask)
 
     async def __aenter__(self) -> Self:
         return self
@@ -316,34 +313,38 @@ class AdmissionWebhooks:
     ) -> None:
         await self._caller.__aexit__(kind, error, trace)
 
-    async def perform(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
-        """Make a call; it may be tried several times, and takes effect once."""
+    async def execute(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
+        """Run a call; it may be attempted several times, and takes effect once."""
         if not self._registrations.any():
             return ExecutedWrite(verb())
-        hearing = WebhookAdmissionContext(self._server.now(), self._asking.concerns)
+        context = WebhookAdmissionContext(self._server.now(), self._dispatcher.matches)
         try:
-            return await self._perform(verb, user, hearing)
+            return await self._execute(verb, user, context)
         except ApiError as refusal:
-            refusal.warnings = tuple(hearing.warnings)
+            refusal.warnings = tuple(context.warnings)
             raise
 
-    async def _perform(self, verb: Callable[[], T], user: User, hearing: WebhookAdmissionContext) -> ExecutedWrite[T]:
+    async def _execute(self, verb: Callable[[], T], user: User, context: WebhookAdmissionContext) -> ExecutedWrite[T]:
         reviews: tuple[AdmissionRequest, ...] = ()
-        for _ in range(_MOST_TRIES):
-            hearing.begin()
+        for _ in range(_MAX_ATTEMPTS):
+            context.begin()
             try:
-                with self._server.reviewing(hearing):
-                    return ExecutedWrite(verb(), tuple(hearing.warnings))
+                with self._server.admitting(context):
+                    return ExecutedWrite(verb(), tuple(context.warnings))
             except AdmissionPending as needed:
                 reviews = needed.reviews
-            await self._put(reviews, user, hearing)
-        matter = reviews[0].matter
-        raise conflict(matter.resource, matter.key.name)
+            await self._call_webhooks(reviews, user, context)
+        attributes = reviews[0].attributes
+        raise conflict(attributes.resource, attributes.key.name)
 
-    async def _put(self, reviews: tuple[AdmissionRequest, ...], user: User, hearing: WebhookAdmissionContext) -> None:
-        """Have questions answered; of several refusals, the first counts."""
-        for start in range(0, len(reviews), _AT_ONCE):
-            asked = (self._asking.put(review, user, hearing) for review in reviews[start : start + _AT_ONCE])
-            for outcome in await asyncio.gather(*asked, return_exceptions=True):
+    async def _call_webhooks(
+        self, reviews: tuple[AdmissionRequest, ...], user: User, context: WebhookAdmissionContext
+    ) -> None:
+        """Answer pending requests; of several refusals, the first is raised."""
+        for start in range(0, len(reviews), _CONCURRENT):
+            called = (
+                self._dispatcher.call_webhooks(review, user, context) for review in reviews[start : start + _CONCURRENT]
+            )
+            for outcome in await asyncio.gather(*called, return_exceptions=True):
                 if isinstance(outcome, BaseException):
                     raise outcome

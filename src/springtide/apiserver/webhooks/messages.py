@@ -1,8 +1,7 @@
-"""How reviews go wrong: a webhook says no, or nothing that can be understood.
+"""The `AdmissionReview` messages between the server and webhooks, and the errors of failed or refused reviews.
 
-What is said between the server and a webhook: `AdmissionReview`, there and back.
-
-An answer is not trusted: whatever is not exactly what was asked for is a failed call, told in a kube-apiserver's words.
+Responses are not trusted: anything that does not match the request is a failed call, with the message of a
+kube-apiserver.
 """
 
 from __future__ import annotations
@@ -50,37 +49,37 @@ _BY_CODE: dict[int, type[ApiError]] = {
         ServerError,
     )
 }
-_LEAST_REFUSAL = 400
-_MOST = 599
+_MIN_ERROR_CODE = 400
+_MAX_CODE = 599
 
 
 class WebhookCallFailed(Exception):
-    """A webhook could not be reached, or its answer makes no sense; its failure policy decides."""
+    """A webhook could not be reached, or its response is invalid; its failure policy decides."""
 
 
 def call_failed(webhook: str, failure: WebhookCallFailed) -> ServerError:
-    """Refuse a request because a webhook could not be asked about it."""
+    """Return the error for a failed call."""
     return internal_error(f'failed calling webhook "{webhook}": {failure}')
 
 
-def internal_error(words: str) -> ServerError:
-    """Tell that the server could not do what it was asked to."""
-    return ServerError(f"Internal error occurred: {words}", causes=(StatusCause("", words, ""),))
+def internal_error(message: str) -> ServerError:
+    """Return an internal error."""
+    return ServerError(f"Internal error occurred: {message}", causes=(StatusCause("", message, ""),))
 
 
 def dry_run_unsupported(webhook: str) -> BadRequest:
-    """Refuse a dry run that would not be one."""
+    """Return the error for a dry run that would have side effects."""
     return BadRequest(f'admission webhook "{webhook}" does not support dry run')
 
 
 def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[str, Any]) -> ApiError:
-    """Pass on the refusal of a webhook, with the code and the reason that it gives."""
-    said = f'admission webhook "{webhook}" denied the request'
-    told = message or reason
+    """Return the refusal of a webhook, with its code and reason."""
+    sent = f'admission webhook "{webhook}" denied the request'
+    text = message or reason
     after = details.get("retryAfterSeconds")
-    code = min(code, _MOST) if code >= _LEAST_REFUSAL else _LEAST_REFUSAL
-    error = _refusal(code, reason)(
-        f"{said}: {told}" if told else f"{said} without explanation",
+    code = min(code, _MAX_CODE) if code >= _MIN_ERROR_CODE else _MIN_ERROR_CODE
+    error = _pending_error(code, reason)(
+        f"{sent}: {text}" if text else f"{sent} without explanation",
         code=code,
         causes=_causes(details.get("causes")),
         about=_about(details),
@@ -90,15 +89,15 @@ def denied(webhook: str, *, code: int, reason: str, message: str, details: dict[
     return error
 
 
-def _refusal(code: int, reason: str) -> type[ApiError]:
-    """Give the nearest kind of error: a webhook may answer with any code."""
+def _pending_error(code: int, reason: str) -> type[ApiError]:
+    """Return the closest error class: a webhook may answer with any code."""
     if (code, reason) == (AlreadyExists.code, AlreadyExists.reason):
         return AlreadyExists
     return _BY_CODE.get(code, ServerError if code >= ServerError.code else ApiError)
 
 
 def _about(details: dict[str, Any]) -> StatusDetails | None:
-    """Pass on what the webhook says the refusal is about, as far as it is text: kubectl names the object by it."""
+    """Return the details of a refusal, as far as they are text; kubectl shows the object's name from them."""
     given = {name: details[name] for name in ("name", "group", "kind") if isinstance(details.get(name), str)}
     return StatusDetails(**given) if given else None
 
@@ -139,7 +138,7 @@ class _Answer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WebhookVerdict(msgspec.Struct, frozen=True):
-    """What a webhook has decided."""
+    """The decision of a webhook."""
 
     allowed: bool
     code: int = 0
@@ -147,7 +146,7 @@ class WebhookVerdict(msgspec.Struct, frozen=True):
     message: str = ""
     details: dict[str, Any] = {}
     operations: list[Any] = []
-    """The JSON patch that makes of the object what the webhook wants."""
+    """The JSON patch to apply to the object."""
     warnings: tuple[str, ...] = ()
 
 
@@ -159,48 +158,48 @@ def admission_request(
     new: Object | None,
     old: Object | None,
 ) -> Object:
-    """Describe a request; the objects are given in the version of the invocation."""
-    matter = review.matter
+    """Describe a request for a webhook; the objects are in the version of the invocation."""
+    attributes = review.attributes
     asked = review.new if review.new is not None else review.old or {}
-    told = new if new is not None else old or {}
+    text = new if new is not None else old or {}
     return {
         "uid": uid,
-        "kind": _kind(told),
+        "kind": _kind(text),
         "resource": _resource(invocation.resource),
-        "subResource": matter.subresource,
+        "subResource": attributes.subresource,
         "requestKind": _kind(asked),
-        "requestResource": _resource(matter.resource),
-        "requestSubResource": matter.subresource,
-        "name": matter.key.name,
-        "namespace": namespace_of(matter),
-        "operation": matter.operation.value,
+        "requestResource": _resource(attributes.resource),
+        "requestSubResource": attributes.subresource,
+        "name": attributes.key.name,
+        "namespace": namespace_of(attributes),
+        "operation": attributes.operation.value,
         "userInfo": user.info(),
         "object": new,
         "oldObject": old,
-        "dryRun": matter.dry_run,
-        "options": matter.options,
+        "dryRun": attributes.dry_run,
+        "options": attributes.options,
     }
 
 
 def encode_review(version: str, request: Object) -> bytes:
-    """Write the review that is sent."""
-    said = {name: value for name, value in request.items() if value or name not in _OPTIONAL}
+    """Encode the review."""
+    sent = {name: value for name, value in request.items() if value or name not in _OPTIONAL}
     return msgspec.json.encode(
-        {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": said}
+        {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": sent}
     )
 
 
 def version_for(accepted: tuple[str, ...]) -> str:
-    """Choose the version of the review: the first that the webhook accepts and we know."""
+    """Return the first review version that the webhook accepts and the server supports."""
     known = next((version for version in accepted if version in _VERSIONS), None)
     if known is None:
-        words = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
-        raise WebhookCallFailed(f"could not create admission objects: {words}")
+        message = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+        raise WebhookCallFailed(f"could not create admission objects: {message}")
     return known
 
 
 def decode_verdict(body: bytes, version: str, uid: str, *, may_patch: bool) -> WebhookVerdict:
-    """Read an answer; `CallFailed` where it is none."""
+    """Decode a response; `WebhookCallFailed` where it is invalid."""
     answer = _decoded(body)
     if answer.response is None:
         raise _invalid("webhook response was absent")
@@ -241,12 +240,12 @@ def _decoded(body: bytes) -> _Answer:
     try:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.DecodeError, RecursionError) as failure:
-        words = f"couldn't get version/kind; json parse error: {failure}"
-        raise WebhookCallFailed(f"failed to call webhook: {words}") from None
+        message = f"couldn't get version/kind; json parse error: {failure}"
+        raise WebhookCallFailed(f"failed to call webhook: {message}") from None
     known = [f"admission.k8s.io/{version}" for version in _VERSIONS]
     if answer.kind and (answer.kind != "AdmissionReview" or answer.api_version not in known):
-        words = f'no kind "{answer.kind}" is registered for version "{answer.api_version}"'
-        raise WebhookCallFailed(f"failed to call webhook: {words}")
+        message = f'no kind "{answer.kind}" is registered for version "{answer.api_version}"'
+        raise WebhookCallFailed(f"failed to call webhook: {message}")
     return answer
 
 

@@ -77,7 +77,7 @@ def webhook_configurations(
     is always optional: the schema says what it would have mended.
     """
     judged = [kind for kind in KINDS if not kind.builtin and ownership_of(kind.group, kind.kind).expression != "false"]
-    mended = [kind for kind in judged if any(version.lenient is not None for version in kind.versions)]
+    mended = [kind for kind in judged if any(version.normalizer is not None for version in kind.versions)]
     return (
         _configuration(
             "ValidatingWebhookConfiguration",

@@ -198,9 +198,9 @@ def defaulted(request: AdmissionRequest) -> AdmissionResponse:
     if item is None or found is None or not owned(item):
         return ALLOWED
     _, version = found
-    if version.lenient is None:
+    if version.normalizer is None:
         return ALLOWED
-    reading = version.lenient(item)
+    reading = version.normalizer(item)
     patch = json_patch(item, reading.value)
     return admission_response(item, reading.problems, patch=patch) if 0 < len(patch) <= _MOST_OPERATIONS else ALLOWED
 

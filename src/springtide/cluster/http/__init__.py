@@ -1,4 +1,4 @@
-"""Clusters over HTTP: the transport, how a server is found, and who we are to it."""
+"""Access to API servers over HTTP: the transport, kubeconfig and in-cluster loading, credentials."""
 
 from springtide.cluster.http.access import ClusterAccess
 from springtide.cluster.http.connections import ServerTrust

@@ -1,9 +1,7 @@
-"""Where a server is, how it is reached, and who we are to it.
+"""How one cluster is accessed: server URL, TLS trust, credentials, and the proxy of the environment.
 
-Which proxy a server is reached through, by the environment variables that everybody knows.
-
-Python's own reading of NO_PROXY knows no networks, and would send loopback through a proxy; the reading here is that of
-kubectl.
+HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read as kubectl reads them. Python's standard library does not support
+networks in NO_PROXY, and would send requests to loopback through a proxy.
 """
 
 from __future__ import annotations
@@ -21,29 +19,29 @@ from springtide.cluster.http.credentials import AccessError, ClusterCredentials,
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Everything that it takes to talk to one cluster."""
+    """Everything needed to send requests to one cluster."""
 
     server: str
-    """The URL of the server, without a slash at its end; it may have a path."""
+    """The URL of the server, without a trailing slash; it may have a path."""
     origin: str = "given"
-    """Where this was found, in words."""
+    """Where this configuration was found, for messages."""
     trust: ServerTrust = field(default=ServerTrust())
     credentials: ClusterCredentials = field(default_factory=StaticCredentials)
     namespace: str = "default"
-    """The namespace that is meant where none is named."""
+    """The default namespace."""
     proxy: str = field(default="", repr=False)
-    """The URL of the proxy that the server is reached through."""
+    """The URL of the proxy; empty: none."""
     compress: bool = True
-    """Whether long answers may come compressed, which costs less than a slow network does."""
+    """Whether the server may compress responses."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Headers that go with every request: on whose behalf we act."""
+    """Headers sent with every request: impersonation."""
 
 
 Address = IPv4Address | IPv6Address
 
 
 def proxy_for(server: str, environment: Mapping[str, str]) -> str:
-    """Give the URL of the proxy for a server, or nothing where it is reached directly."""
+    """Return the URL of the proxy for a server; empty: it is reached directly."""
     url = urlsplit(server)
     host = (url.hostname or "").rstrip(".")
     port = url.port or (443 if url.scheme == "https" else 80)
@@ -54,7 +52,7 @@ def proxy_for(server: str, environment: Mapping[str, str]) -> str:
 
 
 def checked_proxy(proxy: str, place: str) -> str:
-    """Give the URL of a proxy back, if it is one that we can go through; `place` is where it was found."""
+    """Return the URL of a proxy if it can be used, else raise `AccessError`; `place` is where it was configured."""
     if proxy and not is_http_url(proxy):
         shown = re.sub(r"//[^/@]*@", "//…@", proxy)
         raise AccessError(f"{place}: {shown!r} is not a proxy that can be used: give one that begins with http://")
@@ -62,7 +60,7 @@ def checked_proxy(proxy: str, place: str) -> str:
 
 
 def is_http_url(text: str) -> bool:
-    """Tell whether this is the URL of something that speaks HTTP."""
+    """Tell whether a text is an HTTP or HTTPS URL with a host."""
     try:
         url = urlsplit(text)
         return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
@@ -71,7 +69,7 @@ def is_http_url(text: str) -> bool:
 
 
 def on_loopback(host: str) -> bool:
-    """Tell whether a host is this machine."""
+    """Tell whether a host is a loopback address or `localhost`."""
     address = _address(host)
     return address.is_loopback if address is not None else host == "localhost"
 
@@ -81,7 +79,7 @@ def _is_bypassed(host: str, port: int, rules: str) -> bool:
 
 
 def _matches(host: str, port: int, rule: str) -> bool:
-    """Compare a host with one entry of NO_PROXY: `*`, a network, an address or a domain, the latter two with a port."""
+    """Match a host against one entry of NO_PROXY: `*`, a network, or an address or a domain with an optional port."""
     if rule == "*":
         return True
     address = _address(host)

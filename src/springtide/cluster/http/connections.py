@@ -1,10 +1,11 @@
-"""Connections that notice when the other side has gone, and of which none is left when their session closes.
+"""TCP connections and TLS contexts of HTTP sessions.
 
-aiohttp closes what waits in its pool. A connection that has left the pool because its answer was not read to the end,
-such as a watch, says goodbye in TLS first and waits for the other side to do the same: when the event loop ends before
-that, its socket stays open.
+Connections use TCP keep-alive, so that a dead peer is noticed, and all of them are closed with their session. aiohttp
+alone would not do that: it closes the idle connections of its pool, but one whose response was not read to the end,
+such as a watch, performs a TLS shutdown first and waits for the peer. If the event loop ends before that, the socket
+stays open.
 
-TLS contexts: whom we trust and what we show, made anew only when one of the two has changed.
+A TLS context is made again only when the certificate authorities or the client certificate have changed.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ import aiohttp
 from springtide.cluster.http.credentials import AccessError, ClientCertificate, ContentSource, read_content
 
 _LOOP_TURNS = 100
-"""Turns of the event loop within which a connection that is cut is closed; a few are enough."""
+"""Iterations of the event loop within which a shut down connection is closed; a few are enough."""
 
 
 class TrackedConnector(aiohttp.TCPConnector):
-    """The connections of one session."""
+    """Tracks the sockets of one session, to close all of them."""
 
     def __init__(self, **options: Any) -> None:
         self._sockets: WeakSet[socket.socket] = WeakSet()
         super().__init__(socket_factory=self._made, **options)
 
     async def close(self, *, abort_ssl: bool = False) -> None:
-        """Close what waits for its next use, and cut what still says goodbye."""
+        """Close the idle connections, and shut down those that still wait for the TLS shutdown of the peer."""
         await super().close(abort_ssl=abort_ssl)
         for left in self._open():
             with suppress(OSError):
@@ -55,7 +56,7 @@ class TrackedConnector(aiohttp.TCPConnector):
 
 
 def _keepalive_socket(address: Any) -> socket.socket:
-    """Make a socket that notices within a minute or two that the other side has gone without a word."""
+    """Create a socket with TCP keep-alive: it notices within one or two minutes that the peer is dead."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -68,20 +69,20 @@ def _keepalive_socket(address: Any) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class ServerTrust:
-    """How we make sure that the server is the one that is meant."""
+    """How the certificate of a server is verified."""
 
     authority: ContentSource | None = None
-    """Certificates of authorities, in PEM; without them, those that the machine trusts."""
+    """Certificate authorities, in PEM; None: those of the operating system."""
     insecure: bool = False
-    """Whether any certificate will do."""
+    """Whether the certificate is not verified at all."""
     server_name: str = ""
-    """The name that the certificate must be for, where it is not that of the address."""
+    """The name that the certificate must be for; empty: the host of the URL."""
 
 
 class TlsContexts:
-    """The context for the next connection.
+    """The TLS context for the next connection.
 
-    Connections are kept by context, so that one that was made with an older certificate is not used with a newer one.
+    aiohttp pools connections by context, so a connection made with an old certificate is not used after it changed.
     """
 
     def __init__(self, trust: ServerTrust) -> None:
@@ -90,7 +91,7 @@ class TlsContexts:
         self._context: ssl.SSLContext | None = None
 
     def context(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
-        """Give the context in which this certificate is shown."""
+        """Return the context for a client certificate."""
         authority = b"" if self._trust.authority is None else read_content(self._trust.authority)
         if self._context is None or self._made_from != (authority, certificate):
             self._context = _tls_context(authority, certificate, insecure=self._trust.insecure)
@@ -104,8 +105,8 @@ def _tls_context(authority: bytes, certificate: ClientCertificate | None, *, ins
     except (ssl.SSLError, UnicodeDecodeError) as failure:
         raise AccessError(f"the certificate authority is not in PEM: {failure}") from failure
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Strict checks came with Python 3.13; certificate authorities of many clusters lack an extension that they demand,
-    # and no other client of Kubernetes does.
+    # Python 3.13 made strict checks the default; the certificate authorities of many clusters lack an extension that
+    # these require, and no other client of Kubernetes requires.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if insecure:
         context.check_hostname = False
@@ -116,7 +117,7 @@ def _tls_context(authority: bytes, certificate: ClientCertificate | None, *, ins
 
 
 def _load_client_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
-    # The ssl module reads certificates from files only; the folder is readable by nobody else.
+    # The ssl module loads certificates from files only; only this user can read the folder.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pair.pem"
         path.touch(0o600)

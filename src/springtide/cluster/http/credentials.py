@@ -1,9 +1,8 @@
-"""Files that others replace while we run: tokens and certificates.
+"""Credentials for a server: an Authorization header, a client certificate, or both.
 
-Who we are to a server, and how we prove it: a header, a certificate, or both.
-
-Proofs run out while we work, so they are asked for with every request. A server that does not accept one says so with
-401; then whoever gave the proof is asked once whether there is a newer one.
+Credentials expire while the process runs, so the transport asks for them before every request. When the server
+rejects them with 401, the transport asks once for newer ones. Files with tokens and certificates are read again when
+they change.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from springtide.cluster.errors import ClusterError
 class ChangingFile:
     """The content of a file, read again whenever the file has changed.
 
-    Looking costs microseconds, so everybody looks with every request, and nobody has to guess how long a token lasts.
-    A file that is away for a moment, while it is being replaced, is taken as it was.
+    A stat call costs microseconds, so the file is checked before every request, and the lifetime of a token need not
+    be known. While a file is missing, as it may be while it is being replaced, its last content is used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,12 +27,12 @@ class ChangingFile:
         self._content = b""
         self._seen: tuple[int, int, int] | None = None
 
-    def read(self, *, anew: bool = False) -> bytes:
-        """Give the content; `anew` where the file is suspected to have changed although it looks the same."""
+    def read(self, *, force: bool = False) -> bytes:
+        """Return the content; `force` reads the file even if it looks unchanged."""
         try:
             found = self.path.stat()
             seen = (found.st_mtime_ns, found.st_ino, found.st_size)
-            if anew or seen != self._seen:
+            if force or seen != self._seen:
                 self._content, self._seen = self.path.read_bytes(), seen
         except OSError:
             if self._seen is None:
@@ -42,9 +41,9 @@ class ChangingFile:
 
 
 class AccessError(ClusterError):
-    """We do not know how to reach a server, or how to prove who we are; the message says where and what to do."""
+    """The configuration does not say how to reach a server or how to authenticate; the message says what to fix."""
 
-    retriable = True  # a file or a plugin may be mended while we run
+    retriable = True  # a file or a plugin may be fixed while the process runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,46 +56,46 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """What one request shows to prove who sends it."""
+    """What one request authenticates with."""
 
     authorization: str = field(default="", repr=False)
-    """The header of that name."""
+    """The value of the Authorization header."""
     certificate: ClientCertificate | None = None
 
 
 class ClusterCredentials(Protocol):
-    """Where proofs come from."""
+    """A source of authentications."""
 
-    async def proof(self) -> Authentication:
-        """Give a proof that should be accepted now; `AccessError` where there is none."""
+    async def authenticate(self) -> Authentication:
+        """Return an authentication that should be valid now; raises `AccessError`."""
         ...
 
     async def renew(self, rejected: Authentication) -> bool:
-        """Look for something newer than a proof that was rejected, and tell whether there is."""
+        """Look for an authentication newer than a rejected one, and tell whether there is one."""
         ...
 
 
 class ContentSource(Protocol):
-    """Something that stands in a file, or in a configuration itself."""
+    """Content of a file, or given inline in a configuration."""
 
-    def read(self, *, anew: bool = False) -> bytes:
+    def read(self, *, force: bool = False) -> bytes:
         """Give the content."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InlineContent:
-    """Content that stands in a configuration itself."""
+    """Content given inline in a configuration."""
 
     content: bytes = field(repr=False)
 
-    def read(self, *, anew: bool = False) -> bytes:  # noqa: ARG002 - it never changes
+    def read(self, *, force: bool = False) -> bytes:  # noqa: ARG002 - it never changes
         """Give the content."""
         return self.content
 
 
 class StaticCredentials:
-    """A token, a password or a certificate that we have, or that others keep fresh in a file for us."""
+    """A token, a password or a client certificate, given inline or in files that other programs keep up to date."""
 
     def __init__(
         self,
@@ -109,40 +108,40 @@ class StaticCredentials:
         self._password = password
         self._certificate = certificate
 
-    async def proof(self) -> Authentication:
-        """Give what we have, as the files are now."""
-        return self._read(anew=False)
+    async def authenticate(self) -> Authentication:
+        """Return the credentials as the files are now."""
+        return self._read(force=False)
 
     async def renew(self, rejected: Authentication) -> bool:
         """Read the files again."""
-        return self._read(anew=True) != rejected
+        return self._read(force=True) != rejected
 
-    def _read(self, *, anew: bool) -> Authentication:
+    def _read(self, *, force: bool) -> Authentication:
         certificate = None
         if self._certificate is not None:
             chain, key = self._certificate
-            certificate = ClientCertificate(read_content(chain, anew=anew), read_content(key, anew=anew))
-        return Authentication(self._authorization(anew=anew), certificate)
+            certificate = ClientCertificate(read_content(chain, force=force), read_content(key, force=force))
+        return Authentication(self._authorization(force=force), certificate)
 
-    def _authorization(self, *, anew: bool) -> str:
+    def _authorization(self, *, force: bool) -> str:
         if self._token is not None:
-            return bearer_header(read_content(self._token, anew=anew).decode(errors="replace"))
+            return bearer_header(read_content(self._token, force=force).decode(errors="replace"))
         if self._password is not None:
             return "Basic " + base64.b64encode(":".join(self._password).encode()).decode()
         return ""
 
 
-def read_content(content: ContentSource, *, anew: bool = False) -> bytes:
+def read_content(content: ContentSource, *, force: bool = False) -> bytes:
     """Read content that must be there."""
     try:
-        return content.read(anew=anew)
+        return content.read(force=force)
     except OSError as failure:
         place = content.path if isinstance(content, ChangingFile) else "the configuration"
         raise AccessError(f"cannot read {place}: {failure.strerror}") from failure
 
 
 def bearer_header(token: str) -> str:
-    """Write a token as a header; line ends around it are not part of it."""
+    """Format a token as an Authorization header; surrounding white space is not part of it."""
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
         raise AccessError("the token has characters that no token has: is it the right file?")

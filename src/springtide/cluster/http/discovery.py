@@ -1,7 +1,6 @@
-"""What a server knows: its kinds, under all the names that people call them by.
+"""Discovery: the resources that a server serves, with their kinds, short names and verbs.
 
-Servers since 1.26 tell everything in two answers. Older ones, and those that know only a part of the API, are asked
-group by group.
+Servers since 1.26 list everything in two aggregated responses. Older and partial servers are asked group by group.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ T = TypeVar("T")
 
 
 class Fetcher(Protocol):
-    """Whoever can read from a server what is no object."""
+    """Reads paths that are not objects."""
 
     async def fetch(self, path: str, *, accept: str = JSON) -> bytes:
-        """Read the answer to a GET."""
+        """Return the response to a GET."""
         ...
 
 
@@ -45,13 +44,13 @@ class ServedResource:
 
 @dataclass(frozen=True, slots=True)
 class ServerDiscovery:
-    """All resources of a server, in its own order: groups and versions that it prefers come first."""
+    """All resources of a server, in its order: preferred groups and versions first."""
 
     served: tuple[ServedResource, ...]
     server_version: str = ""
 
     def resource_of(self, api_version: str, kind: str) -> Resource | None:
-        """Find the resource of objects that say this of themselves."""
+        """Find the resource of an apiVersion and kind."""
         for served in self.served:
             if served.resource.api_version == api_version and served.resource.kind == kind:
                 return served.resource
@@ -81,7 +80,7 @@ def _called_shortly(served: ServedResource, word: str) -> bool:
 
 
 async def discover(transport: Fetcher) -> ServerDiscovery:
-    """Ask a server what it knows."""
+    """Read the resources of a server."""
     version = _read(await transport.fetch("/version"), _Version, "/version")
     served: list[ServedResource] = []
     for root in ("/api", "/apis"):

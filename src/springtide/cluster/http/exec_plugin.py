@@ -1,7 +1,7 @@
-"""Credentials from a program: exec plugins of kubeconfig files, as cloud providers give them out.
+"""Exec plugins of kubeconfig files: programs of cloud providers that print credentials.
 
-The program is run when there is no credential yet, when the one at hand has run out, or when the server has rejected
-it; however many requests wait for it, it runs once. It runs beside the event loop, with a limit of time.
+The program runs when there is no credential yet, when it has expired, or when the server has rejected it. It runs once
+however many requests wait for it, as a subprocess with a time limit.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ import msgspec
 from springtide.cluster.http.credentials import AccessError, Authentication, ClientCertificate, bearer_header
 
 _LEEWAY = 10.0
-"""Seconds before its end at which a credential is not used any more: a request takes time, and clocks differ."""
+"""Seconds before its expiry from which on a credential is not used: a request takes time, and clocks differ."""
 
 Interactive = Literal["Never", "IfAvailable", "Always"]
 
 
 @dataclass(frozen=True, slots=True)
 class ExecPlugin:
-    """Which program gives the credentials, and how it is called."""
+    """An exec plugin, as configured."""
 
     source: str
-    """The file and the user that name it, for error messages."""
+    """The kubeconfig file and the user entry, for error messages."""
     api_version: str
     command: str
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict, repr=False)
     folder: Path = field(default_factory=Path)
-    """What a command with a relative path is relative to."""
+    """The folder of the kubeconfig file: relative commands are relative to it."""
     install_hint: str = ""
     interactive: Interactive = "IfAvailable"
     cluster: dict[str, Any] | None = None
-    """What the program is told about the cluster, if it wants to know."""
-    seconds: float = 60.0
-    """How long it may take."""
+    """The cluster as the program sees it; None: `provideClusterInfo` is not set."""
+    timeout: float = 60.0
+    """The time limit."""
 
 
 class _Credential(msgspec.Struct, rename="camel"):
@@ -60,29 +60,29 @@ class _Answer(msgspec.Struct, rename="camel"):
 
 
 class ExecCredentials:
-    """Proofs that a program gives."""
+    """Credentials of an exec plugin."""
 
     def __init__(self, plugin: ExecPlugin) -> None:
         self._plugin = plugin
         self._running = asyncio.Lock()
-        self._proof: Authentication | None = None
+        self._authentication: Authentication | None = None
         self._until: float | None = None
 
-    async def proof(self) -> Authentication:
-        """Give the proof at hand, or run the program for another one."""
+    async def authenticate(self) -> Authentication:
+        """Return the cached credentials, or run the program for new ones."""
         async with self._running:
             expired = self._until is not None and time() >= self._until - _LEEWAY
-            if self._proof is None or expired:
+            if self._authentication is None or expired:
                 await self._run()
-            assert self._proof is not None  # noqa: S101 - it is what `_run` is for
-            return self._proof
+            assert self._authentication is not None  # noqa: S101 - `_run` sets it
+            return self._authentication
 
     async def renew(self, rejected: Authentication) -> bool:
-        """Run the program again, unless somebody has done so since."""
+        """Run the program again, unless another request has caused that already."""
         async with self._running:
-            if self._proof == rejected:
+            if self._authentication == rejected:
                 await self._run()
-            return self._proof != rejected
+            return self._authentication != rejected
 
     async def _run(self) -> None:
         output = await _output_of(self._plugin)
@@ -92,38 +92,39 @@ class ExecCredentials:
             certificate = ClientCertificate(
                 credential.client_certificate_data.encode(), credential.client_key_data.encode()
             )
-        self._proof = Authentication(bearer_header(credential.token), certificate)
+        self._authentication = Authentication(bearer_header(credential.token), certificate)
         self._until = None if credential.expiration_timestamp is None else credential.expiration_timestamp.timestamp()
 
 
 async def _output_of(plugin: ExecPlugin) -> bytes:
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if plugin.interactive == "Always" and not terminal:
-        raise _plugin_error(plugin, "wants to ask its user, and there is no terminal")
-    asking = terminal and plugin.interactive != "Never"
+        raise _plugin_error(plugin, "needs to prompt its user, and there is no terminal")
+    interactive = terminal and plugin.interactive != "Never"
+    environment = {**os.environ, **plugin.environment}
     try:
         process = await asyncio.create_subprocess_exec(
             _program(plugin),
             *plugin.arguments,
-            stdin=None if asking else asyncio.subprocess.DEVNULL,
+            stdin=None if interactive else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=None if asking else asyncio.subprocess.PIPE,
-            env={**os.environ, **plugin.environment, "KUBERNETES_EXEC_INFO": _exec_info(plugin, asking=asking)},
+            stderr=None if interactive else asyncio.subprocess.PIPE,
+            env=environment | {"KUBERNETES_EXEC_INFO": _exec_info(plugin, interactive=interactive)},
         )
     except OSError as failure:
         raise _plugin_error(plugin, f"cannot be run: {failure.strerror}") from failure
     try:
-        async with asyncio.timeout(plugin.seconds):
-            output, complaint = await process.communicate()
+        async with asyncio.timeout(plugin.timeout):
+            output, stderr = await process.communicate()
     except TimeoutError:
-        raise _plugin_error(plugin, f"has not answered within {plugin.seconds:g} seconds") from None
+        raise _plugin_error(plugin, f"has not answered within {plugin.timeout:g} seconds") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
-        said = (complaint or b"").decode(errors="replace").strip().splitlines()
-        raise _plugin_error(plugin, f"failed with exit code {process.returncode}" + (f": {said[-1]}" if said else ""))
+        lines = (stderr or b"").decode(errors="replace").strip().splitlines()
+        raise _plugin_error(plugin, f"failed with exit code {process.returncode}" + (f": {lines[-1]}" if lines else ""))
     return output
 
 
@@ -136,11 +137,11 @@ def _program(plugin: ExecPlugin) -> str:
     return found
 
 
-def _exec_info(plugin: ExecPlugin, *, asking: bool) -> str:
-    told: dict[str, Any] = {"interactive": asking}
+def _exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
+    spec: dict[str, Any] = {"interactive": interactive}
     if plugin.cluster is not None:
-        told["cluster"] = plugin.cluster
-    document = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": told}
+        spec["cluster"] = plugin.cluster
+    document = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     return msgspec.json.encode(document).decode()
 
 

@@ -1,4 +1,4 @@
-"""What stands in kubeconfig files: the fields that say how a cluster is reached."""
+"""The format of kubeconfig files: the fields that say how to access a cluster, and how several files are merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ClusterExtension(msgspec.Struct):
-    """Something that only the one who wrote it understands."""
+    """Extra data of a cluster entry, for the program that wrote it."""
 
     name: str
     extension: Any = None
@@ -55,7 +55,7 @@ class ExecEntry(msgspec.Struct, rename="camel"):
 
 
 class UserEntry(msgspec.Struct, rename="kebab"):
-    """How a user proves who they are."""
+    """How a user authenticates."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -105,7 +105,7 @@ class _File(msgspec.Struct, rename="kebab"):
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry(Generic[T]):
-    """An entry, and the file that it stands in."""
+    """An entry, and the file that it was read from."""
 
     entry: T
     file: Path
@@ -113,7 +113,7 @@ class FoundEntry(Generic[T]):
 
 @dataclass(slots=True)
 class Kubeconfig:
-    """Several files as one: of each name the first entry counts, as a whole, and the others are as if not there."""
+    """Several files merged: of entries with the same name, the first is used as a whole."""
 
     clusters: dict[str, FoundEntry[ClusterEntry]] = field(default_factory=dict)
     users: dict[str, FoundEntry[UserEntry]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Kubeconfig:
 
 
 def read_files(paths: Sequence[Path]) -> Kubeconfig:
-    """Read files in the order in which they count."""
+    """Read and merge files, in order of precedence."""
     merged = Kubeconfig()
     for path in paths:
         file = _read_file(path)
@@ -157,7 +157,7 @@ def _read_file(path: Path) -> _File:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Leave out what is null: it means the same as what is not there."""
+    """Drop null values: null means the same as absent."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
@@ -166,7 +166,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _placed(message: str) -> str:
-    """Say first where something is wrong, and then what."""
+    """Put the path in front of a message of msgspec."""
     what, at, where = message.partition(" - at `$")
     place = where.rstrip("`").lstrip(".") or "the file"
     return f"{place}: {what[:1].lower()}{what[1:]}" if at else f"the file: {what[:1].lower()}{what[1:]}"

@@ -1,9 +1,4 @@
-"""Access from within a pod, with the service account that the cluster has given it.
-
-Access as kubectl has it: from a kubeconfig file, or several, and one of its contexts.
-
-Which cluster is meant, where several answers are possible.
-"""
+"""Loading rules for cluster access: a kubeconfig file and context as with kubectl, or the service account of a pod."""
 
 from __future__ import annotations
 
@@ -36,11 +31,11 @@ from springtide.cluster.http.kubeconfig_file import (
 )
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet keeps the token fresh."""
+"""Where the kubelet mounts and rotates the token."""
 
 
 def in_cluster(*, folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] = os.environ) -> ClusterAccess:
-    """Give the access of the pod that we run in; token and authority are read again whenever they change."""
+    """Return the access of the pod that this process runs in; token and authority are read again when they change."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise AccessError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is not a pod")
@@ -61,7 +56,7 @@ def in_cluster(*, folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str]
 
 
 def runs_in_cluster(folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether this is a pod with a service account."""
+    """Tell whether this process runs in a pod with a service account."""
     return bool(environment.get("KUBERNETES_SERVICE_HOST")) and (folder / "token").exists()
 
 
@@ -72,7 +67,7 @@ _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 def load_kubeconfig(
     path: Path | None = None, *, context: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> ClusterAccess:
-    """Read a file, else those that KUBECONFIG names, else ~/.kube/config; a context of it, else its current one."""
+    """Load a file, else the files in KUBECONFIG, else ~/.kube/config; the given context, else the current one."""
     files = [path] if path is not None else kubeconfig_files(environment)
     if not files:
         raise AccessError("KUBECONFIG names no file that exists, and there is no ~/.kube/config: name one")
@@ -80,14 +75,14 @@ def load_kubeconfig(
 
 
 def kubeconfig_files(environment: Mapping[str, str]) -> list[Path]:
-    """Give the files that are read where none is named: those that exist, in the order in which they count."""
+    """Return the default files that exist, in order of precedence."""
     named = environment.get("KUBECONFIG", "")
     places = [Path(part) for part in named.split(os.pathsep) if part] if named else [default_file(environment)]
     return [place for place in dict.fromkeys(places) if place.exists()]
 
 
 def default_file(environment: Mapping[str, str]) -> Path:
-    """Give the place of the user's own kubeconfig file."""
+    """Return the path of ~/.kube/config."""
     home = environment.get("HOME")
     return (Path(home) if home else Path.home()) / ".kube" / "config"
 
@@ -95,14 +90,14 @@ def default_file(environment: Mapping[str, str]) -> Path:
 def access_in(
     config: Kubeconfig, files: Sequence[Path], context: str | None, environment: Mapping[str, str]
 ) -> ClusterAccess:
-    """Find out what a context means."""
-    said = ", ".join(map(str, files))
+    """Resolve a context to its cluster and user."""
+    read = ", ".join(map(str, files))
     name = context or config.current_context
     if not name:
-        raise AccessError(f"{said}: no current-context is set: set one, or name a context ({_names(config.contexts)})")
+        raise AccessError(f"{read}: no current-context is set: set one, or name a context ({_names(config.contexts)})")
     found = config.contexts.get(name)
     if found is None:
-        raise AccessError(f"{said}: there is no context {name!r}: there are {_names(config.contexts)}")
+        raise AccessError(f"{read}: there is no context {name!r}: there are {_names(config.contexts)}")
     chosen = found.entry
     cluster = config.clusters.get(chosen.cluster)
     if cluster is None:
@@ -121,7 +116,7 @@ def access_in(
     proxy = checked_proxy(cluster.entry.proxy_url, f"{place}.proxy-url") or proxy_for(server, environment)
     return ClusterAccess(
         server=server,
-        origin=f"the context {name} of {said}",
+        origin=f"the context {name} of {read}",
         trust=trust,
         credentials=StaticCredentials()
         if user is None
@@ -172,7 +167,7 @@ def _credentials(
     if entry.auth_provider is not None:
         kind = entry.auth_provider.get("name", "")
         raise AccessError(
-            f"{place}.auth-provider: {kind!r} is not supported, as it is not by kubectl any more:"
+            f"{place}.auth-provider: {kind!r} is not supported, and kubectl has removed it, too:"
             " use an exec plugin of your provider"
         )
     certificate = _content(
@@ -215,8 +210,8 @@ def _plugin(
 
 
 def _exec_cluster_info(cluster: ClusterEntry, server: str, trust: ServerTrust) -> dict[str, object]:
-    """Say what a plugin may know about the cluster that it gives credentials for."""
-    told: dict[str, object] = {
+    """Return the cluster as an exec plugin sees it in KUBERNETES_EXEC_INFO."""
+    info: dict[str, object] = {
         "server": server,
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
@@ -224,13 +219,13 @@ def _exec_cluster_info(cluster: ClusterEntry, server: str, trust: ServerTrust) -
         "disable-compression": cluster.disable_compression,
     }
     if trust.authority is not None:
-        told["certificate-authority-data"] = base64.b64encode(read_content(trust.authority)).decode()
+        info["certificate-authority-data"] = base64.b64encode(read_content(trust.authority)).decode()
     config = [extension.extension for extension in cluster.extensions if extension.name == _EXEC_EXTENSION]
-    return {name: value for name, value in told.items() if value} | ({"config": config[0]} if config else {})
+    return {name: value for name, value in info.items() if value} | ({"config": config[0]} if config else {})
 
 
 def _content(path: str, data: str, file: Path, place: str, name: str) -> ContentSource | None:
-    """Give what stands in the file itself, else in another; data goes before a path, as with kubectl."""
+    """Return inline data, else the content of a file; data takes precedence over a path, as with kubectl."""
     if data:
         try:
             return InlineContent(base64.b64decode(data, validate=True))
@@ -247,7 +242,7 @@ def _content(path: str, data: str, file: Path, place: str, name: str) -> Content
 
 
 def _impersonation(user: FoundEntry[UserEntry], name: str) -> tuple[tuple[str, str], ...]:
-    """Give the headers that say on whose behalf we act."""
+    """Return the impersonation headers."""
     entry = user.entry
     others = entry.as_uid or entry.as_groups or entry.as_user_extra
     if others and not entry.as_:
@@ -261,7 +256,7 @@ def _impersonation(user: FoundEntry[UserEntry], name: str) -> tuple[tuple[str, s
         for value in values
     ]
     if not all(part.isprintable() for header in headers for part in header):
-        raise AccessError(f"{user.file}: users[{name}].as: a name has a line break or another character of control")
+        raise AccessError(f"{user.file}: users[{name}].as: a name has a line break or another control character")
     return tuple(headers)
 
 
@@ -272,9 +267,9 @@ def find_access(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> ClusterAccess:
-    """Take what is said, else KUBECONFIG, else the service account of our pod, else ~/.kube/config.
+    """Load what is given, else KUBECONFIG, else the service account of the pod, else ~/.kube/config.
 
-    A context is always one of a kubeconfig file. `origin` of the answer tells what was taken.
+    A context is always one of a kubeconfig file. `origin` of the result says what was used.
     """
     if kubeconfig is not None or context or environment.get("KUBECONFIG"):
         return load_kubeconfig(kubeconfig, context=context, environment=environment)

@@ -1,9 +1,8 @@
-"""Where things are on a server: the paths of resources, and the parameters of lists, watches and writes.
+"""Requests to an API server: paths of resources, query parameters, and preconditions in request bodies.
 
-Preconditions of writes, in the words that a server understands: in the body of the write.
-
-A merge patch that says which version or uid the object has is refused if it has another; a JSON patch begins with
-tests. What the server answers then is a conflict, although it may word it otherwise.
+The API has no header for preconditions. A merge patch that contains a resourceVersion or a uid is refused if the
+object has another one; a JSON patch begins with `test` operations. Either way it is a conflict, although the server
+may answer with another error.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Query = dict[str, str]
 
 
 def path_of(resource: Resource, key: Key, subresource: str = "") -> str:
-    """Give the path of an object, or of something below it; without a name, that of all objects of a namespace."""
+    """Return the path of an object or its subresource; without a name, that of all objects of a namespace."""
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     parts = [root]
     if resource.namespaced and key.namespace:
@@ -33,14 +32,14 @@ def path_of(resource: Resource, key: Key, subresource: str = "") -> str:
 
 
 def object_path(resource: Resource, key: Key, subresource: str = "") -> str:
-    """Give the path of one object. Without a name it would be that of all of them, which is no place for a deletion."""
+    """Return the path of one object; an empty name is refused, as it would be the path of the whole collection."""
     if not key.name:
         raise BadRequest(f"{resource}: the name of an object may not be empty")
     return path_of(resource, key, subresource)
 
 
 def list_query(selection: Selection, *, limit: int, continue_: str, version: str, exact: bool) -> Query:
-    """Give the parameters of a page. A token to go on with stands for a version already."""
+    """Return the parameters of a list; a continue token implies its version."""
     query = _selectors(selection)
     if limit:
         query["limit"] = str(limit)
@@ -53,20 +52,20 @@ def list_query(selection: Selection, *, limit: int, continue_: str, version: str
 
 
 def watch_query(selection: Selection, *, version: str, initial_events: bool, timeout: float | None) -> Query:
-    """Give the parameters of a watch."""
+    """Return the parameters of a watch."""
     query = _selectors(selection) | {"watch": "true", "allowWatchBookmarks": "true"}
     if version:
         query["resourceVersion"] = version
     if initial_events:
         query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     if timeout is not None:
-        # Zero would mean "as long as you like" to a server.
+        # Zero would mean no timeout.
         query["timeoutSeconds"] = str(max(1, round(timeout)))
     return query
 
 
 def write_query(write: Write, patch: Patch | None = None) -> Query:
-    """Give the parameters of a create or a patch."""
+    """Return the parameters of a create or a patch."""
     query: Query = {}
     if write.manager:
         query["fieldManager"] = write.manager
@@ -87,7 +86,7 @@ def _selectors(selection: Selection) -> Query:
 
 
 def _escaped(segment: str) -> str:
-    # A segment of dots would be resolved away, and the request would be about something else.
+    # Clients and proxies resolve segments of dots, which would change the path.
     return quote(segment, safe="") if segment.strip(".") else segment.replace(".", "%2E")
 
 
@@ -95,24 +94,24 @@ _RESOURCE_VERSION = "resourceVersion"
 
 
 def with_precondition(patch: Patch, precondition: Precondition) -> Any:
-    """Give the body of a patch with its precondition in it; the patch itself is left as it is."""
-    demands = _required_metadata(precondition)
-    if not demands:
+    """Return the body of a patch including its precondition; the patch itself is not changed."""
+    required = _required_metadata(precondition)
+    if not required:
         return patch.body
     if patch.type is PatchType.JSON:
-        tests = [{"op": "test", "path": f"/metadata/{name}", "value": value} for name, value in demands.items()]
+        tests = [{"op": "test", "path": f"/metadata/{name}", "value": value} for name, value in required.items()]
         return [*tests, *patch.body]
     metadata = patch.body.get("metadata") or {}
-    return patch.body | {"metadata": metadata | demands}
+    return patch.body | {"metadata": metadata | required}
 
 
 def delete_options(
     write: Write, precondition: Precondition, propagation: Propagation | None, grace_seconds: int | None
 ) -> Object:
-    """Give the body of a deletion."""
+    """Return the body of a deletion."""
     options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if demands := _required_metadata(precondition):
-        options["preconditions"] = demands
+    if required := _required_metadata(precondition):
+        options["preconditions"] = required
     if propagation is not None:
         options["propagationPolicy"] = propagation.value
     if grace_seconds is not None:
@@ -123,17 +122,17 @@ def delete_options(
 
 
 def means_conflict(error: Invalid, precondition: Precondition) -> bool:
-    """Tell whether a server finds invalid what is a conflict: it says so of a patch whose uid is not the object's."""
+    """Tell whether an Invalid error is a conflict: servers answer so to a patch whose uid is not that of the object."""
     return bool(precondition.uid) and any(cause.field == "metadata.uid" for cause in error.causes)
 
 
 def may_mean_conflict(error: Invalid, patch: Patch, precondition: Precondition) -> bool:
-    """Tell whether a failed test of ours may be behind an answer; servers do not say which operation failed."""
+    """Tell whether a failed `test` of the precondition may be the cause; servers do not say which operation failed."""
     return patch.type is PatchType.JSON and precondition != UNCONDITIONAL and not error.causes
 
 
 def conflict_message(resource: Resource, key: Key) -> str:
-    """Word a conflict as servers do."""
+    """Return the message of a conflict, as servers phrase it."""
     return (
         f'Operation cannot be fulfilled on {resource} "{key.name}": the object has been modified;'
         " please apply your changes to the latest version and try again"
@@ -141,11 +140,11 @@ def conflict_message(resource: Resource, key: Key) -> str:
 
 
 def is_met(precondition: Precondition, found: Object) -> bool:
-    """Compare a precondition with an object as it is now."""
+    """Tell whether an object meets a precondition."""
     metadata = found.get("metadata") or {}
     return all(metadata.get(name) == value for name, value in _required_metadata(precondition).items())
 
 
 def _required_metadata(precondition: Precondition) -> dict[str, str]:
-    demands = {_RESOURCE_VERSION: precondition.version, "uid": precondition.uid}
-    return {name: value for name, value in demands.items() if value}
+    required = {_RESOURCE_VERSION: precondition.version, "uid": precondition.uid}
+    return {name: value for name, value in required.items() if value}

@@ -1,10 +1,8 @@
-"""Answers that say no: from what a server, or a proxy before it, wrote to the error that it means.
+"""Responses of API servers: error responses become typed errors, lists and watch lines become items of a view.
 
-Lists and watches, from bytes to items of a selection's view; one decoder for each view, made once.
-
-Whole pages and whole runs of lines are decoded in one call, straight into the view: fields that it does not know cost
-next to nothing. An item that does not fit the view raises `msgspec.ValidationError`, which is a matter between the
-server and whoever wrote the view.
+Whole pages and whole runs of watch lines are decoded in one call, straight into the view of the selection; fields that
+the view does not have cost next to nothing. There is one decoder for each view. An item that does not fit the view
+raises `msgspec.ValidationError`.
 """
 
 from __future__ import annotations
@@ -50,9 +48,9 @@ _BY_CODE: dict[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 _EXCERPT = 200
-"""Characters of an answer that is not ours to understand, which are shown."""
+"""Characters of an unknown response that an error message shows."""
 _LONGEST_PAUSE = 600.0
-"""Seconds: a server that asks to be left alone for longer is mistaken, or its clock is, and is asked again then."""
+"""The longest Retry-After, in seconds, that is respected; a longer one is a mistake, or due to a wrong clock."""
 
 
 class _Cause(msgspec.Struct):
@@ -67,7 +65,7 @@ class _Details(msgspec.Struct, rename="camel"):
 
 
 class StatusBody(msgspec.Struct):
-    """What a server answers with when it does not answer with an object."""
+    """The fields of a Status object."""
 
     kind: str = ""
     message: str = ""
@@ -80,7 +78,7 @@ _STATUS = msgspec.json.Decoder(StatusBody)
 
 
 def error_from_response(code: int, body: bytes, headers: Mapping[str, str], *, now: float) -> ApiError:
-    """Tell what an answer that is no success means; `now` is for a Retry-After that names a date."""
+    """Return the error that a response without success means; `now` is for a Retry-After that is a date."""
     retry_after = _seconds(headers.get("Retry-After", ""), now)
     try:
         status = _STATUS.decode(body)
@@ -92,7 +90,7 @@ def error_from_response(code: int, body: bytes, headers: Mapping[str, str], *, n
 
 
 def error_from_status(status: StatusBody, *, code: int = 0, retry_after: float | None = None) -> ApiError:
-    """Tell what a `Status` means; the header of an answer goes before what its details say."""
+    """Return the error that a Status means; the Retry-After header takes precedence over its details."""
     details = status.details or _Details()
     if retry_after is None and details.retry_after_seconds:
         retry_after = _bounded(details.retry_after_seconds)
@@ -113,7 +111,7 @@ def _class_of(code: int, reason: str) -> type[ApiError]:
 
 
 def _described(code: int, body: bytes, headers: Mapping[str, Any]) -> str:
-    """Say what came instead of an answer of an API server: usually a page that a proxy has made for people."""
+    """Describe a response that is not a Status: usually a web page of a proxy."""
     if 300 <= code < 400:
         place = headers.get("Location", "nowhere")
         return f"the server answers {code}, a redirection to {place}: this is not the address of an API server"
@@ -124,7 +122,7 @@ def _described(code: int, body: bytes, headers: Mapping[str, Any]) -> str:
 
 
 def _seconds(retry_after: str, now: float) -> float | None:
-    """Read a Retry-After header: seconds, or a date."""
+    """Parse a Retry-After header: seconds, or a date."""
     if not retry_after:
         return None
     try:
@@ -193,7 +191,7 @@ _LINE = msgspec.json.Decoder(_Line)
 
 
 class _Decoders(NamedTuple):
-    """What reads lists and watches of one view."""
+    """The decoders of one view."""
 
     item: msgspec.json.Decoder[Any]
     page: msgspec.json.Decoder[Any]
@@ -213,7 +211,7 @@ def _decoders(view: type[Any]) -> _Decoders:
 
 
 def object_of(body: bytes) -> Object:
-    """Read one object."""
+    """Decode one object."""
     try:
         return _OBJECT.decode(body)
     except msgspec.DecodeError as error:
@@ -221,7 +219,7 @@ def object_of(body: bytes) -> Object:
 
 
 def page_of(body: bytes, selection: Selection) -> ListPage:
-    """Read a page of a list."""
+    """Decode a page of a list."""
     try:
         answer = _decoders(selection.view).page.decode(body)
     except msgspec.ValidationError as error:
@@ -238,10 +236,10 @@ def page_of(body: bytes, selection: Selection) -> ListPage:
 
 
 def _with_kinds_named(body: bytes, selection: Selection, misfit: msgspec.ValidationError) -> _Items[Any]:
-    """Read a page whose items do not say what they are, into a view that wants to know.
+    """Decode a page whose items lack apiVersion and kind, into a view that requires them.
 
-    Servers leave it out in lists of built-in kinds. Every item gets it put in front; what an item says itself stands
-    behind, and counts. An item that still does not fit is the caller's matter.
+    Servers leave them out in lists of built-in kinds. They are put in front of the fields of every item, so that those
+    of the item itself, which follow, take precedence. `ValidationError` of an item that still does not fit is raised.
     """
     if selection.view is dict:
         raise _unreadable(selection, misfit) from misfit
@@ -263,11 +261,11 @@ def _unreadable(selection: Selection, error: msgspec.DecodeError) -> ServerError
 
 
 def events_of(lines: bytes, view: type[Any]) -> Iterator[WatchEvent]:
-    """Read whole lines of a watch, in order; the server's own error among them is raised in its turn."""
+    """Decode whole lines of a watch, in order; an ERROR event is raised when its turn comes."""
     try:
         decoded = _decoders(view).lines.decode_lines(lines)
     except msgspec.DecodeError:
-        # One of them is odd. Those before it are told first, as if each had come by itself.
+        # One line is malformed: yield the events before it first.
         yield from _one_by_one(lines, view)
         return
     for line in decoded:

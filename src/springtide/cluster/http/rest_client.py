@@ -1,16 +1,12 @@
-"""Warnings that a server sends along with its answers: a deprecated version, a field that means nothing.
+"""One HTTP exchange with a server: a request and its response, without retries.
 
-The body of a write, which asks for permission at the very moment at which it leaves.
+Exceptions of aiohttp, the ssl module and the operating system become `ClusterError`s here.
 
-aiohttp keeps the head of a request until the first bytes of its body come, and sends the two in one piece; so the body
-is the last to be asked before anything is sent. By then the connection is made, proxies and TLS included, and what
-takes time is over: a lease that ran out meanwhile is noticed.
+The permit of a write (leadership, pauses) is checked by its body, immediately before the first byte is sent: aiohttp
+holds the head of a request back until the body writes, and sends both together. By then the connection, including
+proxy and TLS, is made, so a lease that expired meanwhile is noticed. Every write has a body, deletions included.
 
-Every write has a body, deletions included.
-
-One exchange with a server: a request goes out, an answer comes in, and nothing is tried twice.
-
-What aiohttp, the ssl module and the operating system raise ends here; above, there are `ClusterError`s only.
+`Warning` headers of responses (deprecated versions, unknown fields) are logged once each.
 """
 
 from __future__ import annotations
@@ -44,30 +40,30 @@ from springtide.cluster.http.credentials import Authentication
 from springtide.cluster.http.responses import error_from_response
 from springtide.cluster.http.settings import HttpSettings
 
-warnings_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _MOST_REMEMBERED_WARNINGS = 1000
-"""So many texts are remembered; a server that makes up new ones with every answer is not listened to for ever."""
+"""After so many different texts no more are logged: the texts of a server may differ in every response."""
 
 
 class WarningLog:
     """Logs every warning once."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
-    def hear(self, headers: Iterable[str]) -> None:
-        """Take note of the `Warning` headers of an answer."""
+    def record(self, headers: Iterable[str]) -> None:
+        """Log the `Warning` headers of a response."""
         for header in headers:
             for text in _WARNING.findall(header):
-                if text not in self._told and len(self._told) < _MOST_REMEMBERED_WARNINGS:
-                    self._told.add(text)
-                    warnings_log.warning("the server warns: %s", re.sub(r"\\(.)", r"\1", text))
+                if text not in self._logged and len(self._logged) < _MOST_REMEMBERED_WARNINGS:
+                    self._logged.add(text)
+                    log.warning("the server warns: %s", re.sub(r"\\(.)", r"\1", text))
 
 
 class PermittedPayload(Payload):
-    """Bytes that are sent once, or not at all."""
+    """A request body that is sent once, and only if its permit allows it."""
 
     def __init__(self, content: bytes, content_type: str, permit: Callable[[], None]) -> None:
         super().__init__(content, content_type=content_type)
@@ -75,14 +71,14 @@ class PermittedPayload(Payload):
         self._content = content
         self._permit = permit
         self.refusal: Exception | None = None
-        """Why permission was denied, which is raised to whoever writes."""
+        """Why the permit refused the write; raised to the caller."""
         self.sent = False
         """Whether any byte of the request may have left."""
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         """Send the body, and with it the head of the request."""
-        # A connection that waited in the pool may have been closed by the server without the event loop having looked.
-        # Two turns of the loop are one look; a write that finds it closed is certain not to have been sent.
+        # The server may have closed a pooled connection without the event loop having noticed. Two iterations of the
+        # loop are enough to notice; a write that finds the connection closed certainly was not sent.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         transport = writer.transport
@@ -101,7 +97,7 @@ class PermittedPayload(Payload):
         await self.write_with_length(writer, None)
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Give the body as text."""
+        """Return the body as text."""
         return self._content.decode(encoding, errors)
 
 
@@ -109,26 +105,26 @@ JSON = "application/json"
 _WEB_PAGE = "text/html"
 _PLAIN = "identity"
 _BUFFER = 256 * 1024
-"""Bytes of an answer that are read ahead, about; many small steps cost more than few large ones."""
+"""The size of the read buffer in bytes, roughly; many small reads cost more than few large ones."""
 _LARGEST_ERROR_BODY = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request, as often as it is sent."""
+    """A request, without authentication and body."""
 
     method: str
     path: str
     query: Mapping[str, str]
     accept: str = JSON
-    seconds: float | None = None
-    """For the request and its whole answer."""
-    silence: float | None = None
-    """Seconds within which something must come."""
+    timeout: float | None = None
+    """Seconds for the request and its whole response."""
+    read_timeout: float | None = None
+    """Seconds without any data after which the response is given up."""
 
 
 class RestClient:
-    """The connections to one server: a pool for requests, and one apart for watches."""
+    """The connections to one server: one pool for requests, and one for watches."""
 
     def __init__(self, access: ClusterAccess, settings: HttpSettings) -> None:
         host = urlsplit(access.server).hostname or ""
@@ -138,14 +134,14 @@ class RestClient:
         self._warnings = WarningLog()
         self._headers = CIMultiDict(access.headers)
         self._headers["User-Agent"] = f"springtide/{__version__} ({settings.component})"
-        # On this machine compressing takes longer than sending.
+        # On loopback, compressing takes longer than sending.
         self._encoding = "gzip" if access.compress and not on_loopback(host) else _PLAIN
-        self._way: dict[str, Any] = {}
+        self._proxy_options: dict[str, Any] = {}
         if access.proxy:
             proxy = URL(access.proxy)
-            self._way = {"proxy": proxy.with_user(None), "proxy_headers": _proxy_authorization(proxy)}
+            self._proxy_options = {"proxy": proxy.with_user(None), "proxy_headers": _proxy_authorization(proxy)}
             if not access.server.startswith("https:"):
-                # There is no tunnel to ask for: the request itself goes to the proxy.
+                # Without TLS there is no tunnel: the request itself goes to the proxy.
                 self._headers.extend(_proxy_authorization(proxy))
         self._date: str | None = None
         self._requests = self._session(settings.connections)
@@ -153,7 +149,7 @@ class RestClient:
 
     @property
     def server_time(self) -> int | None:
-        """What time it was there at the last answer; None before the first, and where answers do not say."""
+        """The Date header of the last response; None before the first response, and where it is absent."""
         return None if self._date is None else _parsed_date(self._date)
 
     async def close(self) -> None:
@@ -162,16 +158,18 @@ class RestClient:
         await self._watches.close()
 
     async def exchange(
-        self, request: HttpRequest, proof: Authentication, parcel: PermittedPayload | None = None
+        self, request: HttpRequest, authentication: Authentication, payload: PermittedPayload | None = None
     ) -> bytes:
-        """Send a request and read the whole answer; `ApiError` where it is no."""
-        async with self._answer(self._requests, request, proof, parcel, self._encoding) as answer:
-            return await _body_of(answer, self._settings.largest)
+        """Send a request and read the whole response; raises `ApiError` for error responses."""
+        async with self._answer(self._requests, request, authentication, payload, self._encoding) as answer:
+            return await _body_of(answer, self._settings.max_bytes)
 
     @asynccontextmanager
-    async def stream(self, request: HttpRequest, proof: Authentication) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request whose answer is read as it comes; compressed, it would come in blocks, and late."""
-        async with self._answer(self._watches, request, proof, None, _PLAIN) as answer:
+    async def stream(
+        self, request: HttpRequest, authentication: Authentication
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request whose response is read as it arrives; compression would delay it."""
+        async with self._answer(self._watches, request, authentication, None, _PLAIN) as answer:
             yield answer
 
     @asynccontextmanager
@@ -179,34 +177,34 @@ class RestClient:
         self,
         session: aiohttp.ClientSession,
         request: HttpRequest,
-        proof: Authentication,
-        parcel: PermittedPayload | None,
+        authentication: Authentication,
+        payload: PermittedPayload | None,
         encoding: str,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         headers = self._headers.copy()
         headers["Accept"] = request.accept
         headers["Accept-Encoding"] = encoding
-        if proof.authorization:
-            headers["Authorization"] = proof.authorization
+        if authentication.authorization:
+            headers["Authorization"] = authentication.authorization
         url = URL(self._access.server + request.path, encoded=True).update_query(request.query)
-        options: dict[str, Any] = dict(self._way)
+        options: dict[str, Any] = dict(self._proxy_options)
         if url.scheme == "https":
-            options["ssl"] = self._contexts.context(proof.certificate)
+            options["ssl"] = self._contexts.context(authentication.certificate)
             options["server_hostname"] = self._access.trust.server_name or None
-        with translated_errors(request, self._access, parcel):
+        with translated_errors(request, self._access, payload):
             async with session.request(
                 request.method,
                 url,
                 headers=headers,
-                data=parcel,
+                data=payload,
                 timeout=aiohttp.ClientTimeout(
-                    total=request.seconds, sock_connect=self._settings.connect, sock_read=request.silence
+                    total=request.timeout, sock_connect=self._settings.connect, sock_read=request.read_timeout
                 ),
                 allow_redirects=False,
                 **options,
             ) as answer:
                 self._date = answer.headers.get("Date", self._date)
-                self._warnings.hear(answer.headers.getall("Warning", ()))
+                self._warnings.record(answer.headers.getall("Warning", ()))
                 if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     body = await _body_of(answer, _LARGEST_ERROR_BODY)
                     raise error_from_response(answer.status, body, answer.headers, now=time())
@@ -222,16 +220,16 @@ class RestClient:
 
 
 @contextmanager
-def translated_errors(request: HttpRequest, access: ClusterAccess, parcel: PermittedPayload | None) -> Iterator[None]:
-    """Say in the words of `errors` what went wrong below."""
+def translated_errors(request: HttpRequest, access: ClusterAccess, payload: PermittedPayload | None) -> Iterator[None]:
+    """Turn exceptions of the network into `ClusterError`s."""
     where = f"{request.method} {access.server}{request.path}"
     try:
         yield
     except (aiohttp.ClientError, OSError) as failure:
-        if parcel is not None and parcel.refusal is not None:
-            raise parcel.refusal from None
+        if payload is not None and payload.refusal is not None:
+            raise payload.refusal from None
         if isinstance(failure, aiohttp.SocketTimeoutError):
-            raise ConnectionLost(f"{where}: nothing has come for {request.silence:g} seconds") from failure
+            raise ConnectionLost(f"{where}: no data for {request.read_timeout:g} seconds") from failure
         if isinstance(failure, TimeoutError):
             raise RequestTimeout(f"{where}: no answer in time") from failure
         raise ConnectionLost(f"{where}: {_failure_reason(failure, access)}") from failure
@@ -239,8 +237,8 @@ def translated_errors(request: HttpRequest, access: ClusterAccess, parcel: Permi
 
 def _failure_reason(failure: Exception, access: ClusterAccess) -> str:
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):
-        told = getattr(failure.certificate_error, "verify_message", "") or str(failure.certificate_error)
-        return f"the server's certificate is not trusted: {told}; {access.origin} says which authority is"
+        detail = getattr(failure.certificate_error, "verify_message", "") or str(failure.certificate_error)
+        return f"the server's certificate is not trusted: {detail}; {access.origin} says which authority is"
     if isinstance(failure, aiohttp.ClientProxyConnectionError):
         return f"cannot connect to the proxy {failure.host}:{failure.port}: {_system_error(failure)}"
     if isinstance(failure, aiohttp.ClientHttpProxyError):
@@ -253,26 +251,26 @@ def _failure_reason(failure: Exception, access: ClusterAccess) -> str:
 
 
 def _system_error(failure: aiohttp.ClientConnectorError) -> str:
-    """Say why nobody was reached; asyncio has words of its own where the operating system has better ones."""
+    """Return the message of the operating system, which says more than that of asyncio."""
     number = failure.os_error.errno
     if number is not None and number in errno.errorcode:
         return os.strerror(number)
     return failure.os_error.strerror or str(failure)
 
 
-async def _body_of(answer: aiohttp.ClientResponse, largest: int) -> bytes:
+async def _body_of(answer: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     async for part in answer.content.iter_any():
         size += len(part)
-        if size > largest:
-            raise ServerError(f"the answer is larger than {largest} bytes, and is not read")
+        if size > max_bytes:
+            raise ServerError(f"the answer is larger than {max_bytes} bytes, and is not read")
         parts.append(part)
     return b"".join(parts)
 
 
 def _parsed_date(date: str) -> int | None:
-    """Read the header `Date`."""
+    """Parse a Date header."""
     try:
         return int(parsedate_to_datetime(date).timestamp())
     except (ValueError, OverflowError):
@@ -280,7 +278,7 @@ def _parsed_date(date: str) -> int | None:
 
 
 def _proxy_authorization(proxy: URL) -> dict[str, str]:
-    """Give the header that proves to a proxy who we are."""
+    """Return the header that authenticates to a proxy."""
     if proxy.user is None:
         return {}
     secret = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()

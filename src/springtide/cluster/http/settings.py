@@ -1,7 +1,4 @@
-"""How patiently, and with how many connections, the HTTP transport talks to a server.
-
-Which requests the transport sends again by itself, and when.
-"""
+"""Settings of the HTTP transport: time limits, connections, and which requests are retried."""
 
 from __future__ import annotations
 
@@ -15,44 +12,44 @@ from springtide.cluster.errors import ApiError, ClusterError, ServerError, TooMa
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """When a request that failed without effect is sent again by the transport itself.
+    """When the transport retries a request that failed without effect.
 
-    Only what cannot be done twice is: reads, writes of which no byte has left, and writes that the server refused
-    because it was busy. Everything else is for the caller, who can look at what has become of it.
+    It retries reads, writes of which no byte was sent, and writes that a busy server refused: none of them can take
+    effect twice. All other failures are raised, and the caller can read the object to see what became of the write.
     """
 
     attempts: int = 4
-    """How often a request is sent at most; 1 means never again."""
+    """How often a request is sent at most; 1: no retries."""
     pauses: Backoff = field(default=Backoff(first=0.1, longest=5.0, jitter=1.0))
     """Pauses after failures in a row. The server may ask for longer ones."""
-    patience: float = 20.0
-    """Seconds after the first attempt at which no other is begun; a server that asks for a longer pause is not asked
-    again, and its answer goes to the caller."""
+    max_elapsed: float = 20.0
+    """Seconds after the first attempt beyond which no further one begins. Where the server asks for a longer pause,
+    its answer is raised instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Limits of the HTTP transport. All times are of the wall: a simulation's clock does not hurry the network."""
+    """Limits of the HTTP transport. All times are wall time, whatever the speed of a simulated clock."""
 
     component: str = "springtide"
-    """Who we are, in the User-Agent and so in the server's audit log."""
+    """Part of the User-Agent, and so of the server's audit log."""
     connections: int = 64
-    """Connections for requests at most. Watches have their own, as many as there are watches, and starve nobody."""
+    """The largest number of connections for requests. Every watch has a connection of its own besides."""
     connect: float = 10.0
-    """Seconds for a connection to be made, the TLS handshake included."""
+    """Seconds for connecting, including the TLS handshake."""
     request: float = 30.0
     """Seconds for a request and its answer."""
     listing: float = 120.0
-    """Seconds for a list, whose answer may be hundreds of megabytes."""
-    silence: float = 90.0
-    """Seconds after which a watch that says nothing is ended, so that the next one shows whether the server is still
-    there. Most servers send a bookmark about every minute."""
-    overtime: float = 30.0
-    """Seconds that a server may go on with a watch for after the time that it was asked for."""
+    """Seconds for a list, whose response may be hundreds of megabytes."""
+    watch_read_timeout: float = 90.0
+    """Seconds without any data after which a watch ends, so that the next one shows whether the server is reachable.
+    Most servers send a bookmark about every minute."""
+    watch_grace: float = 30.0
+    """Seconds that a watch may last beyond the timeout it was started with."""
     idle: float = 60.0
-    """Seconds for which a connection is kept that nobody uses; servers keep theirs for longer."""
-    largest: int = 512 * 1024 * 1024
-    """Bytes of one answer, or of one event of a watch, beyond which it is refused."""
+    """Seconds for which an unused connection is kept; servers keep theirs for longer."""
+    max_bytes: int = 512 * 1024 * 1024
+    """The largest response, and the largest event of a watch, that is read."""
     retries: RetrySettings = field(default=RetrySettings())
 
 
@@ -60,7 +57,7 @@ _VERSION_AHEAD = "ResourceVersionTooLarge"
 
 
 class RetryBudget:
-    """How often one request has been tried, and whether it is tried once more."""
+    """The attempts of one request so far, and whether there is another one."""
 
     def __init__(self, retries: RetrySettings, random: Random, *, began: float) -> None:
         self._retries = retries
@@ -69,20 +66,20 @@ class RetryBudget:
         self._failures = 0
 
     def pause_after(self, error: ClusterError, *, repeatable: bool, now: float) -> float:
-        """Give the seconds to wait before the next attempt, or infinity where there is none."""
+        """Return the seconds to wait before the next attempt; infinity: there is none."""
         self._failures += 1
         if not repeatable or self._failures >= self._retries.attempts:
             return math.inf
         pause = self._retries.pauses.after(self._failures, random=self._random.random())
         if isinstance(error, ApiError) and error.retry_after is not None:
             pause = max(pause, error.retry_after)
-        return pause if now + pause - self._began <= self._retries.patience else math.inf
+        return pause if now + pause - self._began <= self._retries.max_elapsed else math.inf
 
 
 def is_read_retryable(error: ClusterError) -> bool:
-    """Tell whether a read that failed so may go better the next time.
+    """Tell whether a failed read may succeed the next time.
 
-    A server that lags behind the version that is asked for has waited for it already; the caller can ask for less.
+    A server that lags behind the requested resourceVersion has waited for it already; the caller can request less.
     """
     if isinstance(error, ApiError) and any(cause.reason == _VERSION_AHEAD for cause in error.causes):
         return False
@@ -90,9 +87,9 @@ def is_read_retryable(error: ClusterError) -> bool:
 
 
 def is_write_retryable(error: ClusterError, *, sent: bool, evicting: bool) -> bool:
-    """Tell whether a write that failed so had certainly no effect, and may go better the next time.
+    """Tell whether a failed write certainly had no effect, and may succeed the next time.
 
-    A busy server says when to come back. An eviction that is refused now is an answer: a disruption budget gave it.
+    A busy server says when to retry. A refused eviction is an answer: a PodDisruptionBudget does not allow it now.
     """
     if isinstance(error, TransportError):
         return not sent

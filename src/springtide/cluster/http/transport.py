@@ -1,12 +1,10 @@
-"""The stream of a watch: from chunks, as they come, to runs of whole lines; and its end, where the server forgets it.
+"""The `Transport` of a cluster over HTTP: live clusters, and the embedded cluster of another process.
 
-Lines are cut out of the chunks by hand: aiohttp's own limit for a line is far below the size of an object. All whole
-lines that are there make one run, which is decoded at once, and nothing is awaited between its events.
+`rest_client` performs one exchange, `requests` and `responses` translate. This module authenticates requests, renews
+credentials after a 401, retries what had no effect, and splits the stream of a watch into lines.
 
-The cluster port over HTTP: every live cluster, and the embedded one in another process.
-
-`wire` does one exchange, `addresses`, `demands`, `answers` and `decoding` translate, and this module puts them
-together: it asks for proofs, renews them after a 401, and tries again what had no effect.
+Lines are split here because aiohttp's limit for a line is far below the size of an object. All complete lines of a
+chunk are decoded in one call, and nothing is awaited between their events.
 """
 
 from __future__ import annotations
@@ -46,15 +44,15 @@ from springtide.cluster.transport import UNCONDITIONAL, ListPage, Patch, Precond
 
 
 class LineSplitter:
-    """Puts the pieces of lines together."""
+    """Turns chunks into runs of complete lines."""
 
-    def __init__(self, largest: int) -> None:
-        self._largest = largest
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._rest: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """Take a chunk, and give all whole lines that are there now."""
+        """Add a chunk, and return all lines that are complete now."""
         end = chunk.rfind(b"\n") + 1
         run = b"".join((*self._rest, chunk[:end])) if end else b""
         if end:
@@ -62,22 +60,22 @@ class LineSplitter:
         self._rest.append(chunk[end:])
         self._size += len(chunk) - end
         if not run:
-            self._refuse_giants()
+            self._check_size()
         return run
 
     def finish(self) -> None:
-        """Make sure that the stream did not end within a line."""
-        self._refuse_giants()
+        """Raise an error if the stream ended within a line."""
+        self._check_size()
         if b"".join(self._rest).strip():
             raise ConnectionLost("the watch ended in the middle of a line")
 
-    def _refuse_giants(self) -> None:
-        if self._size > self._largest:
-            raise ServerError(f"an event is larger than {self._largest} bytes, and is not read")
+    def _check_size(self) -> None:
+        if self._size > self._max_bytes:
+            raise ServerError(f"an event is larger than {self._max_bytes} bytes, and is not read")
 
 
 class WatchDeadline:
-    """Ends a watch that goes on for much longer than it was asked to."""
+    """Ends a watch that the server keeps open long after its timeout."""
 
     def __init__(self, seconds: float | None, end: Callable[[], None]) -> None:
         self.passed = False
@@ -89,7 +87,7 @@ class WatchDeadline:
         self._end()
 
     def cancel(self) -> None:
-        """Leave the watch alone."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -113,13 +111,13 @@ class HttpTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        wire, self._open = self._wire, None
-        await wire.close()
+        client, self._open = self._client, None
+        await client.close()
 
     @property
     def server_time(self) -> int | None:
-        """What time it was on the server at its last answer, in its own opinion; None where it has none."""
-        return self._wire.server_time
+        """The time of the server at its last response; None where that did not say."""
+        return self._client.server_time
 
     async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
         """Read one object, or its scale."""
@@ -134,7 +132,7 @@ class HttpTransport:
         return page_of(await self._read(path, query, self._settings.listing), selection)
 
     async def fetch(self, path: str, *, accept: str = JSON) -> bytes:
-        """Read what is no object: `/version`, discovery, OpenAPI."""
+        """Read a path that is not an object: `/version`, discovery, OpenAPI."""
         return await self._read(path, {}, self._settings.request, accept)
 
     async def watch(
@@ -145,26 +143,26 @@ class HttpTransport:
         initial_events: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Tell what happens after a version."""
+        """Yield the events after a resourceVersion."""
         request = HttpRequest(
             "GET",
             path_of(selection.resource, Key(selection.namespace, "")),
             watch_query(selection, version=version, initial_events=initial_events, timeout=timeout),
-            silence=self._settings.silence,
+            read_timeout=self._settings.watch_read_timeout,
         )
         async with AsyncExitStack() as stack:
             answer = await self._begin(request, stack)
-            end = WatchDeadline(None if timeout is None else timeout + self._settings.overtime, answer.close)
+            end = WatchDeadline(None if timeout is None else timeout + self._settings.watch_grace, answer.close)
             stack.callback(end.cancel)
-            cutter = LineSplitter(self._settings.largest)
+            splitter = LineSplitter(self._settings.max_bytes)
             try:
                 async for chunk in answer.content.iter_any():
-                    for event in events_of(cutter.feed(chunk), selection.view):
+                    for event in events_of(splitter.feed(chunk), selection.view):
                         yield event
-                cutter.finish()
+                splitter.finish()
             except SocketTimeoutError:
-                # Servers promise no bookmarks, and of a kind of which nothing ever happens some send none. So silence
-                # is no failure: the watch is over, and whoever begins the next one learns whether the server is there.
+                # Bookmarks are not guaranteed: some servers send none for a kind that never changes. So a read timeout
+                # ends the watch without an error, and the next watch shows whether the server is reachable.
                 return
             except (ClientError, OSError):
                 if not end.passed:
@@ -185,7 +183,7 @@ class HttpTransport:
             "POST",
             path_of(resource, Key(namespace, name), subresource),
             write_query(write),
-            seconds=self._settings.request,
+            timeout=self._settings.request,
         )
         return object_of(await self._write(request, body, JSON, write, evicting=subresource == "eviction"))
 
@@ -199,12 +197,12 @@ class HttpTransport:
         subresource: str = "",
         precondition: Precondition = UNCONDITIONAL,
     ) -> Object:
-        """Change one object; an apply creates it where it is not there."""
+        """Patch one object; server-side apply creates it if it does not exist."""
         request = HttpRequest(
             "PATCH",
             object_path(resource, key, subresource),
             write_query(write, patch),
-            seconds=self._settings.request,
+            timeout=self._settings.request,
         )
         try:
             return object_of(
@@ -214,7 +212,7 @@ class HttpTransport:
             if means_conflict(error, precondition):
                 raise Conflict(error.message, causes=error.causes) from error
             if may_mean_conflict(error, patch, precondition):
-                # The server does not say which operation failed; the object as it is now does.
+                # The server does not say which operation failed; the current object shows whether the test did.
                 found = await self.get(resource, key)
                 if not is_met(precondition, found):
                     raise Conflict(conflict_message(resource, key)) from error
@@ -230,29 +228,29 @@ class HttpTransport:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Ask an object to go."""
-        request = HttpRequest("DELETE", object_path(resource, key), {}, seconds=self._settings.request)
+        """Delete an object."""
+        request = HttpRequest("DELETE", object_path(resource, key), {}, timeout=self._settings.request)
         await self._write(request, delete_options(write, precondition, propagation, grace_seconds), JSON, write)
 
     @property
-    def _wire(self) -> RestClient:
+    def _client(self) -> RestClient:
         if self._open is None:
             raise ConnectionLost(f"the connection to {self.access.server} is closed")
         return self._open
 
     async def _begin(self, request: HttpRequest, stack: AsyncExitStack) -> ClientResponse:
-        """Begin a watch; where the proof is not accepted, once more with a newer one."""
+        """Start a watch; if the server answers 401, once more with newer credentials."""
         credentials = self.access.credentials
-        proof = await credentials.proof()
+        authentication = await credentials.authenticate()
         try:
-            return await stack.enter_async_context(self._wire.stream(request, proof))
+            return await stack.enter_async_context(self._client.stream(request, authentication))
         except Unauthorized:
-            if not await credentials.renew(proof):
+            if not await credentials.renew(authentication):
                 raise
-        return await stack.enter_async_context(self._wire.stream(request, await credentials.proof()))
+        return await stack.enter_async_context(self._client.stream(request, await credentials.authenticate()))
 
-    async def _read(self, path: str, query: Query, seconds: float, accept: str = JSON) -> bytes:
-        return await self._send(HttpRequest("GET", path, query, accept, seconds), lambda: None)
+    async def _read(self, path: str, query: Query, timeout: float, accept: str = JSON) -> bytes:
+        return await self._send(HttpRequest("GET", path, query, accept, timeout), lambda: None)
 
     async def _write(
         self, request: HttpRequest, body: Any, content_type: str, write: Write, *, evicting: bool = False
@@ -263,29 +261,29 @@ class HttpTransport:
         )
 
     async def _send(
-        self, request: HttpRequest, pack: Callable[[], PermittedPayload | None], *, evicting: bool = False
+        self, request: HttpRequest, make_payload: Callable[[], PermittedPayload | None], *, evicting: bool = False
     ) -> bytes:
-        """Send a request until there is an answer, or a failure that sending it again cannot or must not mend."""
+        """Send a request until it succeeds, or fails in a way that cannot or must not be retried."""
         credentials = self.access.credentials
         loop = asyncio.get_running_loop()
-        persistence = RetryBudget(self._settings.retries, self._random, began=loop.time())
+        budget = RetryBudget(self._settings.retries, self._random, began=loop.time())
         renewed = False
         while True:
-            proof = await credentials.proof()
-            parcel = pack()
+            authentication = await credentials.authenticate()
+            payload = make_payload()
             try:
-                return await self._wire.exchange(request, proof, parcel)
+                return await self._client.exchange(request, authentication, payload)
             except Unauthorized:
-                if renewed or not await credentials.renew(proof):
+                if renewed or not await credentials.renew(authentication):
                     raise
                 renewed = True
                 continue
             except ClusterError as error:
-                if parcel is None:
+                if payload is None:
                     repeatable = is_read_retryable(error)
                 else:
-                    repeatable = is_write_retryable(error, sent=parcel.sent, evicting=evicting)
-                pause = persistence.pause_after(error, repeatable=repeatable, now=loop.time())
+                    repeatable = is_write_retryable(error, sent=payload.sent, evicting=evicting)
+                pause = budget.pause_after(error, repeatable=repeatable, now=loop.time())
                 if pause == math.inf:
                     raise
             await asyncio.sleep(pause)

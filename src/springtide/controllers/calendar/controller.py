@@ -39,4 +39,4 @@ class CalendarController(Controller):
         ready = decision.condition("Ready")
         if changed and ready.status is ConditionStatus.FALSE:
             self.context.events.record(CALENDARS, calendar, warning_for(ready))
-        return Result(at=decision.requeue_at) if decision.requeue_at is not None else None
+        return Result(requeue_at=decision.requeue_at) if decision.requeue_at is not None else None

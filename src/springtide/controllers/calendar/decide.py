@@ -9,8 +9,7 @@ from springtide import almanac
 from springtide.almanac import CalendarError, Zone, load_zone
 from springtide.almanac.civil import DAY, date_of
 from springtide.apis.kinds import ValidationContext
-from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar
+from springtide.apis.springtide.calendars import Calendar, compile_calendar
 from springtide.apis.structural_validation import check_structure
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.resources import Object

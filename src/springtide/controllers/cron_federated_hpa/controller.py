@@ -101,7 +101,7 @@ class CronFederatedHPAController(Controller):
                 raise
             # With a growing backoff, a firing could wait as long again as the API server was away.
             self.context.log.warning("%s is requeued in %d s: %s", key, OUTAGE_RETRY, failure)
-            return Result(after=OUTAGE_RETRY)
+            return Result(requeue_after=OUTAGE_RETRY)
 
     async def _run(self, key: Key, record: CronRecord, now: int) -> Result | None:
         evaluation = self._evaluate(record, now)
@@ -119,7 +119,7 @@ class CronFederatedHPAController(Controller):
         attempts = self._executor.attempts
         attempts.settle(key, frozenset(pending))
         times = [at for at in (decision.requeue_at, attempts.next_try(key)) if at is not None]
-        return Result(at=min(times)) if times else None
+        return Result(requeue_at=min(times)) if times else None
 
     def _evaluate(self, record: CronRecord, now: int) -> CronEvaluation:
         zone = self.context.default_zone
@@ -192,7 +192,7 @@ class CronFederatedHPAController(Controller):
 
     async def _latest(self, key: Key, record: CronRecord) -> CronRecord | None:
         """Give the same object with the controller's own writes; None where it is gone."""
-        await self.context.shown(key)
+        await self.context.wait_for_object(key)
         latest: CronRecord | None = self.context.store(ALL_CRONS).get(key)
         return latest if latest is not None and latest.origin.uid == record.origin.uid else None
 
@@ -202,12 +202,12 @@ class CronFederatedHPAController(Controller):
     def _enqueue_users(self, delta: Delta[CompiledCalendar]) -> None:
         """Enqueue the objects that refer to a calendar."""
         for key in self.context.store(ALL_CRONS).keys_by(BY_CALENDAR, delta.key.name):
-            self.context.wake(key)
+            self.context.enqueue(key)
 
     def _enqueue_conflicting(self, target: ScaleTargetKey, _: AutoscalerRecord) -> None:
         """Enqueue the objects whose target an autoscaler scales, or is."""
         for key in self.context.store(ALL_CRONS).keys_by(BY_TARGET, target):
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def _metrics_of(context: ControllerContext) -> CronMetrics:

@@ -173,7 +173,7 @@ def _next(evaluation: CronEvaluation, zones: Mapping[str, Zone]) -> list[Upcomin
             zone = zones[one.name]
             because = f"rule `{one.name}` fires ({clock_time(at, zone)})"
             if winner := _overruling(one, evaluation.candidates[place + 1 :], at):
-                because += f", and rule `{winner}` wins, being listed last"
+                because += f", and rule `{winner}` wins, as it is listed last"
             found.append(UpcomingChange(at, dict(one.action), one.name, because, zone.name))
     return sorted(found, key=lambda coming: coming.at)
 

@@ -172,7 +172,7 @@ def _next_look(one: CandidateRule, following: Mapping[str, int | None], now: int
 def latest_claims(candidates: Sequence[CandidateRule], now: int) -> dict[str, FieldClaim]:
     """Give the latest firing of each rule that counts, by rule."""
     return {
-        one.name: FieldClaim(latest, rank, one.name, f"rule `{one.name}`", "being listed last")
+        one.name: FieldClaim(latest, rank, one.name, f"rule `{one.name}`", "as it is listed last")
         for rank, one in enumerate(candidates)
         if (latest := _latest(one, _until(one, now))) is not None
     }
@@ -198,7 +198,7 @@ def field_winners(
             rank = number - len(others) if other.precedes else len(candidates) + number
             label = f"rule `{other.name}` of CronFederatedHPA `{other.object}`"
             claim_fields(
-                other.action, FieldClaim(latest, rank, other.name, label, "the name of its object coming last")
+                other.action, FieldClaim(latest, rank, other.name, label, "as the name of its object comes last")
             )
     return winners
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from springtide.apis.springtide.types import Grant, GrantSpec
+from springtide.apis.springtide.grants import Grant, GrantSpec
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.resources import Object
 from springtide.controllers.decision import Decision

@@ -303,12 +303,12 @@ class HorizontalAutoscalerController(Controller):
     def _enqueue(self, keys: Iterable[Key]) -> None:
         for key in keys:
             self._changed.add(key)
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def _requeue_at(due: int, now: int) -> Result:
     """Requeue after a delay and not at an instant, as the clock may be set back meanwhile."""
-    return Result(after=due - now)
+    return Result(requeue_after=due - now)
 
 
 def _is_paused(autoscaler: Object | None) -> bool:

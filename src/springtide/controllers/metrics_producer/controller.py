@@ -21,6 +21,8 @@ from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
 from springtide.cluster.kinds import DEFINITIONS, KindInfo, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
+from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
+from springtide.cluster.pods_and_nodes import READ_PERMISSIONS as NODE_PERMISSIONS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.controllers.calendar.state import ALL_CALENDARS
@@ -34,8 +36,6 @@ from springtide.controllers.metrics_producer.decide import (
     decide_invalid,
     decide_pending_capacity,
 )
-from springtide.controllers.metrics_producer.occupancy import ALL_NODES, ALL_PODS
-from springtide.controllers.metrics_producer.occupancy import PERMISSIONS as NODE_PERMISSIONS
 from springtide.controllers.metrics_producer.queues import QueueLengths
 from springtide.controllers.metrics_producer.records import (
     ALL_PRODUCERS,
@@ -172,7 +172,7 @@ class MetricsProducerController(Controller):
 
     def _enqueue_all(self) -> None:
         for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def on_clock_set_back(context: ControllerContext, notify: Callable[[], None]) -> None:

@@ -8,27 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from sys import intern
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from springtide.apis.core.interning import intern_labels
-from springtide.apis.core.pods import PodSpec, pod_requests
-from springtide.apis.core.resources import amounts
-from springtide.cluster.controller import Cached, Permission
-from springtide.cluster.resources import Resource, Selection
+from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.pod_record import PodRecord
 from springtide.cluster.store import Delta
-from springtide.quantity import AmountError, Quantity
+from springtide.quantity import Quantity
 
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-PODS = Resource("", "v1", "pods", "Pod")
-PERMISSIONS = (Permission(NODES, ("get", "list", "watch")), Permission(PODS, ("get", "list", "watch")))
-
-_TEMPLATES = 4096
-"""How many different pod specs are cached: most pods are made from few templates."""
-_FINISHED = ("Succeeded", "Failed")
 _NOTHING = Quantity(0)
 
 
@@ -49,112 +37,12 @@ class ResourceAmounts(msgspec.Struct, frozen=True, gc=False):
 NO_RESOURCES = ResourceAmounts()
 
 
-class NodeRecord(msgspec.Struct, frozen=True, gc=False):
-    """A node."""
-
-    labels: Mapping[str, str]
-    usable: bool
-    """Whether it is ready and schedulable."""
-    capacity: ResourceAmounts
-    """What is allocatable."""
-
-
-class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """The requests of a pod and its node; none of both where it is not scheduled or has ended."""
+@dataclass(frozen=True, slots=True)
+class PodReservation:
+    """The requests of a pod on its node."""
 
     node: str
-    needs: ResourceAmounts
-
-
-_RESERVES_NOTHING = PodRecord("", NO_RESOURCES)
-
-
-class _Meta(msgspec.Struct, rename="camel", gc=False):
-    name: str
-    namespace: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    labels: dict[str, str] | None = None
-
-
-class _Condition(msgspec.Struct, gc=False):
-    type: str = ""
-    status: str = ""
-
-
-class _NodeSpec(msgspec.Struct, gc=False):
-    unschedulable: bool | None = None
-
-
-class _NodeStatus(msgspec.Struct, gc=False):
-    allocatable: dict[str, str | int | float] | None = None
-    conditions: list[_Condition] | None = None
-
-
-class _Node(msgspec.Struct, gc=False):
-    metadata: _Meta
-    spec: _NodeSpec | None = None
-    status: _NodeStatus | None = None
-
-
-class _Container(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    name: str = ""
-    resources: dict[str, Any] | None = None
-    restart_policy: str | None = None
-
-
-class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    containers: list[_Container]
-    init_containers: list[_Container] | None = None
-    resources: dict[str, Any] | None = None
-    overhead: dict[str, Any] | None = None
-    node_name: str | None = None
-
-
-class _PodStatus(msgspec.Struct, gc=False):
-    phase: str | None = None
-
-
-class _Pod(msgspec.Struct, gc=False):
-    metadata: _Meta
-    spec: _PodSpec
-    status: _PodStatus | None = None
-
-
-def _node_record(node: _Node) -> NodeRecord:
-    status = node.status or _NodeStatus()
-    ready = any(one.type == "Ready" and one.status == "True" for one in status.conditions or ())
-    cordoned = node.spec is not None and bool(node.spec.unschedulable)
-    allocatable = amounts(status.allocatable)
-    pods = allocatable.get("pods", _NOTHING).units
-    capacity = ResourceAmounts(_nano(allocatable, "cpu"), _nano(allocatable, "memory"), pods)
-    return NodeRecord(intern_labels(node.metadata.labels), ready and not cordoned, capacity)
-
-
-def _pod_record(pod: _Pod) -> PodRecord:
-    node, phase = pod.spec.node_name, pod.status.phase if pod.status is not None else None
-    if not node or phase in _FINISHED:
-        return _RESERVES_NOTHING
-    demand = msgspec.structs.replace(pod.spec, node_name=None)
-    return PodRecord(intern(node), _requests_of(msgspec.json.encode(demand)))
-
-
-@lru_cache(maxsize=_TEMPLATES)
-def _requests_of(demand: bytes) -> ResourceAmounts:
-    """Read the requests of a pod spec; a malformed one, which API servers refuse, counts as one pod."""
-    try:
-        requests = pod_requests(msgspec.json.decode(demand, type=PodSpec))
-    except (msgspec.ValidationError, AmountError):
-        return ResourceAmounts(pods=1)
-    return ResourceAmounts(_nano(requests, "cpu"), _nano(requests, "memory"), 1)
-
-
-def _nano(quantities: Mapping[str, Quantity], name: str) -> int:
-    return quantities.get(name, _NOTHING).nano
-
-
-ALL_NODES = Cached(Selection(NODES, view=_Node), record=_node_record)
-ALL_PODS = Cached(Selection(PODS, view=_Pod), record=_pod_record)
+    amounts: ResourceAmounts
 
 
 GroupLabel: TypeAlias = tuple[str, str]
@@ -225,11 +113,14 @@ class GroupOccupancy:
 
     def pod_changed(self, delta: Delta[PodRecord]) -> None:
         """Subtract the former requests of a pod, and add the present ones."""
-        if delta.old is not None and delta.old.node:
-            self._use(delta.old.node, NO_RESOURCES - delta.old.needs)
-            self._drop_empty(delta.old.node)
-        if delta.new is not None and delta.new.node:
-            self._use(delta.new.node, delta.new.needs)
+        old, new = reserved_by(delta.old), reserved_by(delta.new)
+        if old == new:
+            return
+        if old is not None:
+            self._use(old.node, NO_RESOURCES - old.amounts)
+            self._drop_empty(old.node)
+        if new is not None:
+            self._use(new.node, new.amounts)
 
     def _use(self, node: str, needs: ResourceAmounts) -> None:
         usage = self._nodes.setdefault(node, _NodeUsage())
@@ -240,16 +131,12 @@ class GroupOccupancy:
             self._changed(label)
 
     def _count(self, usage: _NodeUsage, label: GroupLabel) -> None:
-        totals, node = self._totals[label], usage.node or _NO_NODE
-        self._totals[label] = GroupTotals(
-            totals.nodes + 1, totals.reserved + usage.used, totals.capacity + node.capacity
-        )
+        totals, capacity = self._totals[label], _capacity_of(usage.node)
+        self._totals[label] = GroupTotals(totals.nodes + 1, totals.reserved + usage.used, totals.capacity + capacity)
 
     def _discount(self, usage: _NodeUsage, label: GroupLabel) -> None:
-        totals, node = self._totals[label], usage.node or _NO_NODE
-        self._totals[label] = GroupTotals(
-            totals.nodes - 1, totals.reserved - usage.used, totals.capacity - node.capacity
-        )
+        totals, capacity = self._totals[label], _capacity_of(usage.node)
+        self._totals[label] = GroupTotals(totals.nodes - 1, totals.reserved - usage.used, totals.capacity - capacity)
 
     def _drop_empty(self, name: str) -> None:
         usage = self._nodes[name]
@@ -257,9 +144,26 @@ class GroupOccupancy:
             del self._nodes[name]
 
 
-_NO_NODE = NodeRecord({}, usable=False, capacity=NO_RESOURCES)
+def reserved_by(pod: PodRecord | None) -> PodReservation | None:
+    """Give the requests of a pod on its node; None where it is not scheduled or has ended."""
+    if pod is None or not pod.node or pod.is_finished:
+        return None
+    requests = pod.pod_class.requests
+    return PodReservation(pod.node, ResourceAmounts(_nano(requests, "cpu"), _nano(requests, "memory"), 1))
+
+
+def _capacity_of(node: NodeRecord | None) -> ResourceAmounts:
+    if node is None:
+        return NO_RESOURCES
+    allocatable = node.allocatable
+    pods = allocatable.get("pods", _NOTHING).units
+    return ResourceAmounts(_nano(allocatable, "cpu"), _nano(allocatable, "memory"), pods)
+
+
+def _nano(quantities: Mapping[str, Quantity], name: str) -> int:
+    return quantities.get(name, _NOTHING).nano
 
 
 def _belongs(node: NodeRecord, label: GroupLabel) -> bool:
-    """Tell whether a node counts for a group: it has the label, is ready and schedulable."""
-    return node.usable and node.labels.get(label[0]) == label[1]
+    """Tell whether a node counts as one of a group: it has the label, is ready, and is not cordoned."""
+    return node.is_usable and node.labels.get(label[0]) == label[1]

@@ -79,7 +79,7 @@ class QueueLengths:
         present = self._context.clock.monotonic()
         if queue_state.task is None and queue_state.due <= present:
             queue_state.task = asyncio.ensure_future(self._poll(key, queue, queue_state))
-        requeue = Result(after=queue_state.due - present) if queue_state.task is None else None
+        requeue = Result(requeue_after=queue_state.due - present) if queue_state.task is None else None
         match queue_state.answer:
             case None:
                 return None, requeue
@@ -111,7 +111,7 @@ class QueueLengths:
         queue_state.answer, queue_state.at = answer, self._context.clock.now()
         queue_state.due = self._context.clock.monotonic() + queue_pause(failure, queue_state.failures)
         queue_state.task = None
-        self._context.wake(key)
+        self._context.enqueue(key)
 
     async def _answer(self, key: Key, queue: QueueSpec) -> QueueLength | QueueError:
         try:
@@ -130,7 +130,7 @@ class QueueLengths:
 
     def _grant_changed(self, delta: Delta[Any]) -> None:  # noqa: ARG002 - any Grant may concern any queue
         for key in self._polled:
-            self._context.wake(key)
+            self._context.enqueue(key)
 
     def _stop(self) -> None:
         for queue_state in self._polled.values():

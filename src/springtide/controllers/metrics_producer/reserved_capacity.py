@@ -5,10 +5,11 @@ from __future__ import annotations
 from springtide.apis.scheduled.producer import ReservedCapacitySpec
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
+from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
 from springtide.cluster.resources import Key, Object
 from springtide.controllers.decision import Decision
 from springtide.controllers.metrics_producer.decide import SeriesAction, decide_reserved_capacity
-from springtide.controllers.metrics_producer.occupancy import ALL_NODES, ALL_PODS, GroupLabel, GroupOccupancy
+from springtide.controllers.metrics_producer.occupancy import GroupLabel, GroupOccupancy
 
 RECOMPUTE_PAUSE = 1.0
 """Seconds between two decisions about a group: pods come and go by the hundred."""
@@ -38,7 +39,7 @@ class ReservedCapacity:
         present = self._context.clock.monotonic()
         wait = self._decided.get(key, present - RECOMPUTE_PAUSE) + RECOMPUTE_PAUSE - present
         if wait > 0:
-            return None, Result(after=wait)
+            return None, Result(requeue_after=wait)
         self._decided[key] = present
         self._queued.discard(key)
         return decide_reserved_capacity((name, value), self._occupancy.of((name, value)), status), None
@@ -66,4 +67,4 @@ class ReservedCapacity:
         for key in self._users.get(label, ()):
             if key not in self._queued:
                 self._queued.add(key)
-                self._context.wake(key)
+                self._context.enqueue(key)

@@ -76,7 +76,7 @@ class BackgroundWork(Generic[S, R]):
                 continue
             # Taken out only now, so that keys that asked meanwhile are enqueued as well.
             for key in self._asked.pop(subject).keys:
-                self._context.wake(key)
+                self._context.enqueue(key)
         self._task = None
 
     def _stop(self) -> None:
@@ -217,10 +217,10 @@ class Schedules:
         compiled = self._compile(record.key, schedule)
         state = self._state(record.key, compiled, now)
         if state is None:
-            return None, Result(after=_RETRY_AFTER)
+            return None, Result(requeue_after=_RETRY_AFTER)
         findings = self._ambiguities.found(record.written, compiled, record.key, now)
         decision = decide_schedule(compiled, state, findings, status, now)
-        return decision, Result(at=decision.requeue_at) if decision.requeue_at is not None else None
+        return decision, Result(requeue_at=decision.requeue_at) if decision.requeue_at is not None else None
 
     def forget(self, key: Key) -> None:
         """Drop a producer that is gone, or has another source now."""
@@ -262,4 +262,4 @@ class Schedules:
 
     def _calendar_changed(self, delta: Delta[CompiledCalendar]) -> None:
         for key in self._users.get(delta.key.name, ()):
-            self._context.wake(key)
+            self._context.enqueue(key)

@@ -84,7 +84,7 @@ class ScalableNodeGroupController(Controller):
         last = self._visits.get(key)
         present = self.context.clock.monotonic()
         if last is not None and last.request == request and present < last.rests_until:
-            return Result(after=last.rests_until - present)
+            return Result(requeue_after=last.rests_until - present)
         failures = last.failures if last is not None and last.request == request else 0
         decision, selector, failures = await self._visit(item, request, failures, now)
         await self._write(item, decision, selector, now)
@@ -94,7 +94,7 @@ class ScalableNodeGroupController(Controller):
         # Remembered only now: if the status could not be written, the next try calls the provider again.
         pause = decision.requeue_at - now
         self._visits[key] = _LastVisit(request, self.context.clock.monotonic() + pause, failures)
-        return Result(after=pause)
+        return Result(requeue_after=pause)
 
     def _request(self, item: Object, now: int) -> GroupRequest:
         verdict = self._validated(item, now)
@@ -189,11 +189,11 @@ class ScalableNodeGroupController(Controller):
             # An object without a Grant owns no group; a change of a Grant enqueues all objects.
             if item is not None and self._is_granted(item):
                 for other in younger_objects(item, self._others(item)):
-                    self.context.wake(key_of(other))
+                    self.context.enqueue(key_of(other))
 
     def _enqueue_all(self, delta: Delta[object]) -> None:  # noqa: ARG002 - any Grant may concern any object
         for key in self.context.store(_GROUPS).keys():  # noqa: SIM118 - a store is no dictionary
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def _owner_fields(item: Object) -> tuple[object, ...]:

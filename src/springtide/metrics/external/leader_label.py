@@ -14,11 +14,10 @@ from collections.abc import Callable
 
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import ClusterError, NotFound, NotLeader
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import PODS, Key, Object, Selection
 from springtide.cluster.transport import Patch, Transport, Write
 
 LABEL = "springtide.dev/leads"
-PODS = Resource("", "v1", "pods", "Pod")
 PERMISSIONS = (Permission(PODS, ("list", "patch"), own_namespace=True),)
 
 _POLL_SECONDS = 1.0

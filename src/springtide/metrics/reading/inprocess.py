@@ -37,7 +37,7 @@ _INFINITE = 2**1024
 """What no float can be; numbers beyond it are too long to be written down, and nobody means them."""
 _MOST_LISTED = 5
 _MOST_STEPS = 1_000_000
-"""Of patterns, over the names of series: some 50 milliseconds, in which nobody else in the process is served."""
+"""Steps of matching patterns against the names of series: some 50 ms, for which the event loop is blocked."""
 
 
 def evaluate(formula: Formula, book: SeriesStore, *, namespace: str, now: int | None = None) -> Fraction:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import promql_parser as promql
 
+from springtide.apis.scheduled.label_patterns import OversizedPatternError, PatternError, compile_pattern
 from springtide.apis.scheduled.promql import PromqlError, non_numeric_type, parse_promql, quote_query
 from springtide.metrics.reading.formulas import (
     LABELS,
@@ -34,7 +35,6 @@ from springtide.metrics.reading.formulas import (
     selectors,
 )
 from springtide.metrics.reading.inprocess import evaluate
-from springtide.metrics.reading.patterns import Pattern, UnknownPattern
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 from springtide.metrics.series import HELP, SeriesStore
 
@@ -159,9 +159,12 @@ def _matcher(matcher: promql.Matcher) -> Matcher:
             return Matcher(matcher.name, lambda found: found != value, written)
         case _:
             try:
-                pattern = Pattern(value)
-            except UnknownPattern as unknown:
-                raise _elsewhere(f"the pattern {quote_query(value)} ({unknown}) is") from unknown
+                pattern = compile_pattern(value)
+            except OversizedPatternError as error:
+                raise _elsewhere(f"the pattern {quote_query(value)} ({error}) is") from error
+            except PatternError as error:
+                message = f"the pattern {quote_query(value)} is not a regular expression of PromQL: {error}"
+                raise QueryError(NOT_PROMQL, message, lasting=True) from error
             wanted = matcher.op == promql.MatchOp.Re
             return Matcher(
                 matcher.name, lambda found: pattern.matches(found) == wanted, written, steps=pattern.steps_per_character

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
+from springtide.apis.core.node_record import NodeView
 from springtide.apis.scheduled.node_group import EksNodeGroupId
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
+from springtide.cluster.resources import NODES
 from springtide.providers.aws.client import AwsClients, decode_response
-from springtide.providers.nodes import NODES, GroupNode, nodes_labelled
+from springtide.providers.nodes import nodes_labelled
 from springtide.providers.port import (
     GROUP_NOT_FOUND,
     GroupState,
@@ -124,10 +126,10 @@ class EksNodeGroup(NodeGroup):
         return group
 
 
-def state_of(group: _Group, found: list[GroupNode]) -> GroupState:
+def state_of(group: _Group, found: list[NodeView]) -> GroupState:
     """Tell what a group has come to: its own word first, then the nodes."""
     wanted = group.scaling_config.desired_size
-    ready = sum(node.ready for node in found)
+    ready = sum(node.is_usable and not node.is_terminating for node in found)
     told = [f"the group is {group.status}"] if group.status != _ACTIVE else []
     told += [_told(one) for one in (group.health.issues if group.health is not None else None) or ()]
     if ready != wanted:

@@ -1,4 +1,4 @@
-"""Which rules each kind obeys."""
+"""The validation rules of each kind."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from springtide.apiserver.builtin.rules.autoscalers import (
 )
 from springtide.apiserver.builtin.rules.core import (
     disruption_budget,
+    external_name,
     immutable_claim,
     immutable_if_marked,
     immutable_node_fields,
@@ -19,12 +20,11 @@ from springtide.apiserver.builtin.rules.core import (
     node_taints,
     priority_class,
     resource_quota,
-    service,
     valid_keys,
     within_size_limit,
 )
-from springtide.apiserver.builtin.rules.extensions import definition_approval, immutable_definition_fields, webhooks
-from springtide.apiserver.builtin.rules.jobs import cron_job, immutable_completions, immutable_job_template, job_status
+from springtide.apiserver.builtin.rules.extensions import immutable_definition_fields, webhooks
+from springtide.apiserver.builtin.rules.jobs import immutable_completions, immutable_job_template, job_status
 from springtide.apiserver.builtin.rules.pods import immutable_pod_spec, valid_pod_spec
 from springtide.apiserver.builtin.rules.workloads import (
     counts_within_replicas,
@@ -39,7 +39,12 @@ from springtide.apiserver.builtin.rules.workloads import (
     stateful_set_immutable_fields,
     stateful_set_strategy,
 )
-from springtide.apiserver.builtin.validation import KindRules, ObjectRule, immutable, not_negative
+from springtide.apiserver.builtin.validation import (
+    KindRules,
+    ObjectRule,
+    immutable,
+    not_negative,
+)
 
 _TEMPLATE = valid_pod_spec("spec.template.spec")
 
@@ -51,11 +56,10 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "ControllerRevision": (immutable("data"), not_negative("revision")),
     "CronJob": (
-        cron_job,
         not_negative("spec.startingDeadlineSeconds", "spec.successfulJobsHistoryLimit", "spec.failedJobsHistoryLimit"),
         valid_pod_spec("spec.jobTemplate.spec.template.spec"),
     ),
-    "CustomResourceDefinition": (definition_approval, immutable_definition_fields),
+    "CustomResourceDefinition": (immutable_definition_fields,),
     "DaemonSet": (
         _TEMPLATE,
         selector_matches_template("daemonset"),
@@ -93,7 +97,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "ReplicaSet": (
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
-        # The server's own words: they name the kind that replica sets are made by.
+        # kube-apiserver names the Deployment here, too.
         selector_matches_template("deployment"),
         pods_always_restart("ReplicaSet"),
         immutable("spec.selector"),
@@ -111,7 +115,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         immutable_if_marked("data"),
         immutable("type"),
     ),
-    "Service": (service,),
+    "Service": (external_name,),
     "StatefulSet": (
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
@@ -182,4 +186,4 @@ _STATUS: dict[str, tuple[ObjectRule, ...]] = {
 }
 
 RULES = {kind: KindRules(_MAIN.get(kind, ()), _STATUS.get(kind, ())) for kind in sorted({*_MAIN, *_STATUS})}
-"""The rules by kind."""
+"""The rules, by kind."""

@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` prints, made by the server as a real one makes them."""
+"""Tables, as `kubectl get` prints them."""
 
 from springtide.apiserver.http.tables.view import TableView, layout_of
 

@@ -1,9 +1,4 @@
-"""How long ago something was, in as few letters as say enough.
-
-The shape of a table: its columns, and how a row is made of an object.
-
-What cells of several tables are made of.
-"""
+"""Columns, layouts and the common cells of tables."""
 
 from __future__ import annotations
 
@@ -20,13 +15,13 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 
 
 class AgeFormatter:
-    """Measures from the present."""
+    """Formats ages relative to the current time."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
 
     def since(self, written: str | None) -> str:
-        """Tell how long ago an instant was; it is unknown where none is written."""
+        """Return the age of a timestamp, or `<unknown>` where there is none."""
         if not written:
             return "<unknown>"
         instant = read_instant(written)
@@ -34,7 +29,7 @@ class AgeFormatter:
 
 
 def read_instant(written: str) -> float | None:
-    """Read an instant; None for what is none."""
+    """Parse a timestamp; None where it is invalid."""
     try:
         read = datetime.fromisoformat(written)
     except ValueError:
@@ -43,7 +38,7 @@ def read_instant(written: str) -> float | None:
 
 
 def duration(seconds: int) -> str:
-    """Write a duration: the longer it is, the coarser."""
+    """Format a duration, the coarser the longer it is."""
     if seconds < -1:
         return "<invalid>"
     seconds = max(seconds, 0)
@@ -78,7 +73,7 @@ Cells = Callable[[Object, AgeFormatter], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One column; those of a priority above 0 are shown in wide output only."""
+    """One column; those with a priority above 0 are shown in wide output only."""
 
     name: str
     type: str = "string"
@@ -87,7 +82,7 @@ class TableColumn:
     description: str = ""
 
     def definition(self) -> dict[str, Any]:
-        """Write it as tables carry it."""
+        """Return the column definition of the API."""
         return {
             "name": self.name,
             "type": self.type,
@@ -99,16 +94,16 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The columns of a table, and what stands in them for an object."""
+    """The columns of a table, and the cells of an object."""
 
     columns: tuple[TableColumn, ...]
     cells: Cells
     conditions: Callable[[Object], list[Object]] = lambda _: []
-    """What is to be said about a row besides its cells."""
+    """The conditions of a row."""
 
 
 def columns(*named: str, wide: tuple[str, ...] = ()) -> tuple[TableColumn, ...]:
-    """Make columns from names; a type other than text stands after a colon, and the first is the name if so called."""
+    """Return columns by name; a type other than string follows a colon."""
     return (*(_column(text, 0) for text in named), *(_column(text, 1) for text in wide))
 
 
@@ -121,43 +116,43 @@ _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX",
 
 
 def name(item: Object) -> str:
-    """Give the name of an object."""
+    """Return the name of an object."""
     return str(item["metadata"]["name"])
 
 
 def age(item: Object, ages: AgeFormatter) -> str:
-    """Tell how long an object has existed."""
+    """Return the age of an object."""
     return ages.since(item["metadata"].get("creationTimestamp"))
 
 
 def at(item: Object, path: str, otherwise: Any = "") -> Any:
-    """Give what stands at a dotted path."""
+    """Return the value at a dotted path."""
     value = value_at(item, tuple(path.split(".")))
     return otherwise if value is None else value
 
 
 def labels(given: Any) -> str:
-    """Write labels in one cell."""
+    """Format labels."""
     return ",".join(f"{key}={value}" for key, value in sorted((given or {}).items())) or NONE
 
 
 def selector(given: Any) -> str:
-    """Write a label selector in one cell."""
+    """Format a label selector."""
     return str(selector_of(given)) or NONE if isinstance(given, dict) else NONE
 
 
 def containers(template: Any) -> list[str]:
-    """Give the names and the images of the containers of a pod template."""
+    """Return the names and the images of the containers of a pod template."""
     listed = value_at(template, ("spec", "containers")) or []
     return [",".join(str(each.get(field, "")) for each in listed) for field in ("name", "image")]
 
 
 def access_modes(modes: Any) -> str:
-    """Abbreviate the ways in which a volume can be mounted."""
+    """Abbreviate the access modes of a volume."""
     return ",".join(short for mode, short in _MODES.items() if mode in (modes or ()))
 
 
-def holds(item: Object, condition: str) -> bool:
-    """Tell whether a condition is true."""
+def condition_is_true(item: Object, condition: str) -> bool:
+    """Return whether a condition is true."""
     listed = at(item, "status.conditions", [])
     return any(each.get("type") == condition and each.get("status") == "True" for each in listed)

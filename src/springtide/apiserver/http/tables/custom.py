@@ -1,7 +1,4 @@
-"""The part of JSONPath that printer columns use: fields, entries of lists, and entries that match a condition.
-
-The columns that CRDs ask for.
-"""
+"""Tables of custom kinds: printer columns, and the part of JSONPath that they use (fields, list entries, filters)."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def first(value: Any, path: str) -> Any:
-    """Give the first thing that a path leads to; None where it leads nowhere."""
+    """Return the first value at a path; None where there is none."""
     values = [value]
     for step in _steps(path):
         values = [found for each in values for found in step(each)]
@@ -114,7 +111,7 @@ _NAME = TableColumn("Name", format="name")
 
 
 def custom_layout(definition: Object, version: str) -> TableLayout:
-    """Give the table of a custom kind: its name and what its CRD lists, or its age."""
+    """Return the table of a custom kind: its name and printer columns, or its age."""
     versions = definition["spec"]["versions"]
     asked = next((each.get("additionalPrinterColumns") for each in versions if each["name"] == version), None)
     wanted: list[Object] = asked or [_AGE]
@@ -139,7 +136,7 @@ def _column(asked: Object) -> TableColumn:
 
 
 def _cell(type_: str, value: Any, ages: AgeFormatter) -> Any:
-    """Give a value as its column has it; what is of another type is left out."""
+    """Return the cell of a value; None if its type does not match the column."""
     if value is None:
         return None
     kind = type(value)

@@ -1,4 +1,4 @@
-"""The row of a pod: one word for everything that its containers are going through."""
+"""The table of pods: the status column summarizes the states of all containers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _ENDED = ("Succeeded", "Failed")
 
 def _cells(pod: Object, ages: AgeFormatter) -> list[Any]:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    starting, initial = _initial(spec, status)
+    starting, initial = _init_status(spec, status)
     sidecars = {each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
     inits, mains = status.get("initContainerStatuses") or [], status.get("containerStatuses") or []
     ready = sum(1 for each in inits if each.get("name") in sidecars and each.get("started") and each.get("ready"))
     reason, counted = initial or _phase(status), inits
-    if not starting or _holds(status, "Initialized"):
+    if not starting or _condition_is_true(status, "Initialized"):
         counted = [*(each for each in inits if each.get("name") in sidecars), *mains]
         running = sum(1 for each in mains if each.get("ready") and _state(each, "running") is not None)
         ready += running
-        reason = _main_reason(mains, reason, running=bool(running), healthy=_holds(status, "Ready"))
+        reason = _main_reason(mains, reason, running=bool(running), healthy=_condition_is_true(status, "Ready"))
     total = len(spec.get("containers") or ()) + len(sidecars)
     metadata = pod["metadata"]
     return [
         metadata["name"],
         f"{ready}/{total}",
-        _leaving(metadata, status) or reason,
+        _deletion_status(metadata, status) or reason,
         _restarts(counted, ages),
         ages.since(metadata.get("creationTimestamp")),
         next((each.get("ip") for each in status.get("podIPs") or ()), status.get("podIP")) or NONE,
@@ -39,7 +39,7 @@ def _cells(pod: Object, ages: AgeFormatter) -> list[Any]:
 
 
 def _completed(pod: Object) -> list[Object]:
-    """Mark the row of a pod that has ended, so that clients can leave it out."""
+    """Return the condition that marks the row of a finished pod, so that clients can hide it."""
     phase = (pod.get("status") or {}).get("phase")
     if phase not in _ENDED:
         return []
@@ -54,8 +54,8 @@ def _phase(status: Object) -> str:
     return str(status.get("reason") or status.get("phase") or "")
 
 
-def _initial(spec: Object, status: Object) -> tuple[bool, str]:
-    """Tell whether an init container is at work or has failed, and what is said about it."""
+def _init_status(spec: Object, status: Object) -> tuple[bool, str]:
+    """Return whether an init container runs or has failed, and the status for it."""
     declared = {each.get("name"): each for each in spec.get("initContainers") or ()}
     for index, each in enumerate(status.get("initContainerStatuses") or ()):
         ended, waiting = _state(each, "terminated"), _state(each, "waiting") or {}
@@ -64,7 +64,7 @@ def _initial(spec: Object, status: Object) -> tuple[bool, str]:
         if (declared.get(each.get("name")) or {}).get("restartPolicy") == "Always" and each.get("started"):
             continue
         if ended is not None:
-            return True, "Init:" + _ending(ended)
+            return True, "Init:" + _exit_reason(ended)
         if waiting.get("reason") and waiting["reason"] != "PodInitializing":
             return True, f"Init:{waiting['reason']}"
         return True, f"Init:{index}/{len(declared)}"
@@ -78,7 +78,7 @@ def _main_reason(statuses: list[Object], reason: str, *, running: bool, healthy:
         if waiting is not None and waiting.get("reason"):
             reason = waiting["reason"]
         elif ended is not None:
-            reason = _ending(ended)
+            reason = _exit_reason(ended)
             failure = reason if ended.get("exitCode") else failure
     if reason != "Completed":
         return reason
@@ -87,13 +87,13 @@ def _main_reason(statuses: list[Object], reason: str, *, running: bool, healthy:
     return failure or ("NotReady" if running else reason)
 
 
-def _ending(ended: Object) -> str:
+def _exit_reason(ended: Object) -> str:
     if ended.get("reason"):
         return str(ended["reason"])
     return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode', 0)}"
 
 
-def _leaving(metadata: Object, status: Object) -> str:
+def _deletion_status(metadata: Object, status: Object) -> str:
     if "deletionTimestamp" not in metadata:
         return ""
     if status.get("reason") == "NodeLost":
@@ -111,14 +111,14 @@ def _restarts(statuses: Iterable[Object], ages: AgeFormatter) -> str:
 
 def _gates(spec: Object, status: Object) -> str:
     gates = [each.get("conditionType") for each in spec.get("readinessGates") or ()]
-    return f"{sum(_holds(status, gate) for gate in gates)}/{len(gates)}" if gates else NONE
+    return f"{sum(_condition_is_true(status, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
 
 def _state(status: Object, name: str) -> Object | None:
     return (status.get("state") or {}).get(name)
 
 
-def _holds(status: Object, condition: str | None) -> bool:
+def _condition_is_true(status: Object, condition: str | None) -> bool:
     return any(
         each.get("type") == condition and each.get("status") == "True" for each in status.get("conditions") or ()
     )

@@ -1,4 +1,4 @@
-"""The rows of nodes, services, storage and everything else that is built in."""
+"""Tables of nodes, services, storage and the other built-in kinds."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ def _event(item: Object, ages: AgeFormatter) -> list[Any]:
 
 def _quota(item: Object, ages: AgeFormatter) -> list[Any]:
     hard, used = at(item, "status.hard", {}), at(item, "status.used", {})
-    told = {resource: f"{resource}: {used.get(resource, '0')}/{hard[resource]}" for resource in sorted(hard)}
-    limits = [text for resource, text in told.items() if resource.startswith("limits.")]
-    requests = [text for resource, text in told.items() if not resource.startswith("limits.")]
+    texts = {resource: f"{resource}: {used.get(resource, '0')}/{hard[resource]}" for resource in sorted(hard)}
+    limits = [text for resource, text in texts.items() if resource.startswith("limits.")]
+    requests = [text for resource, text in texts.items() if not resource.startswith("limits.")]
     return [name(item), ", ".join(requests), ", ".join(limits), age(item, ages)]
 
 
@@ -170,7 +170,7 @@ def _revision(item: Object, ages: AgeFormatter) -> list[Any]:
     return [name(item), f"{kind}/{owner['name']}" if owner else NONE, item.get("revision", 0), age(item, ages)]
 
 
-def _template(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - how old a template is interests nobody
+def _template(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - the table has no age
     return [name(item), *containers(item.get("template")), labels(at(item, "template.metadata.labels", {}))]
 
 

@@ -1,7 +1,4 @@
-"""Which table a kind is shown as.
-
-Objects as rows.
-"""
+"""The table of each kind, and the view that encodes objects as rows."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
 
 
-def _plain(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - it tells when, not how long ago
+def _plain(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - the table has no age
     return [item["metadata"]["name"], item["metadata"].get("creationTimestamp")]
 
 
@@ -30,7 +27,7 @@ _BUILTIN = {"Pod": PODS, "HorizontalPodAutoscaler": AUTOSCALERS} | WORKLOADS | R
 
 
 def layout_of(server: ApiServer, target: RequestTarget) -> TableLayout:
-    """Give the table of what a request is about."""
+    """Return the table for a request."""
     kind = target.kind
     if target.subresource == "scale":
         return _BUILTIN["Scale"]
@@ -44,7 +41,7 @@ INCLUDED = ("None", "Metadata", "Object")
 
 
 class TableView:
-    """Objects as rows of a table, each with as much of the object as the client asks for."""
+    """Objects as rows of a table, with as much of the object as the client requests."""
 
     def __init__(self, layout: TableLayout, ages: AgeFormatter, *, version: str, include: str) -> None:
         self._layout = layout
@@ -54,27 +51,27 @@ class TableView:
         self._columns: list[Any] | None = [column.definition() for column in layout.columns]
 
     def single(self, item: Object) -> bytes:
-        """Write a table of one row."""
+        """Encode a table with one row."""
         page = ListPage((item,), item["metadata"].get("resourceVersion", ""))
         return self.opening(page) + self.entry(item) + CLOSING
 
     def opening(self, page: ListPage) -> bytes:
-        """Write everything before the first row."""
+        """Encode the start of a table, up to its first row."""
         return encode(self._table(list_metadata(page)))[:-1] + b',"rows":['
 
     def entry(self, item: Object) -> bytes:
-        """Write a row."""
+        """Encode a row."""
         return encode(self._row(item))
 
     def change(self, event: WatchEvent) -> bytes:
-        """Write a line of a watch; only the first tells what the columns are."""
+        """Encode a watch event; only the first has column definitions."""
         version = event.object["metadata"].get("resourceVersion", "")
         table = self._table({"resourceVersion": version}) | {"rows": [self._row(event.object)]}
         self._columns = None
         return line(event.change, table)
 
-    def beginning(self, item: Object) -> bytes:
-        """Write the line of an object that was there before."""
+    def initial(self, item: Object) -> bytes:
+        """Encode the ADDED event of an existing object."""
         return self.change(WatchEvent(WatchEventType.ADDED, item))
 
     def _table(self, metadata: Object) -> Object:

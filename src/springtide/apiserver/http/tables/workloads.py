@@ -1,7 +1,4 @@
-"""The row of a HorizontalPodAutoscaler: each metric as what it is and what it should be.
-
-The rows of workloads: how many there should be, and how many there are.
-"""
+"""Tables of workloads and autoscalers."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from springtide.apiserver.http.tables.cells import (
     age,
     at,
     columns,
+    condition_is_true,
     containers,
     duration,
-    holds,
     labels,
     name,
     read_instant,
@@ -26,7 +23,7 @@ from springtide.apiserver.http.tables.cells import (
 )
 from springtide.cluster.resources import Object
 
-_MOST_SHOWN = 2
+_MAX_SHOWN = 2
 _SOURCES = {
     "External": "external",
     "Pods": "pods",
@@ -49,7 +46,7 @@ def _cells(item: Object, ages: AgeFormatter) -> list[Any]:
 
 
 def _listed(item: Object) -> tuple[list[Object], list[Object]]:
-    """Give the metrics as version 2 has them; version 1 knows only one."""
+    """Return the metrics in the form of version 2; version 1 has only one."""
     if item["apiVersion"] != "autoscaling/v1":
         return at(item, "spec.metrics", []), at(item, "status.currentMetrics", [])
     target = at(item, "spec.targetCPUUtilizationPercentage", None)
@@ -62,9 +59,9 @@ def _listed(item: Object) -> tuple[list[Object], list[Object]]:
 def _metrics(targets: list[Object], currents: list[Object]) -> str:
     if not targets:
         return NONE
-    told = [_metric(target, currents[index] if index < len(currents) else {}) for index, target in enumerate(targets)]
-    left = len(told) - _MOST_SHOWN
-    return ", ".join(told[:_MOST_SHOWN]) + (f" + {left} more..." if left > 0 else "")
+    texts = [_metric(target, currents[index] if index < len(currents) else {}) for index, target in enumerate(targets)]
+    left = len(texts) - _MAX_SHOWN
+    return ", ".join(texts[:_MAX_SHOWN]) + (f" + {left} more..." if left > 0 else "")
 
 
 def _metric(target: Object, present: Object) -> str:
@@ -101,7 +98,7 @@ _JOB_STATES = (
     ("FailureTarget", "FailureTarget"),
     ("SuccessCriteriaMet", "SuccessCriteriaMet"),
 )
-"""Conditions in the order in which they decide; the empty one stands for a job that is being deleted."""
+"""Conditions in order of precedence; the empty one stands for a job that is being deleted."""
 
 
 def _deployment(item: Object, ages: AgeFormatter) -> list[Any]:
@@ -166,7 +163,7 @@ def _job(item: Object, ages: AgeFormatter) -> list[Any]:
 
 def _job_state(item: Object) -> str:
     for condition, word in _JOB_STATES:
-        if holds(item, condition) if condition else "deletionTimestamp" in item["metadata"]:
+        if condition_is_true(item, condition) if condition else "deletionTimestamp" in item["metadata"]:
             return word
     return "Running"
 

@@ -1,20 +1,8 @@
-"""Waiting for what a live cluster does in its own time.
-
-Something asynchronous that lives beside a test, in a thread with an event loop of its own.
-
-Becomes another program that dies when its parent does, however the parent ends.
-
-Run as a script, in place of the program: `launch.py PARENT PROGRAM ARGUMENT…`. The tests may be killed at any moment,
-and a control plane must not stay behind.
-"""
+"""Waiting for a live cluster: polling for a state, and an asynchronous block kept open beside a test."""
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -65,19 +53,3 @@ def beside(make: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
         finally:
             leave()
             living.result(_PATIENCE)
-
-
-_PR_SET_PDEATHSIG = 1
-
-
-def main(parent: int, command: list[str]) -> None:
-    """Tie this process to its parent, and become the program."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # It is gone already, and nobody will tell us.
-        sys.exit(1)
-    os.execvp(command[0], command)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
