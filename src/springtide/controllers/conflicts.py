@@ -12,9 +12,9 @@ from typing import Any
 
 from springtide.apis.meta.scaling import expected_api_version
 from springtide.cluster.conditions import Condition, ConditionStatus
-from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Cached, Watch, cache_only
+from springtide.cluster.controller import Cached
 from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.state import SharedState
 from springtide.cluster.store import Delta
 
 HORIZONTAL_POD_AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
@@ -93,28 +93,43 @@ ALL_FEDERATED_HPAS = _cached(FEDERATED_HPAS)
 ALL_HORIZONTAL_AUTOSCALERS = _cached(HORIZONTAL_AUTOSCALERS)
 ALL_SCALED_OBJECTS = _cached(SCALED_OBJECTS, _KEDA_DEFAULTS)
 AUTOSCALERS = (ALL_HPAS, ALL_FEDERATED_HPAS, ALL_HORIZONTAL_AUTOSCALERS, ALL_SCALED_OBJECTS)
-WATCHES = tuple(Watch(cached, cache_only, optional=True) for cached in AUTOSCALERS)
-"""What a controller watches that asks here."""
 
-_GROUPS = {cached.selection.resource.kind: cached.selection.resource.group for cached in AUTOSCALERS}
 _RECORDS = {cached.selection.resource.kind: cached.record for cached in AUTOSCALERS}
 
 
-def autoscalers_of(context: ControllerContext, target: ScaleTargetKey | None) -> list[AutoscalerRecord]:
-    """Find the autoscalers of a target."""
-    if target is None:
-        return []
-    found: list[AutoscalerRecord] = []
-    for cached in AUTOSCALERS:
-        found += context.store(cached).by(BY_TARGET, target)
-    if target.kind == HORIZONTAL_POD_AUTOSCALERS.kind:
-        itself = context.store(ALL_HPAS).get(Key(target.namespace, target.name))
-        found += [itself] if itself is not None and itself.made_by else []
-    return _without_generated(found)
+class ScaleTargets(SharedState[tuple[ScaleTargetKey, AutoscalerRecord]]):
+    """Which autoscalers scale which target; a change is a target, and the autoscaler that scales it now or before.
+
+    An autoscaler is a target as well: rules may set its bounds. Status writes change no record.
+    """
+
+    optional_sources = AUTOSCALERS
+
+    def apply(self, cached: Cached, delta: Delta[AutoscalerRecord]) -> None:
+        """Tell readers of the targets of an autoscaler, before and after a change."""
+        group = cached.selection.resource.group
+        for one in dict.fromkeys((delta.old, delta.new)):
+            if one is None:
+                continue
+            self.publish((ScaleTargetKey(delta.key.namespace, group, one.kind, one.name), one))
+            if one.target is not None:
+                self.publish((one.target, one))
+
+    def autoscalers_of(self, target: ScaleTargetKey | None) -> list[AutoscalerRecord]:
+        """Find the autoscalers of a target."""
+        if target is None:
+            return []
+        found: list[AutoscalerRecord] = []
+        for cached in AUTOSCALERS:
+            found += self.store(cached).by(BY_TARGET, target)
+        if target.kind == HORIZONTAL_POD_AUTOSCALERS.kind:
+            itself = self.store(ALL_HPAS).get(Key(target.namespace, target.name))
+            found += [itself] if itself is not None and itself.made_by else []
+        return _without_generated(found)
 
 
 def autoscalers_among(items: Iterable[Object], target: ScaleTargetKey) -> list[AutoscalerRecord]:
-    """Find the autoscalers of a target among some objects, as `autoscalers_of` does in the caches."""
+    """Find the autoscalers of a target among some objects, as `ScaleTargets` does in the caches."""
     records = [_RECORDS[item["kind"]](item) for item in items if item["kind"] in _RECORDS]
     found = [one for one in records if one.target == target]
     if target.kind == HORIZONTAL_POD_AUTOSCALERS.kind:
@@ -126,26 +141,6 @@ def _without_generated(found: Sequence[AutoscalerRecord]) -> list[AutoscalerReco
     """Leave out the HorizontalPodAutoscalers that KEDA made for a ScaledObject that is in the list as well."""
     named = {(one.kind, one.name) for one in found}
     return [one for one in found if (SCALED_OBJECTS.kind, one.made_by) not in named]
-
-
-def on_autoscaler_change(
-    context: ControllerContext, changed: Callable[[ScaleTargetKey, AutoscalerRecord], None]
-) -> None:
-    """Call a function when the autoscalers of a target change, with the target and the autoscaler.
-
-    An autoscaler is a target as well: rules may set its bounds. Status writes change no record, and cause no call.
-    """
-
-    def follow(delta: Delta[AutoscalerRecord]) -> None:
-        for one in dict.fromkeys((delta.old, delta.new)):
-            if one is None:
-                continue
-            changed(ScaleTargetKey(delta.key.namespace, _GROUPS[one.kind], one.kind, one.name), one)
-            if one.target is not None:
-                changed(one.target, one)
-
-    for cached in AUTOSCALERS:
-        context.follow(cached, follow)
 
 
 def conflict_condition(target: str, others: Sequence[AutoscalerRecord], remedy: str) -> Condition:

@@ -341,7 +341,7 @@ def test_objects_of_strangers_for_a_group_wake_nobody(monkeypatch: pytest.Monkey
         .run("4m")
     )
 
-    assert woken == [Key("owner", "workers")]  # by the grant, in the beginning
+    assert woken == []
     assert cloud.orders == [("pool", 2)]
     assert status_of(outcome, "stranger-9", "thief")["AbleToScale"] == ("False", "NotGranted")
 

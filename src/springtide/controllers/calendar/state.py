@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from springtide import almanac
 from springtide.almanac import CalendarError
@@ -12,8 +11,9 @@ from springtide.apis.kinds import ValidationContext
 from springtide.apis.springtide.calendars import Calendar, compile_calendar
 from springtide.apis.structural_validation import check_structure
 from springtide.cluster.controller import Cached, Permission
-from springtide.cluster.resources import Object, Resource, Selection
-from springtide.cluster.store import Store
+from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.state import SharedState
+from springtide.cluster.store import Delta
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
 PERMISSIONS = (Permission(CALENDARS, ("get", "list", "watch")),)
@@ -49,11 +49,35 @@ def compiled_calendar(item: Object) -> CompiledCalendar:
 
 
 ALL_CALENDARS = Cached(Selection(CALENDARS), record=compiled_calendar)
-"""The cache of all calendars; controllers whose schedules refer to calendars watch and follow it."""
-
-NO_CALENDARS: Mapping[str, almanac.DayCalendar] = MappingProxyType({})
 
 
-def calendars_in(store: Store[CompiledCalendar]) -> dict[str, almanac.DayCalendar]:
-    """Give the calendars without errors, by name."""
-    return {one.name: one.calendar for one in store.values() if one.calendar is not None}
+class Calendars(SharedState[str]):
+    """All calendars, compiled; a change is the name of a calendar."""
+
+    optional_sources = (ALL_CALENDARS,)
+
+    def __init__(self) -> None:
+        self._usable: dict[str, almanac.DayCalendar] = {}
+
+    def apply(self, cached: Cached, delta: Delta[CompiledCalendar]) -> None:  # noqa: ARG002 - there is one source
+        """Update one calendar."""
+        name = delta.key.name
+        if delta.new is not None and delta.new.calendar is not None:
+            self._usable[name] = delta.new.calendar
+        else:
+            self._usable.pop(name, None)
+        self.publish(name)
+
+    def reset(self) -> None:
+        """Forget all calendars."""
+        self._usable = {}
+
+    @property
+    def usable(self) -> Mapping[str, almanac.DayCalendar]:
+        """The calendars without errors, by name."""
+        return self._usable
+
+    def find(self, name: str) -> CompiledCalendar | None:
+        """Give a calendar with or without errors; None where it does not exist."""
+        found: CompiledCalendar | None = self.store(ALL_CALENDARS).get(Key("", name))
+        return found

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from springtide.almanac import DayCalendar
 from springtide.cluster.client import Mode
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
@@ -19,17 +18,15 @@ from springtide.cluster.errors import ClusterError
 from springtide.cluster.kinds import DEFINITIONS, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.store import Delta
 from springtide.cluster.transport import Patch
 from springtide.controllers import conflicts
-from springtide.controllers.calendar.state import ALL_CALENDARS, NO_CALENDARS, CompiledCalendar, calendars_in
 from springtide.controllers.calendar.state import PERMISSIONS as CALENDAR_PERMISSIONS
+from springtide.controllers.calendar.state import Calendars
 from springtide.controllers.conflicts import (
     BY_TARGET,
     AutoscalerRecord,
     ScaleTargetKey,
-    autoscalers_of,
-    on_autoscaler_change,
+    ScaleTargets,
 )
 from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION, RuleProgress, write_cursor
 from springtide.controllers.cron_federated_hpa.decide import CronEvaluation, decide, evaluate
@@ -58,12 +55,9 @@ class CronFederatedHPAController(Controller):
     independent = True
     scales = True
     workers = 32
-    watches = (
-        Watch(ALL_CRONS),
-        Watch(DEFINITIONS, cache_only),
-        Watch(ALL_CALENDARS, cache_only, optional=True),
-        *conflicts.WATCHES,
-    )
+    watches = (Watch(ALL_CRONS), Watch(DEFINITIONS, cache_only))
+    states = (Calendars, ScaleTargets)
+    optional_needs = (CronMetrics,)
     permissions = (
         Permission(CRON_FEDERATED_HPAS, ("get", "list", "watch", "patch")),
         Permission(CRON_FEDERATED_HPAS, ("patch",), subresource="status"),
@@ -78,13 +72,14 @@ class CronFederatedHPAController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._registry = KindRegistry(context.store(DEFINITIONS))
-        self._metrics = _metrics_of(context)
+        self._metrics = context.optional_dependency(CronMetrics) or CronMetrics()
         self._executor = RuleExecutor(context, self._registry, self._metrics)
         self._events = CronEvents(context.events)
         self._evaluated: tuple[int, dict[Key, tuple[CronRecord, CronEvaluation]]] = (0, {})
         """Evaluations of objects that share their target, as of an instant."""
-        on_autoscaler_change(context, self._enqueue_conflicting)
-        context.follow(ALL_CALENDARS, self._enqueue_users)
+        self._calendars, self._targets = context.state(Calendars), context.state(ScaleTargets)
+        context.subscribe(ScaleTargets, self._enqueue_conflicting)
+        context.subscribe(Calendars, self._enqueue_users)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Apply what is due of one object, record it, and requeue the object for its next firing."""
@@ -112,7 +107,7 @@ class CronFederatedHPAController(Controller):
             if latest is None:
                 return None
             record, evaluation = latest, self._evaluate(latest, now)
-        decision = decide(evaluation, autoscalers_of(self.context, record.target), self.context.default_zone)
+        decision = decide(evaluation, self._targets.autoscalers_of(record.target), self.context.default_zone)
         results, pending = await self._executor.execute(key, evaluation, decision, now)
         await self._record(key, record, evaluation, decision, results, now)
         await self._write_cursor(key, record, evaluation.progress(pending))
@@ -126,7 +121,7 @@ class CronFederatedHPAController(Controller):
         return evaluate(
             record,
             compile_cron(record, zone),
-            self._calendars(record),
+            self._calendars.usable,
             default_zone=zone,
             now=now,
             conflicting=lambda: self._conflicting_rules(record, now),
@@ -150,7 +145,7 @@ class CronFederatedHPAController(Controller):
         if known is None or known[0] is not record:
             zone = self.context.default_zone
             spec = compile_cron(record, zone)
-            known = record, evaluate(record, spec, self._calendars(record), default_zone=zone, now=now)
+            known = record, evaluate(record, spec, self._calendars.usable, default_zone=zone, now=now)
             self._evaluated[1][record.origin.key] = known
         return known[1]
 
@@ -196,25 +191,15 @@ class CronFederatedHPAController(Controller):
         latest: CronRecord | None = self.context.store(ALL_CRONS).get(key)
         return latest if latest is not None and latest.origin.uid == record.origin.uid else None
 
-    def _calendars(self, record: CronRecord) -> Mapping[str, DayCalendar]:
-        return calendars_in(self.context.store(ALL_CALENDARS)) if record.calendars else NO_CALENDARS
-
-    def _enqueue_users(self, delta: Delta[CompiledCalendar]) -> None:
+    def _enqueue_users(self, calendar: str) -> None:
         """Enqueue the objects that refer to a calendar."""
-        for key in self.context.store(ALL_CRONS).keys_by(BY_CALENDAR, delta.key.name):
+        for key in self.context.store(ALL_CRONS).keys_by(BY_CALENDAR, calendar):
             self.context.enqueue(key)
 
-    def _enqueue_conflicting(self, target: ScaleTargetKey, _: AutoscalerRecord) -> None:
+    def _enqueue_conflicting(self, change: tuple[ScaleTargetKey, AutoscalerRecord]) -> None:
         """Enqueue the objects whose target an autoscaler scales, or is."""
-        for key in self.context.store(ALL_CRONS).keys_by(BY_TARGET, target):
+        for key in self.context.store(ALL_CRONS).keys_by(BY_TARGET, change[0]):
             self.context.enqueue(key)
-
-
-def _metrics_of(context: ControllerContext) -> CronMetrics:
-    try:
-        return context.services.get(CronMetrics)
-    except LookupError:
-        return CronMetrics()
 
 
 def _summary(results: CronResults) -> str:

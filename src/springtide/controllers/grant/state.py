@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from springtide.apis.springtide.grants import Grant, GrantedResource, GrantSpec, is_granted, missing_grant_message
-from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Resource, Selection
+from springtide.cluster.state import SharedState
+from springtide.cluster.store import Delta
 from springtide.controllers.validated import validated
 
 GRANTS = Resource("springtide.dev", "v1alpha1", "grants", "Grant", namespaced=False)
@@ -36,17 +37,28 @@ def _record(grant: Object) -> _GrantRecord:
 
 
 ALL_GRANTS = Cached(Selection(GRANTS), record=_record)
-"""The cache of all Grants. A change of a Grant concerns every object that needs one."""
 
 
-def grant_refusal(context: ControllerContext, namespace: str, reach: GrantedResource, target: str) -> str | None:
-    """Say that no Grant allows a target, or give None where objects of the namespace may reach it."""
-    if context.services.get(GrantPolicy).everything or is_granted(_specs(context), namespace, reach, target):
-        return None
-    return missing_grant_message(namespace, reach, target)
+class Grants(SharedState[None]):
+    """All Grants of the cluster; a change of one may concern every object that needs one."""
 
+    optional_sources = (ALL_GRANTS,)
+    needs = (GrantPolicy,)
 
-def _specs(context: ControllerContext) -> Iterable[GrantSpec]:
-    for granted in context.store(ALL_GRANTS).values():
-        if granted.spec is not None:
-            yield granted.spec
+    def __init__(self, policy: GrantPolicy) -> None:
+        self._policy = policy
+
+    def apply(self, cached: Cached, delta: Delta[_GrantRecord]) -> None:  # noqa: ARG002 - the cache is read instead
+        """Tell readers of a change."""
+        self.publish(None)
+
+    def refusal(self, namespace: str, reach: GrantedResource, target: str) -> str | None:
+        """Say that no Grant allows a target, or give None where objects of the namespace may reach it."""
+        if self._policy.everything or is_granted(self._specs(), namespace, reach, target):
+            return None
+        return missing_grant_message(namespace, reach, target)
+
+    def _specs(self) -> Iterator[GrantSpec]:
+        for granted in self.store(ALL_GRANTS).values():
+            if granted.spec is not None:
+                yield granted.spec

@@ -25,7 +25,6 @@ from springtide.cluster.kinds import DEFINITIONS, KindRegistry
 from springtide.cluster.pausing import ANNOTATION as PAUSED
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers import conflicts
 from springtide.controllers.conflicts import (
     ALL_HORIZONTAL_AUTOSCALERS,
     AUTOSCALERS,
@@ -33,12 +32,11 @@ from springtide.controllers.conflicts import (
     HORIZONTAL_AUTOSCALERS,
     AutoscalerRecord,
     ScaleTargetKey,
-    autoscalers_of,
-    on_autoscaler_change,
+    ScaleTargets,
 )
 from springtide.controllers.decision import Decision
 from springtide.controllers.grant import state as grants
-from springtide.controllers.grant.state import ALL_GRANTS
+from springtide.controllers.grant.state import Grants
 from springtide.controllers.horizontal_autoscaler.decide import (
     PERIOD,
     AutoscalerDecision,
@@ -80,12 +78,9 @@ class HorizontalAutoscalerController(Controller):
 
     name = "horizontal-autoscaler"
     independent = True
-    watches = (
-        Watch(ALL_AUTOSCALERS),
-        Watch(DEFINITIONS, cache_only),
-        Watch(ALL_GRANTS, cache_only, optional=True),
-        *conflicts.WATCHES,
-    )
+    watches = (Watch(ALL_AUTOSCALERS), Watch(DEFINITIONS, cache_only))
+    states = (Grants, ScaleTargets)
+    needs = (MetricReader, SeriesStore)
     permissions = (
         Permission(HORIZONTAL_AUTOSCALERS, ("get", "list", "watch")),
         Permission(HORIZONTAL_AUTOSCALERS, ("patch",), subresource="status"),
@@ -102,9 +97,10 @@ class HorizontalAutoscalerController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._reader = context.services.get(MetricReader)
-        self._series = context.services.get(SeriesStore)
+        self._reader = context.dependency(MetricReader)
+        self._series = context.dependency(SeriesStore)
         self._registry = KindRegistry(context.store(DEFINITIONS))
+        self._grants, self._targets = context.state(Grants), context.state(ScaleTargets)
         self._specs = SpecCache(context.default_zone)
         self._index = MetricIndex(self._reader)
         self._histories: dict[Key, ScalingHistory] = {}
@@ -114,8 +110,8 @@ class HorizontalAutoscalerController(Controller):
         self._began = self._seen_closed = context.clock.monotonic()
         context.follow(ALL_AUTOSCALERS, self._index.follow)
         context.follow(ALL_AUTOSCALERS, self._follow_pause)
-        context.follow(ALL_GRANTS, lambda _: self._enqueue(self._index.of_grants()))
-        on_autoscaler_change(context, self._enqueue_conflicting)
+        context.subscribe(Grants, lambda _: self._enqueue(self._index.of_grants()))
+        context.subscribe(ScaleTargets, self._enqueue_conflicting)
         context.on_release(self._series.listen(lambda key, names: self._enqueue(self._index.of_series(key, names))))
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
@@ -160,7 +156,7 @@ class HorizontalAutoscalerController(Controller):
         answered = history.resolve_in_flight(target.scale.asked)
         if answered is not None:
             self._record_rescale(autoscaler, target, answered)
-        readings = await read_metrics(self.context, self._reader, sources_of(spec), key.namespace)
+        readings = await read_metrics(self._grants, self._reader, sources_of(spec), key.namespace)
         decision = decide(
             spec,
             target.scale,
@@ -259,7 +255,7 @@ class HorizontalAutoscalerController(Controller):
     def _conflicts(self, key: Key, spec: HorizontalAutoscalerSpec) -> list[AutoscalerRecord]:
         reference = spec.scale_target_ref
         written = {"apiVersion": reference.api_version, "kind": reference.kind, "name": reference.name}
-        others = autoscalers_of(self.context, ScaleTargetKey.of(key.namespace, written))
+        others = self._targets.autoscalers_of(ScaleTargetKey.of(key.namespace, written))
         return [one for one in others if (one.kind, one.name) != (HORIZONTAL_AUTOSCALERS.kind, key.name)]
 
     def _is_pushed(self, spec: HorizontalAutoscalerSpec) -> bool:
@@ -296,7 +292,8 @@ class HorizontalAutoscalerController(Controller):
         if delta.new is None or _is_paused(delta.old) != _is_paused(delta.new):
             self._last.pop(delta.key, None)
 
-    def _enqueue_conflicting(self, target: ScaleTargetKey, changed: AutoscalerRecord) -> None:
+    def _enqueue_conflicting(self, change: tuple[ScaleTargetKey, AutoscalerRecord]) -> None:
+        target, changed = change
         keys = self.context.store(ALL_HORIZONTAL_AUTOSCALERS).keys_by(BY_TARGET, target)
         self._enqueue(key for key in keys if (changed.kind, changed.name) != (HORIZONTAL_AUTOSCALERS.kind, key.name))
 

@@ -8,10 +8,9 @@ from fractions import Fraction
 
 from springtide.apis.scheduled.autoscaler import MOST_METRICS, PrometheusMetricSource
 from springtide.apis.springtide.grants import GrantedResource
-from springtide.cluster.context import ControllerContext
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers.grant.state import grant_refusal
+from springtide.controllers.grant.state import Grants
 from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 
@@ -60,17 +59,15 @@ class MetricIndex:
 
 
 async def read_metrics(
-    context: ControllerContext, reader: MetricReader, sources: Sequence[PrometheusMetricSource], namespace: str
+    grants: Grants, reader: MetricReader, sources: Sequence[PrometheusMetricSource], namespace: str
 ) -> list[Fraction | MissingMetric]:
     """Read all metrics of an autoscaler concurrently, so that a slow one delays no other."""
-    return await asyncio.gather(*(_read(context, reader, source.query, namespace) for source in sources))
+    return await asyncio.gather(*(_read(grants, reader, source.query, namespace) for source in sources))
 
 
-async def _read(
-    context: ControllerContext, reader: MetricReader, query: str, namespace: str
-) -> Fraction | MissingMetric:
+async def _read(grants: Grants, reader: MetricReader, query: str, namespace: str) -> Fraction | MissingMetric:
     address = reader.address(query)
-    refusal = grant_refusal(context, namespace, GrantedResource.URL, address) if address is not None else None
+    refusal = grants.refusal(namespace, GrantedResource.URL, address) if address is not None else None
     if refusal is not None:
         return MissingMetric("NotGranted", f"`{query}` is not read: {refusal}")
     try:

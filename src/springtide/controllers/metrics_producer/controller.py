@@ -25,11 +25,11 @@ from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
 from springtide.cluster.pods_and_nodes import READ_PERMISSIONS as NODE_PERMISSIONS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers.calendar.state import ALL_CALENDARS
 from springtide.controllers.calendar.state import PERMISSIONS as CALENDAR_PERMISSIONS
+from springtide.controllers.calendar.state import Calendars
 from springtide.controllers.decision import Decision
-from springtide.controllers.grant.state import ALL_GRANTS
 from springtide.controllers.grant.state import PERMISSIONS as GRANT_PERMISSIONS
+from springtide.controllers.grant.state import Grants
 from springtide.controllers.metrics_producer.decide import (
     ExportSeries,
     SeriesAction,
@@ -47,6 +47,7 @@ from springtide.controllers.metrics_producer.records import (
 from springtide.controllers.metrics_producer.reserved_capacity import ReservedCapacity
 from springtide.controllers.metrics_producer.schedules import Schedules
 from springtide.controllers.validated import Validated, validated
+from springtide.metrics.queues import QueueReader
 from springtide.metrics.series import SeriesStore
 
 CHECK_PERIOD = 60.0
@@ -62,12 +63,13 @@ class MetricsProducerController(Controller):
     independent = True
     watches = (
         Watch(ALL_PRODUCERS),
-        Watch(ALL_CALENDARS, keys=cache_only, optional=True),
         Watch(DEFINITIONS, keys=cache_only),
-        Watch(ALL_GRANTS, keys=cache_only, optional=True),
         Watch(ALL_NODES, keys=cache_only),
         Watch(ALL_PODS, keys=cache_only),
     )
+    states = (Calendars, Grants)
+    needs = (SeriesStore,)
+    optional_needs = (QueueReader,)
     permissions = (
         Permission(METRICS_PRODUCERS, ("get", "list", "watch")),
         Permission(METRICS_PRODUCERS, ("patch",), subresource="status"),
@@ -80,7 +82,7 @@ class MetricsProducerController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._series = context.services.get(SeriesStore)
+        self._series = context.dependency(SeriesStore)
         self._registry = KindRegistry(context.store(DEFINITIONS))
         self._schedules = Schedules(context)
         self._reserved = ReservedCapacity(context)

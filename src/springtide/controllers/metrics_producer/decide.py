@@ -89,7 +89,7 @@ def decide_schedule(
     `status` is the present one: it says what users know already.
     """
     details = {"Unambiguous": "; ".join(one.dated for one in findings)} if findings else {}
-    default = ": the default" if state.rank is None else ""
+    default = f": the default of {state.value}" if state.rank is None else ""
     return _decision(
         _active(compiled, state),
         _calculable(compiled),

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakValueDictionary
 
 from springtide.apis.scheduled.producer import QueueSpec
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.store import Delta
 from springtide.controllers.decision import Decision
-from springtide.controllers.grant.state import ALL_GRANTS, grant_refusal
+from springtide.controllers.grant.state import Grants
 from springtide.controllers.metrics_producer.decide import (
     SeriesAction,
     decide_queue_length,
@@ -63,7 +61,8 @@ class QueueLengths:
         self._asking = asyncio.Semaphore(MOST_CONCURRENT)
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         """By namespace, as long as a read of it is in flight or waiting."""
-        context.follow(ALL_GRANTS, self._grant_changed)
+        self._grants = context.state(Grants)
+        context.subscribe(Grants, self._enqueue_all)
         context.on_release(self._stop)
 
     def decide(
@@ -100,7 +99,7 @@ class QueueLengths:
             target = self._reader.target(queue)
         except QueueError:
             return None
-        return None if target is None else grant_refusal(self._context, key.namespace, target.reach, target.name)
+        return None if target is None else self._grants.refusal(key.namespace, target.reach, target.name)
 
     async def _poll(self, key: Key, queue: QueueSpec, queue_state: _PolledQueue) -> None:
         turn = self._turns.setdefault(key.namespace, asyncio.Semaphore(MOST_PER_NAMESPACE))
@@ -126,9 +125,13 @@ class QueueLengths:
 
     @property
     def _reader(self) -> QueueReader:
-        return self._context.services.get(QueueReader)
+        reader = self._context.optional_dependency(QueueReader)
+        if reader is None:
+            msg = "this process reads no queues"
+            raise LookupError(msg)
+        return reader
 
-    def _grant_changed(self, delta: Delta[Any]) -> None:  # noqa: ARG002 - any Grant may concern any queue
+    def _enqueue_all(self, _: None) -> None:
         for key in self._polled:
             self._context.enqueue(key)
 

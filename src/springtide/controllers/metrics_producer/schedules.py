@@ -21,8 +21,7 @@ from springtide.apis.scheduled.schedule import ScheduleFinding, schedule_finding
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.store import Delta
-from springtide.controllers.calendar.state import ALL_CALENDARS, CompiledCalendar
+from springtide.controllers.calendar.state import Calendars
 from springtide.controllers.decision import Decision
 from springtide.controllers.metrics_producer.compiled_spec import (
     QUICK_BUDGET,
@@ -208,7 +207,8 @@ class Schedules:
         self._states: dict[Key, ScheduleState] = {}
         self._users: dict[str, dict[Key, None]] = {}
         """The producers that refer to each calendar, by its name, in order."""
-        context.follow(ALL_CALENDARS, self._calendar_changed)
+        self._calendars = context.state(Calendars)
+        context.subscribe(Calendars, self._enqueue_users)
 
     def decide(
         self, record: ProducerRecord, schedule: ScheduleSpec, status: Object, now: int
@@ -235,8 +235,7 @@ class Schedules:
 
     def _compile(self, key: Key, schedule: ScheduleSpec) -> CompiledSchedule:
         """Give a schedule compiled; it is compiled again only if it or one of its calendars has changed."""
-        store = self._context.store(ALL_CALENDARS)
-        used = calendars_used(schedule, lambda name: store.get(Key("", name)))
+        used = calendars_used(schedule, self._calendars.find)
         compiled = self._compiled.get(key)
         if compiled is None or compiled.schedule is not schedule or compiled.calendars != used:
             self.forget(key)
@@ -260,6 +259,6 @@ class Schedules:
         ahead = tuple(change for change in seen.upcoming if change[0] > now)
         return replace(state, upcoming=ahead, complete=seen.complete)
 
-    def _calendar_changed(self, delta: Delta[CompiledCalendar]) -> None:
-        for key in self._users.get(delta.key.name, ()):
+    def _enqueue_users(self, calendar: str) -> None:
+        for key in self._users.get(calendar, ()):
             self._context.enqueue(key)

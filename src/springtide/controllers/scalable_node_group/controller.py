@@ -22,7 +22,7 @@ from springtide.cluster.resources import Key, Object, Resource, Selection, key_o
 from springtide.cluster.store import Delta
 from springtide.controllers.decision import Decision, warning_for
 from springtide.controllers.grant import state as grants
-from springtide.controllers.grant.state import ALL_GRANTS, grant_refusal
+from springtide.controllers.grant.state import Grants
 from springtide.controllers.scalable_node_group.decide import GroupRequest, ResizeGroup, decide
 from springtide.controllers.scalable_node_group.ownership import (
     BY_GROUP,
@@ -54,7 +54,9 @@ class ScalableNodeGroupController(Controller):
     """Keeps groups of nodes at the replicas of their objects."""
 
     name = "scalable-node-group"
-    watches = (Watch(_GROUPS), Watch(ALL_GRANTS, cache_only, optional=True), Watch(DEFINITIONS, cache_only))
+    watches = (Watch(_GROUPS), Watch(DEFINITIONS, cache_only))
+    states = (Grants,)
+    needs = (Providers,)
     permissions = (
         Permission(SCALABLE_NODE_GROUPS, ("get", "list", "watch")),
         Permission(SCALABLE_NODE_GROUPS, ("patch",), subresource="status"),
@@ -68,11 +70,12 @@ class ScalableNodeGroupController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._providers = context.services.get(Providers)
+        self._providers = context.dependency(Providers)
+        self._grants = context.state(Grants)
         self._visits: dict[Key, _LastVisit] = {}
         # Without a replay: the initial list enqueues every object anyway.
         context.on_release(context.store(_GROUPS).listen(self._enqueue_younger))
-        context.follow(ALL_GRANTS, self._enqueue_all)
+        context.subscribe(Grants, self._enqueue_all)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Observe the group of one object, resize it where `replicas` differs, and write the status."""
@@ -173,7 +176,7 @@ class ScalableNodeGroupController(Controller):
         return validated(item, ScalableNodeGroup, now=now, default_zone=self.context.default_zone)
 
     def _refusal(self, item: Object, id_: str) -> str:
-        return grant_refusal(self.context, item["metadata"]["namespace"], GrantedResource.NODE_GROUP, id_) or ""
+        return self._grants.refusal(item["metadata"]["namespace"], GrantedResource.NODE_GROUP, id_) or ""
 
     def _others(self, item: Object) -> Iterator[Object]:
         """Give the objects whose ids may name the group of one."""
@@ -191,7 +194,7 @@ class ScalableNodeGroupController(Controller):
                 for other in younger_objects(item, self._others(item)):
                     self.context.enqueue(key_of(other))
 
-    def _enqueue_all(self, delta: Delta[object]) -> None:  # noqa: ARG002 - any Grant may concern any object
+    def _enqueue_all(self, _: None) -> None:
         for key in self.context.store(_GROUPS).keys():  # noqa: SIM118 - a store is no dictionary
             self.context.enqueue(key)
 
