@@ -105,8 +105,8 @@ class Sources:
             if "protobuf" not in tag:
                 continue
             label, *options = tag["json"].split(",")
-            told = "" if written.startswith("*") or "omitempty" not in options else "?"
-            yield int(tag["protobuf"].split(",")[1]), label, self.type(written, package) + told
+            mark = "" if written.startswith("*") or "omitempty" not in options else "?"
+            yield int(tag["protobuf"].split(",")[1]), label, self.type(written, package) + mark
 
     def type(self, written: str, package: str) -> str:
         """Return a Go type as the data file names it."""

@@ -71,8 +71,8 @@ async def _fill(transport: DirectTransport, text: str) -> None:
         status: dict[str, Any] = body.get("status") or {}
         if status:
             await transport.patch(resource, key, Patch.merge({"status": status}), _WRITE, subresource="status")
-        if (told := body["metadata"].get("annotations", {}).get("tests/event")) is not None:
-            await transport.create(_EVENTS, _event(made, told), _WRITE, namespace=key.namespace)
+        if (message := body["metadata"].get("annotations", {}).get("tests/event")) is not None:
+            await transport.create(_EVENTS, _event(made, message), _WRITE, namespace=key.namespace)
 
 
 _EVENTS = Resource("", "v1", "events", "Event")

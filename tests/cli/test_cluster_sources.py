@@ -182,8 +182,8 @@ def test_unknown_names_suggest_similar_ones(ask: Run, name: str, message: str, h
 
 
 def test_kind_and_name_as_two_arguments_suggest_the_slash(ask: Run) -> None:
-    told = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
-    assert "takes its name behind a slash: metricsproducer/peak" in told
+    output = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
+    assert "write kind and name with a slash: metricsproducer/peak" in output
 
 
 def test_named_objects_that_do_not_depend_on_time_are_noted(ask: Run) -> None:
@@ -197,10 +197,10 @@ def test_refused_credentials_are_reported_with_their_origin(
         raise Unauthorized("Unauthorized")
 
     monkeypatch.setattr(connecting, "discover", refused)
-    told = ask("check", "-n", "shop").stdout
-    assert "https://127.0.0.1:" in told
-    assert "does not accept the credentials of the context" in told
-    assert str(kubeconfig) in told
+    output = ask("check", "-n", "shop").stdout
+    assert "https://127.0.0.1:" in output
+    assert "does not accept the credentials of the context" in output
+    assert str(kubeconfig) in output
 
 
 def test_a_file_beside_a_cluster_is_refused(ask: Run, write: Write) -> None:
@@ -364,7 +364,7 @@ spec:
 ---
 apiVersion: autoscaling.karmada.io/v1alpha1
 kind: CronFederatedHPA
-metadata: {name: a-rival, namespace: shop}
+metadata: {name: another, namespace: shop}
 spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
   rules:
@@ -379,4 +379,4 @@ def test_conflicts_are_found_with_calendars_applied(run: Run, tmp_path: Path) ->
         found = problems(run("check", "-n", "shop", "cronfhpa/asked", "-o", "json", "--kubeconfig", kubeconfig).stdout)
 
     contradictions = [one["message"] for one in found if "different values" in one["message"]]
-    assert ["rules `a-rival/daily` and `asked/up`" in message for message in contradictions] == [True]
+    assert ["rules `another/daily` and `asked/up`" in message for message in contradictions] == [True]

@@ -55,11 +55,11 @@ def ask(kubeconfig: Path, run: Run) -> Ask:
 
 
 def test_explain_uses_the_time_of_the_cluster(ask: Ask) -> None:
-    told = ask("explain", "metricsproducer/peak")
+    document = ask("explain", "metricsproducer/peak")
 
-    assert told["at"] == PRESENT
-    assert told["wants"]["replicas"] == 6
-    assert told["next"][0]["at"] == "2031-02-03T18:00:00Z"
+    assert document["at"] == PRESENT
+    assert document["wants"]["replicas"] == 6
+    assert document["next"][0]["at"] == "2031-02-03T18:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_explain_uses_the_time_of_the_cluster(ask: Ask) -> None:
     ],
 )
 def test_a_preview_starts_at(ask: Ask, options: tuple[str, ...], begins: str) -> None:
-    (told,) = ask("preview", "metricsproducer/peak", *options)["objects"]
+    (document,) = ask("preview", "metricsproducer/peak", *options)["objects"]
 
-    assert told["from"] == begins
+    assert document["from"] == begins
 
 
 def test_validation_uses_the_time_of_the_cluster(ask: Ask) -> None:

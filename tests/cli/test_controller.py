@@ -56,10 +56,10 @@ class Controller:
     async def said(self, words: str) -> str:
         """Wait for a log message that contains a text."""
 
-        async def heard() -> str:
+        async def logged() -> str:
             return next((line["message"] for line in self.lines if words in line["message"]), "")
 
-        return str(await eventually(heard))
+        return str(await eventually(logged))
 
 
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
@@ -145,11 +145,11 @@ def test_observe_mode_writes_only_events(tmp_path: Path) -> None:
         async with cluster(tmp_path) as server, controller(tmp_path, "--mode", "observe") as process:
             server.create(CALENDARS, calendar("bad", EMPTY), Write("user"))
 
-            async def told() -> bool:
+            async def event_written() -> bool:
                 items = server.list(Selection(EVENTS)).items
                 return any(item["involvedObject"]["name"] == "bad" for item in items)
 
-            await eventually(told)
+            await eventually(event_written)
             assert conditions(server, "bad") == {}
             process.process.send_signal(signal.SIGINT)
             assert await asyncio.wait_for(process.process.wait(), PATIENCE) == 0

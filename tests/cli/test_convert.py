@@ -145,9 +145,9 @@ def test_v1beta1_pools_become_v1(run: Run) -> None:
 
 
 def test_moved_and_added_fields_are_listed(run: Run) -> None:
-    told = run("convert", "-", input=BETA_POOL).stderr
-    assert "`spec.disruption.expireAfter` was moved to `spec.template.spec.expireAfter`" in told
-    assert "`spec.disruption.budgetDefault: Fallback` was added" in told
+    output = run("convert", "-", input=BETA_POOL).stderr
+    assert "`spec.disruption.expireAfter` was moved to `spec.template.spec.expireAfter`" in output
+    assert "`spec.disruption.budgetDefault: Fallback` was added" in output
 
 
 def test_lost_comments_are_listed(run: Run) -> None:
@@ -208,6 +208,6 @@ spec:
       start: {weekdays: Mon-Fri}
       end: {weekdays: Sat}
 """
-    told = run("convert", "-", input=text).stderr.splitlines()
-    assert [line.split(" ")[0] for line in told] == ["<stdin>:5:", "<stdin>:9:"]
-    assert "spec.scheduleSpec.behaviors[0].start.weekdays" in told[1]
+    output = run("convert", "-", input=text).stderr.splitlines()
+    assert [line.split(" ")[0] for line in output] == ["<stdin>:5:", "<stdin>:9:"]
+    assert "spec.scheduleSpec.behaviors[0].start.weekdays" in output[1]

@@ -27,7 +27,15 @@ MINE, OTHER = Key("work", "mine"), Key("work", "other")
         ([(MINE, 6), (MINE, 4)], 5, False, False),
         ([(MINE, 6), (OTHER, 7)], 7, True, True),
     ],
-    ids=["nothing", "of another", "mine shows", "mine does not", "the newest counts", "late news", "everything shows"],
+    ids=[
+        "no write",
+        "a write to another object",
+        "a visible write",
+        "an invisible write",
+        "the newest write counts",
+        "a late answer",
+        "all writes are visible",
+    ],
 )
 def test_which_writes_are_waited_for(written: list[tuple[Key, int]], reached: int, all_of_it: bool, mine: bool) -> None:
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:

@@ -154,7 +154,7 @@ def test_a_required_kind_that_is_not_installed_is_waited_for() -> None:
         process = Process(world, clock, easy, strict)
         await clock.sleep(60)
         assert (bool(easy.seen), strict.seen) == (True, [])
-        assert easy.seen[0][1] >= START + 30, "everybody waits a while for what somebody needs"
+        assert easy.seen[0][1] >= START + 30, "all controllers wait for required caches, up to the timeout"
         assert problems(process) == ["cache calendars.springtide.dev"]
         world.install_calendars()
         await clock.sleep(60)

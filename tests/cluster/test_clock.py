@@ -14,7 +14,7 @@ from springtide.simulator.virtual_time import VirtualClock, run
 
 
 class Machine:
-    """A machine whose clocks a test sets; naps take no real time."""
+    """A machine whose clocks a test sets; sleeps take no real time."""
 
     def __init__(self) -> None:
         self.wall = 1_000_000.0
@@ -91,7 +91,7 @@ def test_now_is_in_whole_seconds(machine: Machine) -> None:
 
 
 class _Wall(WallClock):
-    """A wall clock that stands still but for the sleeps that it is asked for."""
+    """A wall clock that advances only by sleeps."""
 
     def __init__(self) -> None:
         self.elapsed = 1000.0
@@ -108,10 +108,10 @@ class _Wall(WallClock):
 @pytest.mark.parametrize(
     ("speed", "elapsed", "now"),
     [
-        pytest.param(1, 10.0, 110, id="as the world"),
-        pytest.param(600, 1.0, 700, id="ten minutes a second"),
+        pytest.param(1, 10.0, 110, id="real time"),
+        pytest.param(600, 1.0, 700, id="600 times real time"),
         pytest.param(600, 0.001, 100, id="whole seconds, rounded down"),
-        pytest.param(0.5, 10.0, 105, id="slower than the world"),
+        pytest.param(0.5, 10.0, 105, id="slower than real time"),
     ],
 )
 def test_the_instant_moves_by_the_speed(speed: float, elapsed: float, now: int) -> None:
@@ -190,7 +190,7 @@ def test_cancelling_the_wait_cancels_all_futures() -> None:
 @pytest.mark.parametrize(
     ("failures", "seconds"),
     [
-        pytest.param(-1, 0.0, id="fewer than none"),
+        pytest.param(-1, 0.0, id="negative"),
         pytest.param(0, 0.0, id="none"),
         pytest.param(1, 0.005, id="first"),
         pytest.param(2, 0.01, id="second"),
@@ -207,9 +207,9 @@ def test_backoff_doubles_up_to_the_limit(failures: int, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("jitter", "random", "seconds"),
     [
-        pytest.param(0.0, 0.9, 30.0, id="without jitter luck is nothing"),
-        pytest.param(1.0, 0.0, 30.0, id="no luck adds nothing"),
-        pytest.param(1.0, 0.5, 45.0, id="luck adds beyond the limit"),
+        pytest.param(0.0, 0.9, 30.0, id="without jitter the random number is ignored"),
+        pytest.param(1.0, 0.0, 30.0, id="a random number of zero adds nothing"),
+        pytest.param(1.0, 0.5, 45.0, id="jitter may exceed the limit"),
         pytest.param(0.1, 0.5, 31.5, id="a small share"),
     ],
 )
@@ -223,8 +223,8 @@ def test_jitter_adds_a_share_of_the_delay(jitter: float, random: float, seconds:
         pytest.param(RateLimit(10, 3), [0, 0, 0, 0, 0], [0, 0, 0, 0.1, 0.2], id="a burst, then one by one"),
         pytest.param(RateLimit(10, 1), [0, 0, 0.5], [0, 0.1, 0], id="no burst; time refills"),
         pytest.param(RateLimit(1, 2), [0, 0, 1, 1], [0, 0, 0, 1], id="one token comes back in a second"),
-        pytest.param(RateLimit(1, 2), [0, 100, 100, 100], [0, 0, 0, 1], id="a long wait saves up no more than a burst"),
-        pytest.param(RateLimit(1, 1), [0, 0, 0, 2.5], [0, 1, 2, 0.5], id="turns that were promised count"),
+        pytest.param(RateLimit(1, 2), [0, 100, 100, 100], [0, 0, 0, 1], id="a long wait gives no more than a burst"),
+        pytest.param(RateLimit(1, 1), [0, 0, 0, 2.5], [0, 1, 2, 0.5], id="reserved slots count"),
         pytest.param(RateLimit(math.inf, 1), [0, 0, 0], [0, 0, 0], id="no limit"),
     ],
 )

@@ -89,7 +89,7 @@ def test_dependencies_are_declared() -> None:
 
 def test_a_controller_enqueues_keys_and_cleans_up() -> None:
     """Keys can be enqueued because of something outside of the cluster; `on_release` runs at the end of a term."""
-    told: list[str] = []
+    calls: list[str] = []
 
     class Woken(stamp_controller()):  # type: ignore[misc]
         held: ClassVar[list[ControllerContext]] = []
@@ -97,20 +97,20 @@ def test_a_controller_enqueues_keys_and_cleans_up() -> None:
         def __init__(self, context: ControllerContext) -> None:
             super().__init__(context)
             self.held.append(context)
-            told.append(f"offered {context.services.get(Fixed).answer()}")
-            context.on_release(lambda: told.append("released"))
+            calls.append(f"offered {context.services.get(Fixed).answer()}")
+            context.on_release(lambda: calls.append("released"))
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, Woken, services=Services(Fixed()))
         await clock.sleep(10)
-        assert told == ["offered 42"]
+        assert calls == ["offered 42"]
         Woken.seen.clear()
         Woken.held[0].enqueue(Key("work", "a"))
         await clock.sleep(10)
         assert [name for name, _ in Woken.seen] == ["a"]
         await process.manager.stop()
-        assert told == ["offered 42", "released"]
+        assert calls == ["offered 42", "released"]
 
     assert WORK in [watch.cached for watch in Woken.watches]
     play(story)
@@ -118,23 +118,23 @@ def test_a_controller_enqueues_keys_and_cleans_up() -> None:
 
 def test_cleanup_waits_until_all_controllers_are_idle() -> None:
     """A reconcile that is under way at the stop may still read what the cleanup removes."""
-    told: list[str] = []
+    calls: list[str] = []
 
     class Telling(stamp_controller(name="telling")):  # type: ignore[misc]
         def __init__(self, context: ControllerContext) -> None:
             super().__init__(context)
-            context.on_release(lambda: told.append("taken back"))
+            context.on_release(lambda: calls.append("taken back"))
 
     class Slow(stamp_controller(name="slow")):  # type: ignore[misc]
         async def reconcile(self, key: Key, now: int) -> None:
             await self.context.clock.sleep(5)
-            told.append("reconciled")
+            calls.append("reconciled")
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
         process = Process(world, clock, Telling, Slow)
         await clock.sleep(1)
         await process.manager.stop()
-        assert told == ["reconciled", "taken back"]
+        assert calls == ["reconciled", "taken back"]
 
     play(story)

@@ -9,7 +9,6 @@ import pytest
 from tests.cluster.memory_cluster import CONFIG_MAPS, EVENTS, START, USER, MemoryCluster, do_nothing
 
 from springtide.cluster import events
-from springtide.cluster import events as event_correlation
 from springtide.cluster.errors import Conflict, Forbidden, NotLeader, RequestTimeout, ServerError, TooManyRequests
 from springtide.cluster.events import (
     PACE,
@@ -128,7 +127,7 @@ def test_events_of_one_object_are_rate_limited() -> None:
 
 def test_correlation_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least recently used entry is dropped, and its count restarts."""
-    monkeypatch.setattr(event_correlation, "REMEMBERED", 2)
+    monkeypatch.setattr(events, "REMEMBERED", 2)
     correlator = EventCorrelator("c")
     counts = []
     for message in "a", "b", "a", "c", "a", "b":
@@ -139,8 +138,8 @@ def test_correlation_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     assert counts == [1, 1, 2, 1, 3, 1]
 
 
-class Desk:
-    """A recorder whose events are sent to a small world."""
+class EventHarness:
+    """A recorder whose events are sent to a cluster in memory."""
 
     def __init__(self, clock: VirtualClock, world: MemoryCluster | None = None) -> None:
         self.clock = clock
@@ -161,29 +160,29 @@ class Desk:
         self.recorder.record(CONFIG_MAPS, about or self.about, notice)
 
 
-def play(story: Callable[[Desk], Awaitable[None]]) -> None:
+def play(story: Callable[[EventHarness], Awaitable[None]]) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        desk = Desk(clock)
-        await story(desk)
-        desk.sending.cancel()
+        harness = EventHarness(clock)
+        await story(harness)
+        harness.sending.cancel()
 
     run(main, start=START)
 
 
-def counted(desk: Desk) -> list[tuple[str, int]]:
-    return [(event["message"], event["count"]) for event in desk.world.events()]
+def counted(harness: EventHarness) -> list[tuple[str, int]]:
+    return [(event["message"], event["count"]) for event in harness.world.events()]
 
 
 def test_an_event_as_the_server_gets_it() -> None:
     """In the namespace of its object; about objects without a namespace in `default`."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "it was made"))
-        await desk.sink.flushed()
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "it was made"))
+        await harness.sink.flushed()
 
-        (event,) = desk.world.events()
+        (event,) = harness.world.events()
         metadata = event["metadata"]
         assert metadata["namespace"] == "work"
         assert metadata["name"].startswith("a.")
@@ -208,9 +207,9 @@ def test_an_event_as_the_server_gets_it() -> None:
             "reportingInstance": "",
         }
 
-        desk.record(normal("Made", "it was made"), {"metadata": {"name": "cluster-wide", "uid": "2"}})
-        await desk.sink.flushed()
-        assert [one["metadata"]["namespace"] for one in desk.world.events()] == ["work", "default"]
+        harness.record(normal("Made", "it was made"), {"metadata": {"name": "cluster-wide", "uid": "2"}})
+        await harness.sink.flushed()
+        assert [one["metadata"]["namespace"] for one in harness.world.events()] == ["work", "default"]
 
     play(story)
 
@@ -218,12 +217,12 @@ def test_an_event_as_the_server_gets_it() -> None:
 def test_recording_never_waits() -> None:
     """Events are sent after the reconcile yields, in the order in which they were recorded."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for number in range(3):
-            desk.record(normal(f"R{number}", "m"))
-        assert desk.line.asked == []
-        await desk.sink.flushed()
-        assert [one["reason"] for one in desk.world.events()] == ["R0", "R1", "R2"]
+            harness.record(normal(f"R{number}", "m"))
+        assert harness.line.asked == []
+        await harness.sink.flushed()
+        assert [one["reason"] for one in harness.world.events()] == ["R0", "R1", "R2"]
 
     play(story)
 
@@ -231,12 +230,12 @@ def test_recording_never_waits() -> None:
 def test_equal_events_are_one_object() -> None:
     """Its count and last time increase."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for _ in range(3):
-            desk.record(normal("Made", "m"))
-            await desk.clock.sleep(60)
+            harness.record(normal("Made", "m"))
+            await harness.clock.sleep(60)
 
-        (event,) = desk.world.events()
+        (event,) = harness.world.events()
         assert (event["count"], event["firstTimestamp"]) == (3, "2026-01-05T00:00:00Z")
         assert event["lastTimestamp"] == "2026-01-05T00:02:00Z"
 
@@ -246,17 +245,17 @@ def test_equal_events_are_one_object() -> None:
 def test_a_new_process_continues_the_count() -> None:
     """The name follows from the content, so the next process finds the event."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        await desk.clock.sleep(5)
-        other = Desk(desk.clock, desk.world)
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        await harness.clock.sleep(5)
+        other = EventHarness(harness.clock, harness.world)
         for _ in range(3):
             other.record(normal("Made", "m"))
         await other.sink.flushed()
 
-        assert counted(desk) == [("m", 5)]
+        assert counted(harness) == [("m", 5)]
         other.sending.cancel()
 
     play(story)
@@ -265,17 +264,17 @@ def test_a_new_process_continues_the_count() -> None:
 def test_an_event_that_the_server_deleted_starts_again() -> None:
     """Servers keep events for about an hour."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for _ in range(3):
-            desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        (event,) = desk.world.events()
-        desk.world.server.delete(EVENTS, Key("work", event["metadata"]["name"]), USER)
+            harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        (event,) = harness.world.events()
+        harness.world.server.delete(EVENTS, Key("work", event["metadata"]["name"]), USER)
         for _ in range(2):
-            desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
+            harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
 
-        assert counted(desk) == [("m", 2)]
+        assert counted(harness) == [("m", 2)]
 
     play(story)
 
@@ -284,7 +283,7 @@ def test_an_event_that_the_server_deleted_starts_again() -> None:
 def test_a_failed_event_is_retried_and_counted_once(when: str) -> None:
     """Also if the first try took effect and only its answer was lost."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         left = {"create": 1, "patch": 1}
 
         async def fail(verb: str, resource: Resource, key: Key) -> None:
@@ -292,14 +291,14 @@ def test_a_failed_event_is_retried_and_counted_once(when: str) -> None:
                 left[verb] -= 1
                 raise RequestTimeout("no answer")
 
-        setattr(desk.line, when, fail)
-        desk.record(normal("Made", "m"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
+        setattr(harness.line, when, fail)
+        harness.record(normal("Made", "m"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
 
-        assert counted(desk) == [("m", 2)]
-        assert (desk.sink.sent, desk.sink.dropped, left) == (2, 0, {"create": 0, "patch": 0})
-        assert desk.clock.monotonic() == 20
+        assert counted(harness) == [("m", 2)]
+        assert (harness.sink.sent, harness.sink.dropped, left) == (2, 0, {"create": 0, "patch": 0})
+        assert harness.clock.monotonic() == 20
 
     play(story)
 
@@ -315,22 +314,22 @@ def refusing(error: Exception) -> Callable[[str, Resource, Key], Awaitable[None]
     ("error", "seconds"),
     [
         pytest.param(TooManyRequests("busy"), 110, id="tried-twelve-times"),
-        pytest.param(Forbidden("not allowed"), 0, id="hopeless"),
+        pytest.param(Forbidden("not allowed"), 0, id="permanent"),
     ],
 )
 def test_an_event_that_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
     """Events are best effort: the next one is sent."""
 
-    async def story(desk: Desk) -> None:
-        desk.line.before = refusing(error)
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert (desk.clock.monotonic(), desk.sink.dropped) == (seconds, 1)
+    async def story(harness: EventHarness) -> None:
+        harness.line.before = refusing(error)
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert (harness.clock.monotonic(), harness.sink.dropped) == (seconds, 1)
 
-        desk.line.before = do_nothing
-        desk.record(normal("Made", "n"))
-        await desk.sink.flushed()
-        assert counted(desk) == [("n", 1)]
+        harness.line.before = do_nothing
+        harness.record(normal("Made", "n"))
+        await harness.sink.flushed()
+        assert counted(harness) == [("n", 1)]
 
     play(story)
 
@@ -338,12 +337,12 @@ def test_an_event_that_cannot_be_sent_is_dropped(error: Exception, seconds: int)
 def test_a_former_leader_sends_no_events() -> None:
     """They are withheld like any write."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        desk.leading = False
-        await desk.sink.flushed()
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        harness.leading = False
+        await harness.sink.flushed()
 
-        assert (desk.world.events(), desk.sink.dropped) == ([], 1)
+        assert (harness.world.events(), harness.sink.dropped) == ([], 1)
 
     play(story)
 
@@ -356,13 +355,13 @@ def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.Lo
     """An API server that does not answer must fill neither the memory nor the log."""
     monkeypatch.setattr(events, "QUEUED", 50)
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for flood in (1, 2):
             for number in range(55):
-                desk.record(normal("Made", f"m{flood}"), about(number))
-            assert desk.sink.dropped == 5 * flood
-            await desk.sink.flushed()
-            assert len(desk.world.events()) == 50 * flood
+                harness.record(normal("Made", f"m{flood}"), about(number))
+            assert harness.sink.dropped == 5 * flood
+            await harness.sink.flushed()
+            assert len(harness.world.events()) == 50 * flood
 
     play(story)
     assert [record.message.partition(",")[0] for record in caplog.records] == ["the event queue is full (50)"] * 2
@@ -375,11 +374,11 @@ def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.Lo
 def test_sending_is_rate_limited(count: int, seconds: float) -> None:
     """Events must not slow down the writes that they are about."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for number in range(count):
-            desk.record(normal("Made", "m"), about(number))
-        await desk.sink.flushed()
-        assert (desk.sink.sent, round(desk.clock.monotonic(), 3)) == (count, seconds)
+            harness.record(normal("Made", "m"), about(number))
+        await harness.sink.flushed()
+        assert (harness.sink.sent, round(harness.clock.monotonic(), 3)) == (count, seconds)
 
     play(story)
 
@@ -391,11 +390,11 @@ def elsewhere(namespace: str, name: str = "x") -> Object:
 def test_an_event_in_a_deleted_namespace_is_dropped_at_once() -> None:
     """Another try would fail as well."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"), elsewhere("gone"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert (desk.clock.monotonic(), desk.sink.dropped, desk.sink.sent) == (0, 1, 1)
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"), elsewhere("gone"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert (harness.clock.monotonic(), harness.sink.dropped, harness.sink.sent) == (0, 1, 1)
 
     play(story)
 
@@ -404,26 +403,26 @@ def test_an_event_in_a_deleted_namespace_is_dropped_at_once() -> None:
 def test_a_conflict_is_retried_at_once(removed: bool) -> None:
     """Other events do not wait for it."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        key = Key("work", desk.world.events()[0]["metadata"]["name"])
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        key = Key("work", harness.world.events()[0]["metadata"]["name"])
         meddled: list[str] = []
 
         async def meddle(verb: str, resource: Resource, _: Key) -> None:
             if verb == "patch" and not meddled:
                 meddled.append(verb)
                 if removed:
-                    desk.world.server.delete(EVENTS, key, USER)
+                    harness.world.server.delete(EVENTS, key, USER)
                 else:
-                    desk.world.change(key.name, resource=EVENTS, count=7)
+                    harness.world.change(key.name, resource=EVENTS, count=7)
 
-        desk.line.before = meddle
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert desk.clock.monotonic() == 0
+        harness.line.before = meddle
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert harness.clock.monotonic() == 0
         # A count that others have brought up does not fall.
-        assert counted(desk) == [("m", 1 if removed else 7)]
+        assert counted(harness) == [("m", 1 if removed else 7)]
 
     play(story)
 
@@ -431,18 +430,18 @@ def test_a_conflict_is_retried_at_once(removed: bool) -> None:
 def test_an_event_that_fails_delays_others_by_one_pause() -> None:
     """It moves to the end of the queue, before later counts of the same event."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         async def fail(verb: str, resource: Resource, key: Key) -> None:
-            if key.name.startswith("bad") and desk.clock.monotonic() < 25:
+            if key.name.startswith("bad") and harness.clock.monotonic() < 25:
                 raise ServerError("a webhook is out of order")
 
-        desk.line.before = fail
+        harness.line.before = fail
         for name in "bad", "bad", "good", "fine":
-            desk.record(normal("Made", "m"), elsewhere("work", name))
-        await desk.clock.sleep(11)
-        assert [event["involvedObject"]["name"] for event in desk.world.events()] == ["fine", "good"]
-        await desk.sink.flushed()
-        assert [(event["involvedObject"]["name"], event["count"]) for event in desk.world.events()] == [
+            harness.record(normal("Made", "m"), elsewhere("work", name))
+        await harness.clock.sleep(11)
+        assert [event["involvedObject"]["name"] for event in harness.world.events()] == ["fine", "good"]
+        await harness.sink.flushed()
+        assert [(event["involvedObject"]["name"], event["count"]) for event in harness.world.events()] == [
             ("bad", 2),
             ("fine", 1),
             ("good", 1),
@@ -454,11 +453,11 @@ def test_an_event_that_fails_delays_others_by_one_pause() -> None:
 def test_an_event_with_permanent_conflicts_is_dropped() -> None:
     """After as many tries as for any other failure."""
 
-    async def story(desk: Desk) -> None:
-        desk.line.before = refusing(Conflict("somebody wrote"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert (desk.clock.monotonic(), desk.sink.dropped) == (110, 1)
+    async def story(harness: EventHarness) -> None:
+        harness.line.before = refusing(Conflict("it has changed"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert (harness.clock.monotonic(), harness.sink.dropped) == (110, 1)
 
     play(story)
 
@@ -466,11 +465,11 @@ def test_an_event_with_permanent_conflicts_is_dropped() -> None:
 def test_a_later_process_counts_a_retried_event_once() -> None:
     """The first try took effect, and changed the count on the server."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        await desk.clock.sleep(5)
-        other = Desk(desk.clock, desk.world)
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        await harness.clock.sleep(5)
+        other = EventHarness(harness.clock, harness.world)
         lost: list[str] = []
 
         async def lose(verb: str, resource: Resource, key: Key) -> None:
@@ -481,7 +480,7 @@ def test_a_later_process_counts_a_retried_event_once() -> None:
         other.line.after = lose
         other.record(normal("Made", "m"))
         await other.sink.flushed()
-        assert (counted(desk), lost) == ([("m", 2)], ["patch"])
+        assert (counted(harness), lost) == ([("m", 2)], ["patch"])
         other.sending.cancel()
 
     play(story)

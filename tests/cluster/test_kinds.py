@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cluster.manager_process import Process, stamp_controller
+from tests.cluster.memory_cluster import MemoryCluster
+from tests.cluster.test_manager import play
 
 from springtide.apis.crds import Flavour, all_crds
+from springtide.cluster.context import ControllerContext
 from springtide.cluster.kinds import DEFINITIONS, KindRegistry, declared_part
 from springtide.cluster.resources import Resource
 from springtide.cluster.store import Store
+from springtide.simulator.virtual_time import VirtualClock
 
 PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricsproducers", "MetricsProducer")
 FOREIGN = {
@@ -31,6 +36,31 @@ def kinds(flavour: Flavour) -> KindRegistry:
     crds = [{**crd, "metadata": {**crd["metadata"], "resourceVersion": "1"}} for crd in all_crds(flavour)]
     store.replace([*crds, FOREIGN], 1)
     return KindRegistry(store)
+
+
+def test_the_registry_is_shared_state() -> None:
+    """Controllers share one without watching CustomResourceDefinitions, and are told of changes."""
+    changed: list[str] = []
+
+    class Reading(stamp_controller(states=(KindRegistry,))):  # type: ignore[misc]
+        def __init__(self, context: ControllerContext) -> None:
+            super().__init__(context)
+            context.subscribe(KindRegistry, lambda delta: changed.append(delta.key.name))
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, Reading)
+        await clock.sleep(1)
+        registry = process.manager.state(KindRegistry)
+        assert registry.find("springtide.dev/v1alpha1", "Calendar") is None
+        world.install_calendars()
+        await clock.sleep(1)
+        found = registry.find("springtide.dev/v1alpha1", "Calendar")
+        assert found is not None
+        assert found.resource.plural == "calendars"
+        assert set(changed) == {"calendars.springtide.dev"}
+        await process.manager.stop()
+
+    play(story)
 
 
 @pytest.mark.parametrize(

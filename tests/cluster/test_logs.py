@@ -22,7 +22,7 @@ from springtide.simulator.virtual_time import VirtualClock, run
 
 
 class Terminal(io.StringIO):
-    """A stream that people read."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -98,8 +98,8 @@ def test_the_format_follows_the_stream_by_default(
     ("stream", "environment", "coloured"),
     [
         pytest.param(Terminal, {}, True, id="a terminal"),
-        pytest.param(Terminal, {"NO_COLOR": "1"}, False, id="people who want none"),
-        pytest.param(Terminal, {"NO_COLOR": ""}, True, id="an empty wish is none"),
+        pytest.param(Terminal, {"NO_COLOR": "1"}, False, id="NO_COLOR"),
+        pytest.param(Terminal, {"NO_COLOR": ""}, True, id="empty NO_COLOR"),
         pytest.param(Terminal, {"TERM": "dumb"}, False, id="a dumb terminal"),
         pytest.param(io.StringIO, {}, False, id="a file"),
     ],
@@ -150,12 +150,12 @@ def test_text_has_the_stack_trace_below_the_line() -> None:
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        pytest.param("a\nERROR forged", "a\\nERROR forged", id="a line that is none"),
-        pytest.param("a\x1b[31mb", "a\\x1b[31mb", id="a command to the terminal"),
-        pytest.param("a\x9b31mb", "a\\x9b31mb", id="another one"),
+        pytest.param("a\nERROR forged", "a\\nERROR forged", id="a forged line"),
+        pytest.param("a\x1b[31mb", "a\\x1b[31mb", id="an escape sequence"),
+        pytest.param("a\x9b31mb", "a\\x9b31mb", id="an eight-bit escape sequence"),
         pytest.param("a\u2028b", "a\\u2028b", id="a separator of lines"),
-        pytest.param("a\udcffb", "a\\udcffb", id="half a character"),
-        pytest.param("grün ✓", "grün ✓", id="words"),
+        pytest.param("a\udcffb", "a\\udcffb", id="a lone surrogate"),
+        pytest.param("grün ✓", "grün ✓", id="printable text"),
     ],
 )
 def test_messages_cannot_forge_lines(message: str, shown: str) -> None:
@@ -183,10 +183,10 @@ def test_json_accepts_any_value() -> None:
 @pytest.mark.parametrize(
     ("logger", "level", "heard"),
     [
-        pytest.param("springtide.x", logging.INFO, True, id="ours"),
-        pytest.param("springtide.x", logging.DEBUG, False, id="ours, in detail"),
-        pytest.param("uvicorn.error", logging.INFO, False, id="the server's chatter"),
-        pytest.param("asyncio", logging.WARNING, True, id="others when something is wrong"),
+        pytest.param("springtide.x", logging.INFO, True, id="springtide"),
+        pytest.param("springtide.x", logging.DEBUG, False, id="springtide, debug"),
+        pytest.param("uvicorn.error", logging.INFO, False, id="uvicorn, info"),
+        pytest.param("asyncio", logging.WARNING, True, id="another library, warning"),
     ],
 )
 def test_other_libraries_log_from_warnings_on(logger: str, level: int, heard: bool) -> None:
@@ -223,7 +223,7 @@ def test_python_warnings_are_logged() -> None:
         pytest.param("springtide.calendar", "calendar", id="a controller"),
         pytest.param("springtide.cluster.leader_election", None, id="a module"),
         pytest.param("aiohttp.client", None, id="another library"),
-        pytest.param("springtide", None, id="the root of ours"),
+        pytest.param("springtide", None, id="the root logger of springtide"),
     ],
 )
 def test_the_controller_is_derived_from_the_logger(logger: str, controller: str | None) -> None:

@@ -47,8 +47,8 @@ def test_pausing_one_object_by_its_annotation(caplog: pytest.LogCaptureFixture) 
         world.change("a", metadata={"annotations": {"springtide.dev/paused": None}})
         await clock.sleep(1)
         assert length(world, "a") == "3"
-        told = [(one["reason"], one["count"]) for one in world.events() if one["reason"] != "Stamped"]
-        assert told == [("Paused", 1), ("Resumed", 1)]
+        events = [(one["reason"], one["count"]) for one in world.events() if one["reason"] != "Stamped"]
+        assert events == [("Paused", 1), ("Resumed", 1)]
         assert "work/a is paused by its annotation springtide.dev/paused" in caplog.messages
         await process.manager.stop()
 
@@ -113,8 +113,10 @@ def test_pausing_everything_by_the_config_map() -> None:
         world.change("springtide-pause", "springtide-system", data={"paused": "false"})
         await clock.sleep(20)
         assert (length(world, "a"), length(world, "b")) == ("1", "1")
-        told = [(one["involvedObject"]["name"], one["reason"]) for one in world.events() if one["reason"] != "Stamped"]
-        assert told == [("springtide-pause", "Paused"), ("springtide-pause", "Resumed")]
+        events = [
+            (one["involvedObject"]["name"], one["reason"]) for one in world.events() if one["reason"] != "Stamped"
+        ]
+        assert events == [("springtide-pause", "Paused"), ("springtide-pause", "Resumed")]
         await process.manager.stop()
 
     play(story)

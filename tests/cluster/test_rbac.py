@@ -50,7 +50,7 @@ def test_permissions_of_one_resource_become_one_rule() -> None:
 @pytest.mark.parametrize(
     ("permission", "words"),
     [
-        pytest.param(Permission(SECRETS, ("update",)), "there is no verb 'update'", id="a verb of no port"),
+        pytest.param(Permission(SECRETS, ("update",)), "there is no verb 'update'", id="an unknown verb"),
         pytest.param(Permission(SECRETS, ("create",), names=("a",)), "cannot be limited to names", id="named create"),
         pytest.param(Permission(NODES, ("get",), own_namespace=True), "it is in no namespace", id="own node"),
     ],
@@ -81,7 +81,7 @@ def test_rules_allow_exactly_what_was_declared(permissions: list[Permission]) ->
 
 
 def single_rights(permission: Permission) -> list[tuple[Any, ...]]:
-    """Take a permission apart: one right for each verb and name."""
+    """Split a permission into one for each verb and name."""
     below = f"/{permission.subresource}" if permission.subresource else ""
     return [
         (permission.own_namespace, permission.resource.group, f"{permission.resource.plural}{below}", verb, name)
@@ -132,8 +132,8 @@ USED = [
 """All that the calendars' story needs."""
 
 
-class Office:
-    """Two replicas under the roles of the manager and of the controller, calendars, and people who edit them."""
+class RbacHarness:
+    """Two replicas with the roles of the manager and of the controller, and users who edit calendars."""
 
     def __init__(self, clock: VirtualClock, *, without: str = "", mode: Mode = Mode.ACT) -> None:
         self.clock = clock
@@ -172,19 +172,19 @@ class Office:
         return {one for line in self.lines for one in line.used}
 
 
-async def everything(office: Office) -> None:
-    """Let happen whatever makes the processes ask for something."""
-    managers = [office.open(identity) for identity in ("first", "second")]
+async def everything(harness: RbacHarness) -> None:
+    """Play everything that leads to requests of the processes."""
+    managers = [harness.open(identity) for identity in ("first", "second")]
     running = [asyncio.ensure_future(manager.run()) for manager in managers]
-    clock = office.clock
-    office.write("good", "2026-12-24")
-    office.write("bad", "2026-02-30")
+    clock = harness.clock
+    harness.write("good", "2026-12-24")
+    harness.write("bad", "2026-02-30")
     await clock.sleep(60)
-    office.write("bad", "2026-02-30", "2026-12-24")
+    harness.write("bad", "2026-02-30", "2026-12-24")
     await clock.sleep(60)
-    office.world.change("good", "", CALENDARS, metadata={"annotations": {ANNOTATION: "true"}})
+    harness.world.change("good", "", CALENDARS, metadata={"annotations": {ANNOTATION: "true"}})
     await clock.sleep(10)
-    office.world.config_map("springtide-pause", "springtide-system", paused="true")
+    harness.world.config_map("springtide-pause", "springtide-system", paused="true")
     await clock.sleep(10)
     for manager, task in zip(managers, running, strict=True):
         stopping = asyncio.ensure_future(manager.stop())
@@ -193,22 +193,22 @@ async def everything(office: Office) -> None:
         await task
 
 
-def play(story: Callable[[Office], Awaitable[None]], **options: Any) -> Office:
-    async def main(clock: VirtualClock) -> Office:
-        office = Office(clock, **options)
-        await story(office)
-        return office
+def play(story: Callable[[RbacHarness], Awaitable[None]], **options: Any) -> RbacHarness:
+    async def main(clock: VirtualClock) -> RbacHarness:
+        harness = RbacHarness(clock, **options)
+        await story(harness)
+        return harness
 
     return run(main, start=START)
 
 
 def test_the_declared_permissions_suffice() -> None:
-    """Calendars are kept, people are told, and leadership changes hands under the generated roles and no others."""
-    office = play(everything)
-    assert office.refused == []
-    assert sorted(office.used) == USED
-    assert office.world.server.get(CALENDARS, Key("", "good"))["status"]["nextDates"] == ["2026-12-24"]
-    assert {event["reason"] for event in office.world.events()} >= {"Invalid", "Paused"}
+    """Statuses and events are written, and leadership changes, with only the generated roles."""
+    harness = play(everything)
+    assert harness.refused == []
+    assert sorted(harness.used) == USED
+    assert harness.world.server.get(CALENDARS, Key("", "good"))["status"]["nextDates"] == ["2026-12-24"]
+    assert {event["reason"] for event in harness.world.events()} >= {"Invalid", "Paused"}
 
 
 @pytest.mark.parametrize("right", USED)
@@ -219,6 +219,6 @@ def test_every_used_permission_is_needed(right: str) -> None:
 
 def test_observe_mode_needs_no_further_permissions() -> None:
     """It has a Lease of its own, which the roles name too."""
-    office = play(everything, mode=Mode.OBSERVE)
-    assert office.refused == []
-    assert "patch calendars/status.springtide.dev" not in office.used
+    harness = play(everything, mode=Mode.OBSERVE)
+    assert harness.refused == []
+    assert "patch calendars/status.springtide.dev" not in harness.used

@@ -11,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from springtide.cluster import serving as connections
 from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.serving import CoalescedWrites, RunningServer, ServingFailed, TlsIdentity, serving
 
@@ -19,7 +18,7 @@ END = b"(closed)"
 
 
 class Line(asyncio.Transport):
-    """Takes down what is sent, and when it was closed."""
+    """Records what is sent, and the close."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +91,7 @@ TOO_MUCH = b"x" * 2_000_000
 
 
 class Echo:
-    """Answers with the number of bytes it was sent, and remembers who went away."""
+    """Responds with the number of received bytes, and records disconnects."""
 
     def __init__(self) -> None:
         self.gone = 0
@@ -117,16 +116,16 @@ class Echo:
 
 
 def served(story: Callable[[RunningServer, Echo], Awaitable[None]]) -> None:
-    async def told() -> None:
+    async def exchange() -> None:
         echo = Echo()
         async with serving(echo) as server:
             await story(server, echo)
 
-    asyncio.run(asyncio.wait_for(told(), 30))
+    asyncio.run(asyncio.wait_for(exchange(), 30))
 
 
 async def said(server: RunningServer, data: bytes, *, drip: bytes = b"") -> bytes:
-    """Send something, then drip on, and give all that is answered until the server hangs up."""
+    """Send bytes, then further ones slowly, and give all responses until the server closes the connection."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
 
     async def dripping() -> None:
@@ -151,13 +150,13 @@ async def said(server: RunningServer, data: bytes, *, drip: bytes = b"") -> byte
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(b"GET /" + TOO_MUCH, id="an address without end"),
-        pytest.param(b"GET / HTTP/1.1\r\nX: " + TOO_MUCH, id="a header without end"),
-        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300, id="headers without end"),
-        pytest.param(POST + b"0\r\n" + b"X: y\r\n" * 300, id="trailers without end"),
-        pytest.param(POST + b"0\r\nX: " + TOO_MUCH, id="a trailer without end"),
-        pytest.param(POST + b"1;" + TOO_MUCH, id="an extension of a chunk without end"),
-        pytest.param(GET * 100_000, id="requests sent ahead without end"),
+        pytest.param(b"GET /" + TOO_MUCH, id="an endless URL"),
+        pytest.param(b"GET / HTTP/1.1\r\nX: " + TOO_MUCH, id="an endless header"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300, id="endless headers"),
+        pytest.param(POST + b"0\r\n" + b"X: y\r\n" * 300, id="endless trailers"),
+        pytest.param(POST + b"0\r\nX: " + TOO_MUCH, id="an endless trailer"),
+        pytest.param(POST + b"1;" + TOO_MUCH, id="an endless chunk extension"),
+        pytest.param(GET * 100_000, id="endless pipelined requests"),
     ],
 )
 def test_endless_requests_are_cut_off_and_other_clients_are_served(data: bytes) -> None:
@@ -196,7 +195,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     ],
 )
 def test_slow_requests_are_cut_off(data: bytes, drip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "ARRIVAL_SECONDS", 0.2)
+    monkeypatch.setattr("springtide.cluster.serving.ARRIVAL_SECONDS", 0.2)
 
     async def story(server: RunningServer, _: Echo) -> None:
         async with asyncio.timeout(10):

@@ -34,12 +34,12 @@ def nodes(by: dict[str, str]) -> dict[Key, str]:
 
 
 def filled(**nodes: str) -> tuple[Store[str], list[Delta[str]]]:
-    """Make a store of pods at version 10, and the list of what it tells from now on."""
+    """Make a store of pods at version 10, and the list of its deltas from now on."""
     store: Store[str] = Store(node_of, {"node": lambda node: (node,) if node else ()})
     store.replace([pod(name, 5, node) for name, node in nodes.items()], 10)
-    told: list[Delta[str]] = []
-    store.listen(told.append)
-    return store, told
+    deltas: list[Delta[str]] = []
+    store.listen(deltas.append)
+    return store, deltas
 
 
 def contents(store: Store[str]) -> dict[Key, str]:
@@ -83,12 +83,12 @@ def test_writes(
     version: int,
     deltas: list[tuple[str, str | None, str | None]],
 ) -> None:
-    store, told = filled(a="n1")
+    store, found = filled(a="n1")
     write(store)
 
     assert contents(store) == nodes(expected)
     assert store.version == version
-    assert told == [Delta(key(name), old, new) for name, old, new in deltas]
+    assert found == [Delta(key(name), old, new) for name, old, new in deltas]
 
 
 def test_reading() -> None:
@@ -172,18 +172,18 @@ def test_listeners_see_the_complete_new_list() -> None:
 
 def test_a_failing_listener_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     store: Store[str] = Store(node_of)
-    told: list[Delta[str]] = []
+    deltas: list[Delta[str]] = []
 
     def fail(delta: Delta[str]) -> None:
         raise ZeroDivisionError
 
     store.listen(fail)
-    store.listen(told.append)
+    store.listen(deltas.append)
     with caplog.at_level(logging.ERROR):
         store.replace([pod("a", 1, "n1")], 1)
         store.apply(deleted("a", 2))
 
-    assert told == [Delta(key("a"), None, "n1"), Delta(key("a"), "n1", None)]
+    assert deltas == [Delta(key("a"), None, "n1"), Delta(key("a"), "n1", None)]
     assert [record.message for record in caplog.records] == [
         "a listener failed on the change of default/a; others go on"
     ] * 2
@@ -192,10 +192,10 @@ def test_a_failing_listener_does_not_affect_others(caplog: pytest.LogCaptureFixt
 def test_replay_passes_every_record(caplog: pytest.LogCaptureFixture) -> None:
     """Also if the listener fails on one of them."""
     store, _ = filled(a="n1", b="n2")
-    told: list[Delta[str]] = []
+    deltas: list[Delta[str]] = []
 
     def fail_on_the_first(delta: Delta[str]) -> None:
-        told.append(delta)
+        deltas.append(delta)
         if delta.key == key("a"):
             raise ZeroDivisionError
 
@@ -203,7 +203,7 @@ def test_replay_passes_every_record(caplog: pytest.LogCaptureFixture) -> None:
         store.listen(fail_on_the_first, replay=True)
         store.apply(deleted("b", 30))
 
-    assert told == [Delta(key("a"), None, "n1"), Delta(key("b"), None, "n2"), Delta(key("b"), "n2", None)]
+    assert deltas == [Delta(key("a"), None, "n1"), Delta(key("b"), None, "n2"), Delta(key("b"), "n2", None)]
     assert len(caplog.records) == 1
 
 
@@ -215,13 +215,13 @@ def broken(name: str, version: int) -> WatchEvent:
 
 def test_an_unreadable_object_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
     """Other objects are not affected, and the log names it with a stack trace."""
-    store, told = filled(a="n1", b="n1")
+    store, deltas = filled(a="n1", b="n1")
     store.apply(broken("a", 11))
     store.apply(modified("b", 12, "n2"))
 
     assert (contents(store), store.version) == (nodes({"b": "n2"}), 12)
     assert {name: why.reason for name, why in store.unreadable.items()} == {key("a"): "KeyError: 'spec'"}
-    assert told == [Delta(key("a"), "n1", None), Delta(key("b"), "n1", "n2")]
+    assert deltas == [Delta(key("a"), "n1", None), Delta(key("b"), "n1", "n2")]
     assert "Traceback" in caplog.text
 
     store.apply(modified("a", 13, "n3"))
@@ -263,14 +263,14 @@ def test_a_failing_index_finds_the_record_under_no_value(values: Any, caplog: py
     """Other records and indexes are not affected, and its former value is dropped."""
     store: Store[str] = Store(node_of, {"good": lambda node: [node], "bad": values})
     store.replace([pod("a", 1, "n1"), pod("b", 2, "odd"), pod("c", 3, "n2")], 5)
-    told: list[Delta[str]] = []
-    store.listen(told.append)
+    deltas: list[Delta[str]] = []
+    store.listen(deltas.append)
     store.apply(modified("a", 6, "odd"))
 
     assert contents(store) == nodes({"a": "odd", "b": "odd", "c": "n2"})
     assert store.keys_by("good", "odd") == [key("a"), key("b")]
     assert (store.keys_by("bad", "x"), store.keys_by("bad", "y")) == ([], [key("c")])
-    assert told == [Delta(key("a"), "n1", "odd")]
+    assert deltas == [Delta(key("a"), "n1", "odd")]
     assert "an index fails on default/b" in caplog.text
 
     store.apply(modified("a", 7, "n1"))
@@ -340,7 +340,7 @@ def test_waiting_for_a_version(write: Callable[[Store[str]], None]) -> None:
 
 
 class Server:
-    """The slow truth: the whole history of a few pods, and the state at each version."""
+    """A naive model: the whole history of a few pods, and the state at each version."""
 
     def __init__(self) -> None:
         self.states: list[dict[str, str]] = [{}]
@@ -384,15 +384,15 @@ def test_a_store_equals_the_server_at_its_version_whatever_is_replayed(steps: li
     """Lists of any age, and watches from any version that the store has passed, for as long as they last."""
     server = Server()
     store: Store[str] = Store(node_of, {"node": lambda node: (node, node) if node else ()})
-    told: dict[Key, str] = {}
+    deltas: dict[Key, str] = {}
 
     def take(delta: Delta[str]) -> None:
-        assert told.get(delta.key) == delta.old
+        assert deltas.get(delta.key) == delta.old
         assert delta.old != delta.new
         if delta.new is None:
-            del told[delta.key]
+            del deltas[delta.key]
         else:
-            told[delta.key] = delta.new
+            deltas[delta.key] = delta.new
 
     store.listen(take)
     store.replace([], 0)
@@ -417,7 +417,7 @@ def test_a_store_equals_the_server_at_its_version_whatever_is_replayed(steps: li
         assert store.version >= before
         expected = nodes(server.states[store.version])
         assert contents(store) == expected
-        assert told == expected
+        assert deltas == expected
         assert store.keys() == sorted(expected)
         for node in ("", "n1", "n2"):
             assert store.keys_by("node", node) == sorted(k for k, n in expected.items() if n == node != "")

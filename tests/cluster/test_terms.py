@@ -270,9 +270,9 @@ def test_followers_are_removed_at_the_end_of_a_term() -> None:
     class Follower(StampController):
         def __init__(self, context: Any) -> None:
             super().__init__(context)
-            told: list[str] = []
-            made.append(told)
-            context.follow(WORK, lambda delta: told.append(delta.key.name))
+            followed: list[str] = []
+            made.append(followed)
+            context.follow(WORK, lambda delta: followed.append(delta.key.name))
 
     kind = type("Variant", (Follower,), {"seen": []})
 

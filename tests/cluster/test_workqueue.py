@@ -18,7 +18,7 @@ Arrivals = list[tuple[float, str]]
 
 
 async def arrivals(queue: WorkQueue[str], clock: VirtualClock, seconds: float) -> Arrivals:
-    """Work on whatever comes for a while; tell when each key came."""
+    """Process keys for a while, and give the time of each."""
     came: Arrivals = []
 
     async def work() -> None:
@@ -228,7 +228,7 @@ def test_backoff_and_rate_are_settings() -> None:
 
 
 class SetClock(VirtualClock):
-    """A clock that somebody sets; like a live one it looks at the time every now and then while it waits."""
+    """A clock that a test sets; like a live one it reads the time periodically while it waits."""
 
     offset = 0
 
@@ -342,7 +342,7 @@ def test_draining_hands_out_queued_keys_and_those_added_during_processing() -> N
 
 
 class Model:
-    """The slow truth about a queue: every promise in a list, looked through from the start each time."""
+    """A naive model of the queue: all due times in a list, searched from the start each time."""
 
     def __init__(self) -> None:
         self.queued: list[tuple[float, str]] = []

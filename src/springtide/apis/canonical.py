@@ -136,14 +136,14 @@ def canonical_text(text: str) -> RewrittenManifest:
     documents = read(repaired)
     # From last to first, so that the offsets of earlier documents stay valid.
     for document in reversed([document for document in documents if isinstance(document, Document)]):
-        meant, found = _canonical_document(document)
-        if meant == document.value:
+        normalized_tree, found = _canonical_document(document)
+        if normalized_tree == document.value:
             continue
         indentation = json_indentation(document.text)
         if indentation is None:
-            edited, _ = rewrite(document.text, document.value, meant)
+            edited, _ = rewrite(document.text, document.value, normalized_tree)
         else:
-            edited = format_json(meant, indentation, document.text)
+            edited = format_json(normalized_tree, indentation, document.text)
         end = document.offset + len(document.text)
         repaired = repaired[: document.offset] + edited + repaired[end:]
         changes += (*found, *lost_comments(document, edited))
@@ -152,18 +152,18 @@ def canonical_text(text: str) -> RewrittenManifest:
 
 
 def _canonical_document(document: Document) -> tuple[Any, list[ManifestChange]]:
-    meant = document.value
+    normalized_tree = document.value
     changes: list[ManifestChange] = []
     for root, value in members_of(document.value):
         if not isinstance(value, dict):
             continue
         normalized = canonical(value)
-        meant = replace_at(meant, root, normalized.value)
+        normalized_tree = replace_at(normalized_tree, root, normalized.value)
         changes += (
             ManifestChange(document.position((*root, *problem.path)).line, _message(problem))
             for problem in normalized.problems
         )
-    return meant, changes
+    return normalized_tree, changes
 
 
 def _message(problem: Problem) -> str:
@@ -230,9 +230,9 @@ def _repair_type_fields(value: dict[str, Any]) -> NormalizedTree:
     """Repair misspelt `apiVersion` and `kind` keys."""
     repair = TreeRepair(value)
     for key in ("apiVersion", "kind"):
-        slip = misspelled_key(key, repair.value) if key not in repair.value else None
-        if slip is not None:
-            repair.rename((), slip, key, f"`{slip}` is now `{key}`")
+        misspelt = misspelled_key(key, repair.value) if key not in repair.value else None
+        if misspelt is not None:
+            repair.rename((), misspelt, key, f"`{misspelt}` is now `{key}`")
     return repair.result()
 
 

@@ -104,7 +104,7 @@ def schema(**keywords: Any) -> Meta:
 
 
 def default(value: Any) -> Meta:
-    """Give a default to a field whose Python default cannot say it: a list or an object."""
+    """Return a default to a field whose Python default cannot say it: a list or an object."""
     return Meta(extra={"default": value})
 
 

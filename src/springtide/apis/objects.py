@@ -161,17 +161,17 @@ def _known_object(
     context: ValidationContext,
     places: dict[Problem, Position],
 ) -> LoadedObject:
-    judged = validate_object(value, *found, context)
-    problems = (*places, *judged.problems)
-    return LoadedObject(document, root, *found, judged.value, judged.view, problems, judged.origins, places)
+    validated = validate_object(value, *found, context)
+    problems = (*places, *validated.problems)
+    return LoadedObject(document, root, *found, validated.value, validated.view, problems, validated.origins, places)
 
 
 def type_field(value: dict[str, Any], key: str) -> str:
     """Read `apiVersion` or `kind`, also if that key is misspelt, so that the object can still be validated."""
     found = value.get(key)
     if found is None:
-        slip = misspelled_key(key, value)
-        found = value.get(slip) if slip is not None else None
+        misspelt = misspelled_key(key, value)
+        found = value.get(misspelt) if misspelt is not None else None
     return found if isinstance(found, str) else ""
 
 
@@ -183,9 +183,9 @@ def misspelled_key(key: str, value: dict[str, Any]) -> str | None:
 def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterator[Problem]:
     for key in ("apiVersion", "kind"):
         if value.get(key) is None:
-            slip = misspelled_key(key, value)
-            if slip is not None:
-                yield error((slip,), f"unknown field `{slip}`", f"did you mean `{key}`?")
+            misspelt = misspelled_key(key, value)
+            if misspelt is not None:
+                yield error((misspelt,), f"unknown field `{misspelt}`", f"did you mean `{key}`?")
             else:
                 yield error((key,), "is missing", "every object needs `apiVersion` and `kind`")
         elif not isinstance(value[key], str):

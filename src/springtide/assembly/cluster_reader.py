@@ -26,7 +26,7 @@ from springtide.cluster.resources import Key, Object, Resource, Selection
 _NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 _PAGE = 500
-# A user is waiting: two attempts tell as much as four.
+# A user is waiting: two attempts are enough to report a failure.
 _SETTINGS = HttpSettings(component="cli", retries=RetrySettings(attempts=2))
 
 
@@ -226,7 +226,7 @@ class _ObjectReader:
                 either = "files and a cluster do not mix: leave out the options of the cluster to read this file"
                 hint = either if Path(name).exists() else missing.hint
                 if not slash and not hint.startswith("did you mean") and self._is_kind(before):
-                    hint = f"`{before}` is a kind, and takes its name behind a slash: {before}/{name}"
+                    hint = f"write kind and name with a slash: {before}/{name}"
                 self._objects.unread.append(UnreadableSource(LABEL, str(missing), hint))
             except ApiError as refusal:
                 self._objects.unread.append(UnreadableSource(LABEL, str(refusal)))

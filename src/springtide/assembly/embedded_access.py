@@ -61,7 +61,7 @@ def load_credentials(store: SecretStore | None) -> EmbeddedCredentials:
 
 
 def _is_valid(authority: CertificatePair, now: int) -> bool:
-    """Tell whether the certificate is valid now; the clock may have been wrong when it was issued."""
+    """Return whether the certificate is valid now; the clock may have been wrong when it was issued."""
     certificate = issued(authority)
     return certificate.begins <= now < certificate.ends
 

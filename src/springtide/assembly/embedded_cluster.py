@@ -30,7 +30,7 @@ from springtide.apiserver.storage import Storage
 from springtide.apiserver.webhooks import AdmissionWebhooks
 from springtide.assembly.embedded_access import EmbeddedCredentials, load_credentials
 from springtide.assembly.services import MetricSourceSettings, live_services
-from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.certificates import make_serving
 from springtide.cluster.clock import Clock, ScaledClock, WallClock
 from springtide.cluster.compute import ThreadCompute
@@ -115,7 +115,7 @@ async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[Embe
         reviews = await stack.enter_async_context(AdmissionWebhooks(cluster.server))
         served = await stack.enter_async_context(_serve_api(cluster, settings, credentials, reviews.execute))
         hooks = await stack.enter_async_context(
-            webhooks(
+            serve_webhooks(
                 cluster.transport(),
                 namespace=NAMESPACE,
                 now=clock.now,

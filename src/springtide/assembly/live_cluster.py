@@ -14,7 +14,7 @@ from random import Random
 
 from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.configurations import ServiceTarget, WebhookTarget
-from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
 from springtide.cluster.compute import ThreadCompute
@@ -27,45 +27,6 @@ from springtide.cluster.transport import Transport
 from springtide.metrics import HealthCheck, HealthResult, ProcessMetrics, caches_synced, fact_check, operations_app
 from springtide.metrics.external import external_metrics
 from springtide.metrics.series import SeriesStore
-
-ALL = "*"
-
-
-class InvalidSelection(ValueError):
-    """The value of `--controllers` names an unknown controller, or contradicts itself."""
-
-
-def select_controllers(text: str, controllers: Sequence[type[Controller]]) -> tuple[type[Controller], ...]:
-    """Choose controllers as `--controllers` says: `a,b` for these, `-c` for all but that, `*` or nothing for all."""
-    known = [controller.name for controller in controllers]
-    wanted: list[str] = []
-    unwanted: list[str] = []
-    for word in filter(None, (part.strip() for part in text.split(","))):
-        name = word.removeprefix("-")
-        if name != ALL and name not in known:
-            raise InvalidSelection(_unknown(name, known))
-        if word == f"-{ALL}":
-            raise InvalidSelection("-* leaves nothing to run; name what is to run")
-        (unwanted if word.startswith("-") else wanted).append(name)
-    for name in unwanted:
-        if name in wanted:
-            raise InvalidSelection(f"{name!r} is both named and left out")
-    everything = not wanted or ALL in wanted
-    chosen = tuple(
-        controller
-        for controller in controllers
-        if (everything or controller.name in wanted) and controller.name not in unwanted
-    )
-    if not chosen:
-        raise InvalidSelection(f"{text!r} leaves nothing to run, expected some of {', '.join(known)}")
-    return chosen
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else f", expected some of {', '.join(known)}"
-    return f"there is no controller {name!r}{meant}"
-
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +72,7 @@ class ControllerProcessSettings:
     external_metrics: ExternalMetricsSettings | None
 
 
-async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerProcessSettings) -> int:
+async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: ControllerProcessSettings) -> int:
     """Run until `stop` is set; returns the exit code."""
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
     random = Random()  # noqa: S311 - spreads requests, hides nothing
@@ -126,30 +87,36 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerP
         compute = ThreadCompute()
         stack.callback(compute.close)
         series = SeriesStore()
-        services = await stack.enter_async_context(live_services(metrics, clock, series=series, sources=plan.sources))
-        election = LeaderElector(transport, clock, identity=identity, random=random, namespace=plan.namespace)
+        services = await stack.enter_async_context(
+            live_services(metrics, clock, series=series, sources=settings.sources)
+        )
+        election = LeaderElector(transport, clock, identity=identity, random=random, namespace=settings.namespace)
         manager = Manager(
             transport,
             clock,
-            plan.controllers,
+            settings.controllers,
             random=random,
-            election=election if plan.elect else None,
-            mode=plan.mode,
+            election=election if settings.elect else None,
+            mode=settings.mode,
             compute=compute,
-            namespace=plan.namespace,
-            settings=ManagerSettings(default_zone=plan.default_zone),
+            namespace=settings.namespace,
+            settings=ManagerSettings(default_zone=settings.default_zone),
             metrics=metrics,
             services=services,
         )
         metrics.follow(manager, clock)
         ready = [caches_synced(manager)]
-        if plan.webhooks is not None:
-            ready.append(await _serve_webhooks(stack, transport, plan, plan.webhooks))
-        if plan.external_metrics is not None:
-            ready.append(await _serve_external_metrics(stack, transport, series, clock, manager, plan.external_metrics))
-        if plan.metrics is not None:
+        if settings.webhooks is not None:
+            ready.append(await _serve_webhooks(stack, transport, settings, settings.webhooks))
+        if settings.external_metrics is not None:
+            ready.append(
+                await _serve_external_metrics(stack, transport, series, clock, manager, settings.external_metrics)
+            )
+        if settings.metrics is not None:
             app = operations_app(metrics.registry, ready=ready)
-            served = await stack.enter_async_context(serving(app, host=plan.metrics.host, port=plan.metrics.port))
+            served = await stack.enter_async_context(
+                serving(app, host=settings.metrics.host, port=settings.metrics.port)
+            )
             log.info("metrics and health are served at %s", served.url)
         return await _run(stop, manager)
 
@@ -162,27 +129,27 @@ async def _run(stop: asyncio.Event, manager: Manager) -> int:
         await running
     finally:
         running.cancel()
-    log.info("ended in order")
+    log.info("shut down")
     return 0
 
 
 async def _serve_webhooks(
-    stack: AsyncExitStack, transport: Transport, plan: ControllerProcessSettings, how: WebhookSettings
+    stack: AsyncExitStack, transport: Transport, settings: ControllerProcessSettings, how: WebhookSettings
 ) -> HealthCheck:
     """Serve the webhooks until the stack ends; returns the readiness check."""
     up = await stack.enter_async_context(
-        webhooks(
+        serve_webhooks(
             transport,
-            namespace=plan.namespace,
+            namespace=settings.namespace,
             target=how.target,
             host=how.address.host,
             port=how.address.port,
-            default_zone=plan.default_zone,
+            default_zone=settings.default_zone,
             convert=True,
         )
     )
     log.info("webhooks are served at %s", up.serving.url)
-    return fact_check("webhooks", up.ready, "the certificates are not made and published yet")
+    return fact_check("webhooks", up.ready, "the certificates are not issued and published yet")
 
 
 async def _serve_external_metrics(
@@ -214,3 +181,42 @@ async def _serve_external_metrics(
         yield HealthResult("external metrics", up.problem())
 
     return check
+
+
+ALL = "*"
+
+
+class InvalidSelection(ValueError):
+    """The value of `--controllers` names an unknown controller, or contradicts itself."""
+
+
+def select_controllers(text: str, controllers: Sequence[type[Controller]]) -> tuple[type[Controller], ...]:
+    """Choose controllers as `--controllers` says: `a,b` for these, `-c` for all but that, `*` or nothing for all."""
+    known = [controller.name for controller in controllers]
+    wanted: list[str] = []
+    unwanted: list[str] = []
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        name = word.removeprefix("-")
+        if name != ALL and name not in known:
+            raise InvalidSelection(_unknown(name, known))
+        if word == f"-{ALL}":
+            raise InvalidSelection("-* leaves nothing to run; name what is to run")
+        (unwanted if word.startswith("-") else wanted).append(name)
+    for name in unwanted:
+        if name in wanted:
+            raise InvalidSelection(f"{name!r} is both named and left out")
+    everything = not wanted or ALL in wanted
+    chosen = tuple(
+        controller
+        for controller in controllers
+        if (everything or controller.name in wanted) and controller.name not in unwanted
+    )
+    if not chosen:
+        raise InvalidSelection(f"{text!r} leaves nothing to run, expected some of {', '.join(known)}")
+    return chosen
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else f", expected some of {', '.join(known)}"
+    return f"there is no controller {name!r}{meant}"

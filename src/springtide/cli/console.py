@@ -54,12 +54,12 @@ def show_missing_packages(doing: str, missing: ModuleNotFoundError) -> int:
 
 
 def supports_colour() -> bool:
-    """Tell whether standard output is a terminal with colours, and the user wants them."""
+    """Return whether standard output is a terminal with colours, and the user wants them."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def supports_unicode() -> bool:
-    """Tell whether the encoding of standard output is UTF-8."""
+    """Return whether the encoding of standard output is UTF-8."""
     return (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
 
 

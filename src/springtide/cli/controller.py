@@ -199,7 +199,7 @@ def command(
         chosen = select_controllers(controllers, CONTROLLERS)
     except InvalidSelection as failure:
         raise click.BadParameter(str(failure), param_hint="--controllers") from None
-    plan = ControllerProcessSettings(
+    settings = ControllerProcessSettings(
         controllers=chosen,
         mode=Mode(mode),
         elect=leader_elect,
@@ -228,7 +228,7 @@ def command(
     configure(sys.stderr, log_level, log_format)
     try:
         found = find_access(kubeconfig, context)
-        code = run_until_signalled(lambda stop: run_live(stop, found, plan))
+        code = run_until_signalled(lambda stop: run_live(stop, found, settings))
     except AccessError as failure:
         code = show_failure(str(failure))
     except ServingFailed as failure:

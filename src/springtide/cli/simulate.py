@@ -105,7 +105,7 @@ class TracePrinter:
 
 
 def _is_pipe(stream: Any) -> bool:
-    """Tell whether a stream is a pipe: its reader may print to the same terminal, where a bar would disturb it."""
+    """Return whether a stream is a pipe: its reader may print to the same terminal, where a bar would disturb it."""
     try:
         return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
     except (OSError, ValueError):

@@ -156,7 +156,7 @@ def _dry_run(manifests: CheckedManifests, now: int, otherwise: str) -> PreparedM
 
 
 def _needs_pod_metrics(staged: StagedObject) -> bool:
-    """Tell whether an object is a HorizontalPodAutoscaler with a metric that is not external."""
+    """Return whether an object is a HorizontalPodAutoscaler with a metric that is not external."""
     if staged.kind[1] != "HorizontalPodAutoscaler":
         return False
     metrics = (staged.value.get("spec") or {}).get("metrics") or [{}]

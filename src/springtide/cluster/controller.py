@@ -1,7 +1,7 @@
 """The shape of a controller.
 
-A controller watches some resources, maps every change to keys of the objects it looks after, and reconciles one key at
-a time: observe, decide, act. It never learns which event enqueued a key; it reads the present state from its caches.
+A controller watches some resources, maps every change to keys of objects of its kind, and reconciles one key at a
+time: observe, decide, act. It never learns which event enqueued a key; it reads the present state from its caches.
 A `SingletonController` does the same for the cluster as a whole: it has no keys, and changes are batched. The manager
 does the rest: caches, shared state, queues, retries, leader election, modes and pauses.
 `docs/writing-a-controller.md` tells how to write one.
@@ -12,22 +12,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from springtide.cluster.resources import Key, Resource, Selection
+from springtide.cluster.store import NO_INDEXES, whole_object
 
 if TYPE_CHECKING:
     from springtide.cluster.context import ControllerContext
     from springtide.cluster.state import SharedState, StateWatch
-
-
-def _whole_object(item: Any) -> Any:
-    """Keep an item as it is."""
-    return item
-
-
-_NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +30,10 @@ class Cached:
     """
 
     selection: Selection
-    record: Callable[[Any], Any] = _whole_object
+    record: Callable[[Any], Any] = whole_object
     """Makes the record from the decoded item; pure. Keep in it only what is needed."""
     indexes: Mapping[str, Callable[[Any], Iterable[Hashable]]] = field(
-        default_factory=lambda: _NO_INDEXES, compare=False
+        default_factory=lambda: NO_INDEXES, compare=False
     )
     """Indexes by name, each with the function that gives the values under which a record is found."""
 

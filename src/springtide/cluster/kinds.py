@@ -1,7 +1,7 @@
 """The kinds that a cluster serves: the resource of a kind, whether it has a scale, and the schema of its status.
 
-Built-in kinds are constants here; all others come from CustomResourceDefinitions, which a controller that uses a
-`KindRegistry` must watch (`DEFINITIONS`). Kinds of aggregated API servers are not found.
+Built-in kinds are constants here; all others come from CustomResourceDefinitions. `KindRegistry` is shared state: a
+controller names it in `states`. Kinds of aggregated API servers are not found.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Resource, Selection
-from springtide.cluster.store import Store
+from springtide.cluster.state import SharedState
+from springtide.cluster.store import Delta, Store
 
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
@@ -81,11 +82,19 @@ _BUILT_IN = {
 }
 
 
-class KindRegistry:
-    """The kinds that a cluster serves now."""
+class KindRegistry(SharedState[Delta[tuple[KindInfo, ...]]]):
+    """The kinds that a cluster serves now; a change of it is that of the kinds of one CustomResourceDefinition."""
 
-    def __init__(self, definitions: Store[tuple[KindInfo, ...]]) -> None:
-        self._definitions = definitions
+    sources = (DEFINITIONS,)
+
+    def __init__(self, definitions: Store[tuple[KindInfo, ...]] | None = None) -> None:
+        """Read a given store; as shared state it is bound to the cache of the process."""
+        if definitions is not None:
+            self.bind({DEFINITIONS: definitions})
+
+    def apply(self, cached: Cached, delta: Delta[tuple[KindInfo, ...]]) -> None:  # noqa: ARG002 - the only source
+        """Tell the readers; kinds are looked up in the cache itself."""
+        self.publish(delta)
 
     def find(self, api_version: str, kind: str) -> KindInfo | None:
         """Find the kind of a reference; None if the cluster does not serve it."""
@@ -93,12 +102,11 @@ class KindRegistry:
         if known is not None:
             return known
         wanted = (api_version, kind)
-        for kinds in self._definitions.by(_BY_NAME, wanted):
-            return kinds[_names(kinds).index(wanted)]
-        return None
+        definitions: list[tuple[KindInfo, ...]] = self.store(DEFINITIONS).by(_BY_NAME, wanted)
+        return definitions[0][_names(definitions[0]).index(wanted)] if definitions else None
 
     def declared(self, resource: Resource, status: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the fields of a status that the CRD in the cluster declares; upstream's CRDs declare fewer than ours."""
+        """Give the fields of a status that the CRD in the cluster declares; upstream's CRDs have fewer."""
         found = self.find(resource.api_version, resource.kind)
         if found is None or found.status is None:
             return dict(status)

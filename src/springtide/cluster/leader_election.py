@@ -137,7 +137,7 @@ class NoElection:
         return self._term
 
     async def hold(self) -> None:
-        """Hold for ever."""
+        """Never return."""
         await asyncio.get_running_loop().create_future()
 
     async def release(self) -> None:

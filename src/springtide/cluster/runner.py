@@ -74,7 +74,8 @@ class ControllerRunner:
 
     def begin_term(self) -> None:
         """Prepare for a term: nothing has been attempted in it."""
-        self._first_pass.clear()
+        # A new event, since a reconcile that was left behind in the former term may still set the old one.
+        self._first_pass = asyncio.Event()
 
     async def serve(
         self,

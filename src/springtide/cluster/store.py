@@ -90,7 +90,7 @@ def whole_object(item: Any) -> Any:
     return item
 
 
-_NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
+NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
 
 
 class Store(Generic[R]):
@@ -103,7 +103,7 @@ class Store(Generic[R]):
     def __init__(
         self,
         record: Callable[[Any], R] = whole_object,
-        indexes: Mapping[str, Callable[[R], Iterable[Hashable]]] = _NO_INDEXES,
+        indexes: Mapping[str, Callable[[R], Iterable[Hashable]]] = NO_INDEXES,
     ) -> None:
         self.record = record
         self.version = 0

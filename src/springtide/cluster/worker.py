@@ -35,7 +35,7 @@ def _no_provider() -> None:
 
 
 class Worker:
-    """A controller at work, from the time its caches are complete until it is stopped."""
+    """Runs a controller, from the time its caches are complete until it is stopped."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ class Worker:
 
 
 class SingletonWorker(Worker):
-    """A singleton controller at work: every change leads to its only key, after a batching window."""
+    """Runs a singleton controller: every change enqueues its only key, after a batching window."""
 
     def __init__(self, controller: SingletonController, queue: WorkQueue[Key], **shared: Any) -> None:
         super().__init__(controller, queue, **shared)

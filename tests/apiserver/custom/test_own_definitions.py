@@ -116,7 +116,7 @@ def buffer(**spec: Any) -> dict[str, Any]:
         pytest.param(
             buffer(),
             [
-                "spec: Invalid value: Set podTemplateRef or scalableRef: the buffer needs a shape.",
+                "spec: Invalid value: Set podTemplateRef or scalableRef: the buffer needs a pod template.",
                 "spec: Invalid value: Set replicas, percentage or limits: the buffer needs a size.",
             ],
             id="a buffer without template",
@@ -132,7 +132,9 @@ def test_an_immutable_field_cannot_be_changed() -> None:
     new = copy.deepcopy(old)
     new["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "example.com"
     path = "spec.template.spec.nodeClassRef"
-    assert write(new, old) == [f"{path}: Invalid value: make a new NodePool: the group of `nodeClassRef` cannot change"]
+    assert write(new, old) == [
+        f"{path}: Invalid value: create a new NodePool: the group of `nodeClassRef` cannot change"
+    ]
     assert write(old, old) == []
 
 

@@ -91,7 +91,7 @@ def test_a_manager_conflicts_with_its_updates_but_not_with_its_applies() -> None
     [
         pytest.param({"replicas": 1, "text": "u"}, {"text": "u"}, {"text": "u"}, id="a field"),
         pytest.param({"labels": {"a": "x", "b": "y"}}, {"labels": {"b": "y"}}, {"labels": {"b": "y"}}, id="a key"),
-        pytest.param({"labels": {"a": "x"}, "text": "u"}, {"text": "u"}, {"text": "u"}, id="an atomic map of a list"),
+        pytest.param({"labels": {"a": "x"}, "text": "u"}, {"text": "u"}, {"text": "u"}, id="a map"),
         pytest.param({"set": ["d", "e"]}, {"set": ["e"]}, {"set": ["e"]}, id="a value of a set"),
         pytest.param(
             {"containers": [{"name": "a"}, {"name": "b"}]},

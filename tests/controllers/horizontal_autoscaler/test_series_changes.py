@@ -129,7 +129,7 @@ def test_a_series_that_does_not_come_back_is_told_soon() -> None:
     outcome = story.at("330s", stage.telling(SCHEDULED, None)).run("10m")
 
     assert _told(outcome) == [("NoSample", 1)]
-    assert _statuses(outcome)[-1] == 360 + 30
+    assert _statuses(outcome)[-1] == 360
 
 
 def test_a_series_that_never_was_is_told_at_once() -> None:

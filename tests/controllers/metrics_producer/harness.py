@@ -79,7 +79,7 @@ class Stage:
                 now = format_instant(incarnation.clock.now())
                 self.heard.append((now, key.name, reading.values.get(CAPACITY)))
 
-        book.listen(hear)
+        book.subscribe(lambda change: hear(*change))
         self.books.append(book)
         return Services(book, *self.offered)
 
@@ -111,7 +111,7 @@ class Stage:
 
         class Noted(Invariant):
             def end(self, world: World) -> None:
-                stage.seen += [reading.values[CAPACITY] for book in stage.books for _, reading in book.readings()]
+                stage.seen += [reading.values[CAPACITY] for book in stage.books for _, reading in book.items()]
 
         return Noted()
 

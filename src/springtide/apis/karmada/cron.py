@@ -177,7 +177,7 @@ class CronFederatedHPA(Object, kw_only=True):
     """Sets the replicas of a workload, or the bounds of an autoscaler, at certain times."""
 
     spec: Annotated[CronFederatedHPASpec, doc("What is scaled, and when.")]
-    status: Annotated[CronFederatedHPAStatus | None, doc("What was done, and what comes next.")] = None
+    status: Annotated[CronFederatedHPAStatus | None, doc("The executions of the rules.")] = None
 
 
 def forecast_rules(cron: CronFederatedHPA, question: ForecastQuery) -> Outlook:

@@ -218,7 +218,7 @@ class FederatedScalingRules(DirectionRules, kw_only=True):
         doc("Limits of the speed, at least one."),
     ] = None
     tolerance: Annotated[
-        Quantity | None, doc("By which part a metric may miss its target without any change; 0.1 if not set.")
+        Quantity | None, doc("The relative deviation from the target without any change; 0.1 if not set.")
     ] = None
 
 
@@ -268,7 +268,7 @@ class FederatedHPAStatus(View, kw_only=True):
     observed_generation: Annotated[Generation | None, doc("The generation that this is about.")] = None
     last_scale_time: Annotated[Time | None, doc("When replicas were changed last.")] = None
     current_replicas: Annotated[Count | None, doc("Replicas that were observed.")] = None
-    desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
+    desired_replicas: Annotated[Count | None, doc("Replicas that were requested.")] = None
     current_metrics: Annotated[tuple[FederatedMetricStatus, ...] | None, doc("The latest values of the metrics.")] = (
         None
     )
@@ -281,4 +281,4 @@ class FederatedHPA(Object, kw_only=True):
     """Scales a workload that runs in several clusters, by metrics of all of them."""
 
     spec: Annotated[FederatedHPASpec, doc("What is scaled, and by what.")]
-    status: Annotated[FederatedHPAStatus | None, doc("What was seen and done.")] = None
+    status: Annotated[FederatedHPAStatus | None, doc("The last observation and action.")] = None

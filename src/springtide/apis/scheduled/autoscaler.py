@@ -133,7 +133,7 @@ class ScalingRules(DirectionRules, kw_only=True):
     ] = None
     tolerance: Annotated[
         Quantity | None,
-        doc("By which part a metric may miss its target without any change this way; 0 if not set."),
+        doc("The relative deviation from the target without any change in this direction; 0 if not set."),
         extension,
     ] = None
 
@@ -156,7 +156,7 @@ class Behavior(View, kw_only=True):
             yield warning((), "both directions are Disabled: nothing will ever be scaled")
         down = self.scale_down.tolerance if self.scale_down is not None else None
         if down is not None and Amount.parse(down).nano >= _WHOLE:
-            hint = "write a part, as 0.1; `selectPolicy: Disabled` says that it is meant"
+            hint = "write a part, as 0.1; `selectPolicy: Disabled` disables scaling down"
             yield warning(("scaleDown", "tolerance"), f"no metric is ever {down} below its target", hint)
 
 
@@ -248,4 +248,4 @@ class HorizontalAutoscaler(Object, kw_only=True):
     """Scales an object by metrics, such as one that a MetricsProducer makes."""
 
     spec: Annotated[HorizontalAutoscalerSpec, doc("What is scaled, and by what.")]
-    status: Annotated[HorizontalAutoscalerStatus | None, doc("What was seen and done.")] = None
+    status: Annotated[HorizontalAutoscalerStatus | None, doc("The last observation and action.")] = None

@@ -40,18 +40,18 @@ def fixes(value: dict[str, Any]) -> NormalizedTree:
         case "ProvisioningClass":
             return _with_renamed(value, _FORMER_CLASS_FIELDS, "was renamed to `{new}`")
         case "CapacityBuffer":
-            return _with_renamed(value, _resource_slips(value), "was renamed to `{new}`")
+            return _with_renamed(value, _resource_renames(value), "was renamed to `{new}`")
     return NormalizedTree(value)
 
 
-def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
+def _resource_renames(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
     limits = TreeRepair(value).at(("spec", "limits"))
-    slips: list[tuple[Path, str, str]] = []
+    repairs: list[tuple[Path, str, str]] = []
     for name in limits if isinstance(limits, dict) else ():
-        meant = None if is_known(name) else meant_resource(name)
-        if meant in _CERTAIN:
-            slips.append((("spec", "limits"), name, meant))
-    return tuple(slips)
+        intended = None if is_known(name) else meant_resource(name)
+        if intended in _CERTAIN:
+            repairs.append((("spec", "limits"), name, intended))
+    return tuple(repairs)
 
 
 def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> NormalizedTree:

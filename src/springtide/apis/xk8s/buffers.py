@@ -119,7 +119,7 @@ class CapacityBufferSpec(View, kw_only=True):
         ),
         CelRule(
             "has(self.podTemplateRef) || has(self.scalableRef)",
-            "Set podTemplateRef or scalableRef: the buffer needs a pod template.",
+            "Set podTemplateRef or scalableRef: the buffer needs a shape.",
             extension=True,
         ),
         CelRule(
@@ -293,7 +293,7 @@ class BufferActiveTimes:
         return both(either(*self.windows), *(allows for _, allows in self.calendars))
 
     def state(self, at: int) -> str:
-        """Say why the buffer is active or not at an instant."""
+        """Return why the buffer is active or not at an instant."""
         if (excluding := self._excluding(at)) is not None:
             return f"calendar `{excluding}` excludes the day ({self.zone.name})"
         if (window := self._open(at)) is not None:
@@ -301,7 +301,7 @@ class BufferActiveTimes:
         return f"no window is open ({self.zone.name})"
 
     def change(self, at: int, active: bool) -> str:
-        """Say why the buffer becomes active or inactive at an instant."""
+        """Return why the buffer becomes active or inactive at an instant."""
         when = clock_time(at, self.zone)
         if not active:
             excluding = self._excluding(at)

@@ -90,7 +90,7 @@ def _scalar(item: object) -> str:
 
 
 def is_on(value: LaneValue) -> bool:
-    """Tell whether the value of an on-or-off lane is on."""
+    """Return whether the value of an on-or-off lane is on."""
     return value is True
 
 

@@ -107,12 +107,12 @@ def height_scale(lane: Lane) -> Callable[[LaneValue], int]:
 
 
 def is_blocked(lane: Lane, value: LaneValue) -> bool:
-    """Tell whether the value of a budget allows no disruption."""
+    """Return whether the value of a budget allows no disruption."""
     return lane.style is LaneStyle.BUDGET and any(amount == 0 for _, amount in _limits(value))
 
 
 def is_ever_blocked(lane: Lane) -> bool:
-    """Tell whether a lane is a budget that allows no disruption at some time."""
+    """Return whether a lane is a budget that allows no disruption at some time."""
     return is_blocked(lane, lane.current) or any(is_blocked(lane, change.value) for change in lane.changes)
 
 

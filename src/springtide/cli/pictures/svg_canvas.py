@@ -233,7 +233,7 @@ class SvgFrame:
         return max(1, pixels * self.length // (RIGHT - LEFT))
 
     def holds(self, at: int) -> bool:
-        """Tell whether an instant is in the range."""
+        """Return whether an instant is in the range."""
         return self.start <= at <= self.until
 
     @property

@@ -170,7 +170,7 @@ class Columns:
         return min(max(0, (2 * (instant - self.start) * self.count + self.length) // (2 * self.length)), self.count)
 
     def holds(self, instant: int) -> bool:
-        """Tell whether an instant is in the range."""
+        """Return whether an instant is in the range."""
         return self.start <= instant <= self.until
 
 
@@ -187,7 +187,7 @@ class Rows:
                 self.cells[row][place] = (character, ink)
 
     def is_blank(self, row: int, start: int, end: int) -> bool:
-        """Tell whether all cells between two columns are unwritten; the space in a label is written."""
+        """Return whether all cells between two columns are unwritten; the space in a label is written."""
         return all(cell == _BLANK for cell in self.cells[row][max(0, start) : end])
 
 

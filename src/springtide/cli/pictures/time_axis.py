@@ -52,7 +52,7 @@ class ZoneClock:
         return self.zone.instant((day.toordinal() - _EPOCH_ORDINAL) * DAY + seconds)
 
     def shows(self, at: int, seconds: int) -> bool:
-        """Tell whether an instant has this local time of day."""
+        """Return whether an instant has this local time of day."""
         return self.zone.local(at) % DAY == seconds
 
     def clock_changes(self, start: int, until: int) -> list[ClockChange]:

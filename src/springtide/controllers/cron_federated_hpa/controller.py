@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 
 from springtide.cluster.client import Mode
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ClusterError
-from springtide.cluster.kinds import DEFINITIONS, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
+from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import Patch
 from springtide.controllers import conflicts
@@ -55,8 +55,8 @@ class CronFederatedHPAController(Controller):
     independent = True
     scales = True
     workers = 32
-    watches = (Watch(ALL_CRONS), Watch(DEFINITIONS, cache_only))
-    states = (Calendars, ScaleTargets)
+    watches = (Watch(ALL_CRONS),)
+    states = (KindRegistry, Calendars, ScaleTargets)
     optional_needs = (CronMetrics,)
     permissions = (
         Permission(CRON_FEDERATED_HPAS, ("get", "list", "watch", "patch")),
@@ -71,7 +71,7 @@ class CronFederatedHPAController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._registry = KindRegistry(context.store(DEFINITIONS))
+        self._registry = context.state(KindRegistry)
         self._metrics = context.optional_dependency(CronMetrics) or CronMetrics()
         self._executor = RuleExecutor(context, self._registry, self._metrics)
         self._events = CronEvents(context.events)

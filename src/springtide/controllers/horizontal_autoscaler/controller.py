@@ -8,20 +8,15 @@ it waits for the whole period: a proportional metric was measured before the cha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import instant_in
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec
 from springtide.cluster import kinds
-from springtide.cluster.client import Mode
-from springtide.cluster.conditions import ConditionStatus
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
-from springtide.cluster.errors import ApiError, Conflict, Forbidden
-from springtide.cluster.events import normal
-from springtide.cluster.kinds import DEFINITIONS, KindRegistry
+from springtide.cluster.controller import Controller, Permission, Result, Watch
+from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.pausing import ANNOTATION as PAUSED
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
@@ -45,32 +40,29 @@ from springtide.controllers.horizontal_autoscaler.decide import (
     decide,
     decide_invalid,
     decide_not_scalable,
-    refused,
     sources_of,
 )
-from springtide.controllers.horizontal_autoscaler.metric_index import MetricIndex, read_metrics
-from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric, is_proportional
+from springtide.controllers.horizontal_autoscaler.metric_index import (
+    MetricIndex,
+    is_pending,
+    is_pushed,
+    read_metrics,
+)
+from springtide.controllers.horizontal_autoscaler.scaler import TargetScaler
 from springtide.controllers.horizontal_autoscaler.scaling_history import (
     ALL_AUTOSCALERS,
     LastReconcile,
-    Rescale,
-    ScalingHistory,
+    ScalingHistories,
     SpecCache,
-    has_condition,
     is_reported,
     recent_changes_field,
-    restore_changes,
+    was_active,
 )
-from springtide.controllers.targets import TargetNotScalable, TargetScale, find_target, missing_right
+from springtide.controllers.targets import TargetNotScalable
 from springtide.metrics.reading.port import MetricReader
 from springtide.metrics.series import SeriesStore
-from springtide.scaling import ReplicaHistory
 
 _EMPTY_STATUS: dict[str, Any] = {"currentReplicas": None, "desiredReplicas": None, "currentMetrics": None}
-_SERIES_PATIENCE = 30
-"""Seconds after the series store was marked as synced in which values of producers may still be missing."""
-_SYNC_PATIENCE = 300
-"""Seconds for which the controller waits for the series store to be marked: producers need all nodes and pods first."""
 
 
 class HorizontalAutoscalerController(Controller):
@@ -78,9 +70,9 @@ class HorizontalAutoscalerController(Controller):
 
     name = "horizontal-autoscaler"
     independent = True
-    watches = (Watch(ALL_AUTOSCALERS), Watch(DEFINITIONS, cache_only))
-    states = (Grants, ScaleTargets)
-    needs = (MetricReader, SeriesStore)
+    watches = (Watch(ALL_AUTOSCALERS),)
+    states = (KindRegistry, Grants, ScaleTargets, SeriesStore)
+    needs = (MetricReader,)
     permissions = (
         Permission(HORIZONTAL_AUTOSCALERS, ("get", "list", "watch")),
         Permission(HORIZONTAL_AUTOSCALERS, ("patch",), subresource="status"),
@@ -98,21 +90,21 @@ class HorizontalAutoscalerController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._reader = context.dependency(MetricReader)
-        self._series = context.dependency(SeriesStore)
-        self._registry = KindRegistry(context.store(DEFINITIONS))
+        self._series = context.state(SeriesStore)
+        self._registry = context.state(KindRegistry)
+        self._scaler = TargetScaler(context, self._registry)
         self._grants, self._targets = context.state(Grants), context.state(ScaleTargets)
         self._specs = SpecCache(context.default_zone)
         self._index = MetricIndex(self._reader)
-        self._histories: dict[Key, ScalingHistory] = {}
+        self._histories = ScalingHistories()
         self._last: dict[Key, LastReconcile] = {}
         self._changed: set[Key] = set()
         """Autoscalers whose metrics, Grants or conflicts have changed since their last reconcile."""
-        self._began = self._seen_closed = context.clock.monotonic()
         context.follow(ALL_AUTOSCALERS, self._index.follow)
         context.follow(ALL_AUTOSCALERS, self._follow_pause)
         context.subscribe(Grants, lambda _: self._enqueue(self._index.of_grants()))
         context.subscribe(ScaleTargets, self._enqueue_conflicting)
-        context.on_release(self._series.listen(lambda key, names: self._enqueue(self._index.of_series(key, names))))
+        context.subscribe(SeriesStore, lambda change: self._enqueue(self._index.of_series(*change)))
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Read the scale and the metrics, set the scale, and write the status."""
@@ -142,20 +134,11 @@ class HorizontalAutoscalerController(Controller):
         return _requeue_at(last.due, now)
 
     async def _scale(self, key: Key, autoscaler: Object, spec: HorizontalAutoscalerSpec, now: int) -> LastReconcile:
-        reference = spec.scale_target_ref
-        target = await find_target(
-            self.context.client,
-            self._registry,
-            reference.api_version,
-            reference.kind,
-            Key(key.namespace, reference.name),
-        )
+        target = await self._scaler.find(spec, key.namespace)
         keep = behaviour_of(spec).longest_period
-        history = self._history(key, autoscaler, target, now, keep)
+        history = self._histories.get(key, autoscaler, target.uid, target.scale.asked, now, keep=keep)
         history.forget_after_gap(now)
-        answered = history.resolve_in_flight(target.scale.asked)
-        if answered is not None:
-            self._record_rescale(autoscaler, target, answered)
+        self._scaler.resolve_in_flight(autoscaler, target, history)
         readings = await read_metrics(self._grants, self._reader, sources_of(spec), key.namespace)
         decision = decide(
             spec,
@@ -164,48 +147,19 @@ class HorizontalAutoscalerController(Controller):
             history.history,
             now,
             conflicts=self._conflicts(key, spec),
-            pushed=self._is_pushed(spec),
+            pushed=is_pushed(self._reader, spec),
         )
         history.decided(decision.history, now)
         for action in decision.actions:
-            decision = await self._set_scale(autoscaler, target, decision, action, history, now)
-        if not decision.actions and self._is_early(autoscaler, spec, readings):
+            decision = await self._scaler.scale(autoscaler, target, decision, action, history, now)
+        pending = is_pending(self._reader, self._series, sources_of(spec), readings, key.namespace)
+        if not decision.actions and pending and history.is_new(now) and was_active(autoscaler):
+            # Producers read queues in the background: a value that comes in a moment is not reported as missing.
             return LastReconcile.of(autoscaler, now, now + PERIOD)
         changes = recent_changes_field(history.history.changes, now, keep=keep)
         await self._write(autoscaler, decision, now, recent_changes=changes, last_scale=history.last_scale)
         due = now + PERIOD if decision.requeue_at is None else decision.requeue_at
         return LastReconcile.of(autoscaler, now, due, settling=decision.settling)
-
-    async def _set_scale(
-        self,
-        autoscaler: Object,
-        target: TargetScale,
-        decision: AutoscalerDecision,
-        action: SetReplicas,
-        history: ScalingHistory,
-        now: int,
-    ) -> AutoscalerDecision:
-        """Set the scale; where the API server refuses, the decision that is given says so in its conditions."""
-        rescale = Rescale(now, action.before, action.after, "; ".join(decision.reasons))
-        observing = self.context.client.mode is Mode.OBSERVE
-        history.in_flight = None if observing else rescale
-        try:
-            await self.context.client.scale(target.resource, rescale.after, of=target.object, because=rescale.because)
-        except ApiError as failure:
-            if isinstance(failure, Conflict) or failure.retriable:
-                raise
-            history.in_flight = None
-            why = missing_right(target.resource, failure) if isinstance(failure, Forbidden) else failure.message
-            change = f"from {rescale.before} to {rescale.after}"
-            return refused(decision, f"{target.label} could not be scaled {change}: {why}")
-        if not observing:
-            history.done(rescale)
-            self._record_rescale(autoscaler, target, rescale)
-        return decision
-
-    def _record_rescale(self, autoscaler: Object, target: TargetScale, rescale: Rescale) -> None:
-        message = f"scaled {target.label} from {rescale.before} to {rescale.after}: {rescale.because}"
-        self.context.events.record(HORIZONTAL_AUTOSCALERS, autoscaler, normal("SuccessfulRescale", message))
 
     async def _write(
         self,
@@ -241,49 +195,15 @@ class HorizontalAutoscalerController(Controller):
             if not is_reported(autoscaler, event):
                 self.context.events.record(HORIZONTAL_AUTOSCALERS, autoscaler, event)
 
-    def _history(self, key: Key, autoscaler: Object, target: TargetScale, now: int, keep: int) -> ScalingHistory:
-        """Give the past of an autoscaler and its target, which is empty if either is new; the status begins it."""
-        subject = (str(autoscaler["metadata"].get("uid", "")), target.uid)
-        history = self._histories.get(key)
-        if history is None:
-            changes = restore_changes(autoscaler.get("status") or {}, target.scale.asked, now, keep=keep)
-            history = self._histories[key] = ScalingHistory(subject, ReplicaHistory(changes=changes))
-        elif history.subject != subject:
-            history = self._histories[key] = ScalingHistory(subject)
-        return history
-
     def _conflicts(self, key: Key, spec: HorizontalAutoscalerSpec) -> list[AutoscalerRecord]:
         reference = spec.scale_target_ref
         written = {"apiVersion": reference.api_version, "kind": reference.kind, "name": reference.name}
         others = self._targets.autoscalers_of(ScaleTargetKey.of(key.namespace, written))
         return [one for one in others if (one.kind, one.name) != (HORIZONTAL_AUTOSCALERS.kind, key.name)]
 
-    def _is_pushed(self, spec: HorizontalAutoscalerSpec) -> bool:
-        """Tell whether every change of a recommendation enqueues the autoscaler; no event tells of present replicas."""
-        return all(
-            not is_proportional(source) and self._reader.sources(source.query) is not None
-            for source in sources_of(spec)
-        )
-
-    def _is_early(
-        self, autoscaler: Object, spec: HorizontalAutoscalerSpec, readings: Sequence[Fraction | MissingMetric]
-    ) -> bool:
-        """Tell whether metrics may only be missing because producers start later than this controller."""
-        moment = self.context.clock.monotonic()
-        if not self._series.is_open and moment - self._began < _SYNC_PATIENCE:
-            self._seen_closed = moment
-        pairs = zip(sources_of(spec), readings, strict=True)
-        missing = [source for source, reading in pairs if isinstance(reading, MissingMetric)]
-        return (
-            bool(missing)
-            and all(self._reader.sources(source.query) is not None for source in missing)
-            and moment - self._seen_closed < _SERIES_PATIENCE
-            and has_condition(autoscaler, "Active", ConditionStatus.TRUE)
-        )
-
     def _forget(self, key: Key) -> None:
         self._specs.forget(key)
-        self._histories.pop(key, None)
+        self._histories.forget(key)
         self._last.pop(key, None)
         self._changed.discard(key)
 

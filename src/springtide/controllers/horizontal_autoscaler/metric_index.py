@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from springtide.apis.scheduled.autoscaler import MOST_METRICS, PrometheusMetricSource
+from springtide.apis.scheduled.autoscaler import MOST_METRICS, HorizontalAutoscalerSpec, PrometheusMetricSource
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.controllers.grant.state import Grants
-from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
+from springtide.controllers.horizontal_autoscaler.decide import sources_of
+from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric, is_proportional
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
+from springtide.metrics.series import SeriesStore
 
 
 class MetricIndex:
@@ -74,6 +76,27 @@ async def _read(grants: Grants, reader: MetricReader, query: str, namespace: str
         return await reader.read(query, namespace=namespace)
     except QueryError as failure:
         return MissingMetric(failure.reason, f"`{query}` cannot be read: {failure}")
+
+
+def is_pushed(reader: MetricReader, spec: HorizontalAutoscalerSpec) -> bool:
+    """Tell whether every change of a recommendation enqueues the autoscaler; no event tells of present replicas."""
+    return all(not is_proportional(source) and reader.sources(source.query) is not None for source in sources_of(spec))
+
+
+def is_pending(
+    reader: MetricReader,
+    series: SeriesStore,
+    sources: Sequence[PrometheusMetricSource],
+    readings: Sequence[Fraction | MissingMetric],
+    namespace: str,
+) -> bool:
+    """Tell whether metrics are missing, and all of those read values that a producer is still computing."""
+    pairs = zip(sources, readings, strict=True)
+    missing = [source for source, reading in pairs if isinstance(reading, MissingMetric)]
+    return bool(missing) and all(
+        any(series.pending(one.metric, namespace, one.name) for one in reader.sources(source.query) or ())
+        for source in missing
+    )
 
 
 def _queries(autoscaler: Object) -> Iterator[str]:

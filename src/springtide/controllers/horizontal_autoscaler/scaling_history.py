@@ -26,6 +26,8 @@ ALL_AUTOSCALERS = Cached(Selection(HORIZONTAL_AUTOSCALERS))
 
 LONGEST_GAP = 180
 """Seconds without a reconcile after which recommendations are forgotten: what the metrics recommended is not known."""
+NEW_FOR = 30
+"""Seconds from its first decision in a leadership term for which an autoscaler counts as new."""
 _MOST_LISTED = 50
 """How many certain and how many doubtful changes the status lists. Older ones are added to the oldest that is listed,
 with the time of that one: so they count longer, never shorter."""
@@ -53,11 +55,18 @@ class ScalingHistory:
     last_scale: int | None = None
     """When the scale was changed last."""
     decided_at: int | None = None
+    first_decided_at: int | None = None
 
     def decided(self, history: ReplicaHistory, now: int) -> None:
         """Keep the history that a decision gives."""
         self.history = history
         self.decided_at = now
+        if self.first_decided_at is None:
+            self.first_decided_at = now
+
+    def is_new(self, now: int) -> bool:
+        """Tell whether the first decision of this leadership term was made just now."""
+        return self.first_decided_at is None or now - self.first_decided_at < NEW_FOR
 
     def forget_after_gap(self, now: int) -> None:
         """Forget recommendations if the last decision is too long ago: they do not cover a whole window."""
@@ -77,6 +86,28 @@ class ScalingHistory:
             return None
         self.done(rescale)
         return rescale
+
+
+class ScalingHistories:
+    """The histories of all autoscalers."""
+
+    def __init__(self) -> None:
+        self._histories: dict[Key, ScalingHistory] = {}
+
+    def get(self, key: Key, autoscaler: Object, target_uid: str, asked: int, now: int, *, keep: int) -> ScalingHistory:
+        """Give the past of an autoscaler and its target, which is empty if either is new; the status begins it."""
+        subject = (str(autoscaler["metadata"].get("uid", "")), target_uid)
+        history = self._histories.get(key)
+        if history is None:
+            changes = restore_changes(autoscaler.get("status") or {}, asked, now, keep=keep)
+            history = self._histories[key] = ScalingHistory(subject, ReplicaHistory(changes=changes))
+        elif history.subject != subject:
+            history = self._histories[key] = ScalingHistory(subject)
+        return history
+
+    def forget(self, key: Key) -> None:
+        """Drop an autoscaler that is gone."""
+        self._histories.pop(key, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +163,12 @@ def written_state(autoscaler: Object) -> tuple[Any, ...]:
     return metadata.get("uid"), metadata.get("generation"), metadata.get("annotations")
 
 
-def has_condition(autoscaler: Object, type_: str, truth: ConditionStatus) -> bool:
-    """Tell whether the status has a condition with this status."""
-    return any(entry.get("type") == type_ and entry.get("status") == truth for entry in _conditions_of(autoscaler))
+def was_active(autoscaler: Object) -> bool:
+    """Tell whether the status says that all metrics were read."""
+    return any(
+        entry.get("type") == "Active" and entry.get("status") == ConditionStatus.TRUE
+        for entry in _conditions_of(autoscaler)
+    )
 
 
 def is_reported(autoscaler: Object, event: EventContent) -> bool:

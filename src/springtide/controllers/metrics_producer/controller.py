@@ -19,8 +19,8 @@ from springtide.apis.scheduled.producer import (
 from springtide.cluster.clock import Clock
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
-from springtide.cluster.kinds import DEFINITIONS, KindInfo, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
+from springtide.cluster.kinds import KindInfo, KindRegistry
 from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
 from springtide.cluster.pods_and_nodes import READ_PERMISSIONS as NODE_PERMISSIONS
 from springtide.cluster.resources import Key, Object
@@ -63,12 +63,11 @@ class MetricsProducerController(Controller):
     independent = True
     watches = (
         Watch(ALL_PRODUCERS),
-        Watch(DEFINITIONS, keys=cache_only),
         Watch(ALL_NODES, keys=cache_only),
         Watch(ALL_PODS, keys=cache_only),
     )
-    states = (Calendars, Grants)
-    needs = (SeriesStore,)
+    states = (KindRegistry, Calendars, Grants)
+    provides = (SeriesStore,)
     optional_needs = (QueueReader,)
     permissions = (
         Permission(METRICS_PRODUCERS, ("get", "list", "watch")),
@@ -82,17 +81,16 @@ class MetricsProducerController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._series = context.dependency(SeriesStore)
-        self._registry = KindRegistry(context.store(DEFINITIONS))
+        self._series = context.state(SeriesStore)
+        self._registry = context.state(KindRegistry)
         self._schedules = Schedules(context)
         self._reserved = ReservedCapacity(context)
         self._queues = QueueLengths(context)
         self._validated: dict[Key, tuple[WrittenProducer, Validated[MetricsProducer]]] = {}
-        context.on_release(self._series.close)
         context.follow(ALL_PRODUCERS, self._follow_producer)
         # All producers are expected now: a series that no producer is expected to have does not exist.
-        self._series.open()
-        context.follow(DEFINITIONS, self._follow_definition)
+        self._series.mark_synced()
+        context.subscribe(KindRegistry, self._follow_definition)
         on_clock_set_back(context, self._enqueue_all)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
@@ -108,7 +106,7 @@ class MetricsProducerController(Controller):
             if isinstance(action, ExportSeries):
                 self._series.put(key, action.values, fresh_until=action.fresh_until)
             else:
-                self._series.drop(key)
+                self._series.remove(key)
         await self._write(record, status, decision, now)
         return requeue
 
@@ -162,7 +160,7 @@ class MetricsProducerController(Controller):
     def _follow_producer(self, delta: Delta[ProducerRecord]) -> None:
         if delta.new is None:
             # Here and not in reconcile, which does not run while everything is paused: the metric must go.
-            self._series.drop(delta.key)
+            self._series.remove(delta.key)
             self._forget(delta.key)
         elif delta.old is None or delta.old.written != delta.new.written:
             self._series.expect(delta.key, expected_metrics(delta.new.written.spec))

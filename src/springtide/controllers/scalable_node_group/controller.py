@@ -15,9 +15,9 @@ from springtide.cluster import kinds
 from springtide.cluster.client import Mode
 from springtide.cluster.conditions import ConditionStatus
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch, cache_only
+from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
 from springtide.cluster.events import normal
-from springtide.cluster.kinds import DEFINITIONS, KindRegistry
+from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.resources import Key, Object, Resource, Selection, key_of
 from springtide.cluster.store import Delta
 from springtide.controllers.decision import Decision, warning_for
@@ -54,8 +54,8 @@ class ScalableNodeGroupController(Controller):
     """Keeps groups of nodes at the replicas of their objects."""
 
     name = "scalable-node-group"
-    watches = (Watch(_GROUPS), Watch(DEFINITIONS, cache_only))
-    states = (Grants,)
+    watches = (Watch(_GROUPS),)
+    states = (KindRegistry, Grants)
     needs = (Providers,)
     permissions = (
         Permission(SCALABLE_NODE_GROUPS, ("get", "list", "watch")),
@@ -72,6 +72,7 @@ class ScalableNodeGroupController(Controller):
         super().__init__(context)
         self._providers = context.dependency(Providers)
         self._grants = context.state(Grants)
+        self._registry = context.state(KindRegistry)
         self._visits: dict[Key, _LastVisit] = {}
         # Without a replay: the initial list enqueues every object anyway.
         context.on_release(context.store(_GROUPS).listen(self._enqueue_younger))
@@ -152,7 +153,7 @@ class ScalableNodeGroupController(Controller):
         fields = {**decision.status, "selector": selector}
         changed = await self.context.client.apply_status(
             SCALABLE_NODE_GROUPS,
-            KindRegistry(self.context.store(DEFINITIONS)).declared(SCALABLE_NODE_GROUPS, fields),
+            self._registry.declared(SCALABLE_NODE_GROUPS, fields),
             decision.conditions,
             of=item,
             now=now,
