@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format crds chart bench soak e2e clean
+.PHONY: help run test test-apiserver check format crds chart bench soak e2e clean
 
 help: ## Show this help
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Springtide needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
@@ -25,8 +25,11 @@ run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the
 	@# With job control, Ctrl-C in a terminal reaches the cluster and not make, which would call it an error.
 	@if [ -t 0 ]; then set -m; fi; $(BIN)/springtide up examples/*.yaml $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
 
-test: $(VENV)/.installed ## Run all tests that need no network and no Go (minutes)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e"
+test: $(VENV)/.installed ## Run the tests that need no network and no Go, and a sample of those of the API server (minutes)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e and not apiserver"
+
+test-apiserver: $(VENV)/.installed ## Run all tests of the API server, the conformance suite included
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e" tests/apiserver tests/conformance
 
 check: $(VENV)/.installed ## Lint, check types and layers
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""Applies the objects of an example under new names over HTTP, and waits for what controllers make of them."""
+"""Applies the objects of an example under new names over HTTP, and waits until controllers have acted on them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from random import Random
 from typing import Any
 
 import yaml
-from springtide.cluster.port import Patch, Write
 
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.http.discovery import discover
 from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.transport import Patch, Write
 
 PATIENCE = 180.0
 
 
 def renamed(item: Any) -> Any:
-    """Give a copy of an object that is not there yet; labels and selectors go with the name."""
+    """Copy an object under a new name; its labels and selectors change with the name."""
     text = yaml.safe_dump(item)
     return yaml.safe_load(text.replace(item["metadata"]["name"], item["metadata"]["name"] + "-smoke"))
 
 
 def effect(item: Object) -> str:
-    """Tell what a controller has made of an object; empty: nothing yet."""
+    """Describe what a controller has done with an object; empty where nothing yet."""
     status = item.get("status") or {}
     if item["kind"] == "Deployment":
-        # Whether they run is a matter of how much room the other examples leave.
-        made = status.get("updatedReplicas", 0)
-        return f"{made} pods are made" if made == item["spec"]["replicas"] else ""
+        # Whether the pods run depends on the free capacity that the other examples leave.
+        created = status.get("updatedReplicas", 0)
+        return f"{created} pods are created" if created == item["spec"]["replicas"] else ""
     for condition in status.get("conditions") or ():
         if condition["type"] == "Ready" and condition["status"] == "True":
             return f"Ready: {condition.get('message') or condition.get('reason')}"
     return ""
 
 
-async def see(transport: HttpTransport, resource: Resource, key: Key) -> None:
-    """Wait until an object shows an effect."""
+async def wait_for_effect(transport: HttpTransport, resource: Resource, key: Key) -> None:
+    """Wait until a controller has acted on an object."""
     deadline = time.monotonic() + PATIENCE
     while not (seen := effect(await transport.get(resource, key))):
         if time.monotonic() > deadline:
@@ -49,7 +49,7 @@ async def see(transport: HttpTransport, resource: Resource, key: Key) -> None:
 
 
 async def main(kubeconfig: str, example: str) -> None:
-    """Apply everything first, then look."""
+    """Apply all objects, then wait for each."""
     async with HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as transport:
         discovery = await discover(transport)
         applied = []
@@ -60,7 +60,7 @@ async def main(kubeconfig: str, example: str) -> None:
             await transport.patch(resource, key, Patch.apply(item), Write("smoke"))
             applied.append((resource, key))
         for resource, key in applied:
-            await see(transport, resource, key)
+            await wait_for_effect(transport, resource, key)
 
 
 if __name__ == "__main__":

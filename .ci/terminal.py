@@ -1,7 +1,7 @@
-"""Runs a command in a terminal of its own, as a person does: `terminal.py OUTPUT COMMAND...`.
+"""Runs a command in a pseudo-terminal: `terminal.py OUTPUT COMMAND...`.
 
-What it shows goes to a file. On SIGUSR1 somebody presses Ctrl-C. Ends with the command's exit code, or with 99 where
-something that it has started is left running.
+The output goes to a file. SIGUSR1 sends Ctrl-C to the terminal. Exits with the command's exit code, or with 99 where
+processes that it has started are left running.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CTRL_C = b"\x03"
 
 
 def session_of(sid: int) -> str:
-    """List what runs in a session."""
+    """List the processes of a session."""
     return subprocess.run(["pgrep", "-a", "-s", str(sid)], capture_output=True, text=True, check=False).stdout
 
 
 def main(output: str, *command: str) -> int:
-    """Run the command until it ends."""
+    """Run the command until it exits."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvp(command[0], command)
@@ -41,7 +41,7 @@ def main(output: str, *command: str) -> int:
 
 
 def _read(terminal: int) -> bytes:
-    """Read what is shown; a terminal that nobody writes to any more gives an error on Linux."""
+    """Read output; once no process has the terminal open, Linux returns an error."""
     try:
         return os.read(terminal, 65536)
     except OSError:

@@ -1,4 +1,4 @@
-"""How many manifests are judged in a second, beside what parsing them alone costs with PyYAML's safe loader."""
+"""How many manifests are checked in a second, compared with parsing them with PyYAML's safe loader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 5
 
 
 def best(work: Callable[[str], object], texts: list[str]) -> float:
-    """Give the shortest time that the work on all texts took."""
+    """Return the shortest time that the work on all texts took."""
     times: list[float] = []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
@@ -42,7 +42,7 @@ spec:
 DENSE = POOL + "".join(
     f'    - {{nodes: "{n}", reasons: [Drifted], schedule: "{n} */2 * * *", duration: 30m}}\n' for n in range(1, 50)
 )
-"""Fifty budgets with windows of their own: each is compared with every other over a year."""
+"""Fifty budgets with different windows: each is compared with every other over a year."""
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def main() -> None:
         seconds = best(work, texts)
         print(f"{name:30} {objects / seconds:9,.0f} objects/s   {seconds / base:5.2f}x the time of PyYAML")
     single = best(lambda text: check_sources([ManifestSource("x", text)], [], context), [DENSE])
-    print(f"{'a pool of fifty budgets':30} {1000 * single:9.1f} ms to judge")
+    print(f"{'a pool of fifty budgets':30} {1000 * single:9.1f} ms to check")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long the command takes to answer, in units of a bare Python start."""
+"""How long commands take, compared with starting Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(ROUNDS):  # interleaved, so that a busy moment hits all of them
+    for _ in range(ROUNDS):  # interleaved, so that load on the machine affects all of them
         for name, command in COMMANDS.items():
             times[name].append(seconds(command))
     bare = statistics.median(times["bare python"])

@@ -1,4 +1,4 @@
-"""What stores cost: memory for each pod of a large cluster, and the time from a write to the last of its watchers."""
+"""Measures stores: memory per pod of a large cluster, and the time from a write to the last of its watchers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """What a packer keeps of a pod."""
+    """A compact record of a pod."""
 
     node: str
     cpu: int
@@ -54,14 +54,14 @@ def pods(count: int, version: int = 1) -> Iterator[Object]:
 
 
 def filled() -> Store[PodRecord]:
-    """Make a store of all pods, to be looked up by their nodes."""
+    """Make a store of all pods, with an index by node."""
     store = Store(record, {"node": lambda pod: (pod.node,)})
     store.replace(pods(PODS), 1)
     return store
 
 
 def memory() -> None:
-    """Tell how much a pod takes in a store."""
+    """Print the memory per pod in a store."""
     gc.collect()
     tracemalloc.start()
     store = filled()
@@ -72,13 +72,13 @@ def memory() -> None:
 
 
 def apply(store: Store[PodRecord], events: list[WatchEvent]) -> None:
-    """Let a store take events."""
+    """Apply events to a store."""
     for event in events:
         store.apply(event)
 
 
 def operations() -> None:
-    """Tell how long a store takes for what it does most."""
+    """Print the rates of the most frequent operations."""
     store = filled()
     prepared = [WatchEvent(WatchEventType.MODIFIED, pod) for pod in pods(PODS, version=2)]
     for n, event in enumerate(prepared):
@@ -87,12 +87,12 @@ def operations() -> None:
     rate("changes applied", PODS, lambda: apply(store, prepared))
     rate("changes replayed", PODS, lambda: apply(store, prepared))
     items = [event.object for event in prepared]
-    rate("relist without news", PODS, lambda: store.replace(items, store.version))
+    rate("relist without changes", PODS, lambda: store.replace(items, store.version))
     rate("look-ups by node", NODES, lambda: [store.by("node", f"node-{n}") for n in range(NODES)])
 
 
 def rate(name: str, count: int, work: Callable[[], object]) -> None:
-    """Time some work, and print how much of it is done in a second."""
+    """Time some work, and print its rate."""
     gc.collect()
     begin = time.perf_counter()
     work()
@@ -100,7 +100,7 @@ def rate(name: str, count: int, work: Callable[[], object]) -> None:
 
 
 async def deliveries(clock: VirtualClock) -> None:
-    """Tell how long writes take until the last store has them: server, transport, reflectors and all."""
+    """Print the rate of writes until the last store has them: server, transport and reflectors."""
     server = ApiServer(now=clock.now, random=Random(0))
     transport = DirectTransport(server)
     stores: list[Store[Any]] = [Store() for _ in range(WATCHERS)]
@@ -116,7 +116,7 @@ async def deliveries(clock: VirtualClock) -> None:
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{n}", "labels": {"pool": "a"}}}
         await transport.create(NODE, body, Write("bench"))
     for store in stores:
-        await store.reached(server.revision)
+        await store.wait_for_version(server.revision)
     seconds = time.perf_counter() - begin
     for task in running:
         task.cancel()

@@ -1,4 +1,4 @@
-"""How long a virtual day of requeues takes: 200 keys, each worked on and put off by a minute, over and over."""
+"""Measures a virtual day of requeues: 200 keys, each processed and requeued after a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY = 24 * 60 * MINUTE
 
 
 async def a_day(clock: VirtualClock, *, instants: bool) -> int:
-    """Count the requeues of a day, by durations or by instants."""
+    """Count the requeues of a day, by duration or by instant."""
     queue: WorkQueue[str] = WorkQueue(clock)
     requeues = 0
 

@@ -1,4 +1,4 @@
-"""The manifests of the designs that Springtide is built on, as they were printed: every slip is found, and mended."""
+"""The manifests of the designs that Springtide is built on, as printed: every mistake is found and corrected."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ LEFT_AFTER_CONVERSION = {
     "provisioning-request-1": NOT_AN_OBJECT,
     "scheduled-capacity-2": ["error 4 metadata.name"],
 }
-"""What has more than one possible fix, or none that could be guessed, and so stays an error."""
+"""Mistakes with several possible corrections, or none that can be guessed, which remain errors."""
 
 
 def text_of(name: str) -> str:
     return (DESIGNS / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def judged(text: str) -> CheckedManifests:
+def checked(text: str) -> CheckedManifests:
     return check_sources([ManifestSource("design.yaml", text)], [], ValidationContext(now=1_780_000_000))
 
 
@@ -125,16 +125,16 @@ def test_every_design_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_every_slip_is_found(name: str) -> None:
-    found = judged(text_of(name))
+def test_every_mistake_is_found(name: str) -> None:
+    found = checked(text_of(name))
     assert shown(found) == EXPECTED[name]
     assert all(problem.hint for problem in found.problems if problem.severity == "error")
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_conversion_mends_what_can_mean_only_one_thing(name: str) -> None:
+def test_conversion_corrects_mistakes_with_one_possible_correction(name: str) -> None:
     converted = canonical_text(text_of(name)).text
-    errors = [text for text in shown(judged(converted)) if text.startswith("error")]
+    errors = [text for text in shown(checked(converted)) if text.startswith("error")]
     assert errors == LEFT_AFTER_CONVERSION.get(name, [])
 
 

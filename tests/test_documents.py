@@ -1,4 +1,4 @@
-"""Documents and examples: links lead somewhere, and what can be copied from them works."""
+"""Documents and examples: links have targets, and manifests have no errors."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _HEADING = re.compile(r"^#+ (?P<words>.*)$", re.MULTILINE)
 
 
 def named(path: Path) -> str:
-    """Name a file as people do."""
+    """Return a file's path within the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
 def anchors_of(page: Path) -> set[str]:
-    """List the anchors that headings of a page have."""
+    """List the anchors of a page's headings."""
     headings = (found["words"] for found in _HEADING.finditer(page.read_text(encoding="utf-8")))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def dead_links(page: Path) -> list[str]:
-    """List the links of a page that lead nowhere."""
+    """List the links of a page without a target."""
     dead = []
     for found in _LINK.finditer(page.read_text(encoding="utf-8")):
         target = (page.parent / found["path"]).resolve() if found["path"] else page
@@ -43,12 +43,12 @@ def dead_links(page: Path) -> list[str]:
 
 
 def manifests_in(page: Path) -> list[str]:
-    """List the manifests that a page shows as a whole."""
+    """List the complete manifests on a page."""
     return [found["text"] for found in _MANIFEST.finditer(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     assert dead_links(page) == []
 
 

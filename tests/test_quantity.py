@@ -1,4 +1,4 @@
-"""Quantities, durations and counts: Kubernetes' own forms as tables, and fractions as an independent oracle."""
+"""Quantities, durations and counts: tables of Kubernetes' forms, and fractions as an independent reference."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_canonical_text(text: str, canonical: str) -> None:
         ("0.0000000001Ki", 103),
     ],
 )
-def test_what_is_finer_than_a_billionth_rounds_away_from_zero(text: str, nano: int) -> None:
+def test_amounts_are_rounded_to_billionths_away_from_zero(text: str, nano: int) -> None:
     assert nano == Quantity.parse(text).nano
 
 
@@ -105,7 +105,7 @@ def test_what_is_finer_than_a_billionth_rounds_away_from_zero(text: str, nano: i
         ("0", 0, 0),
     ],
 )
-def test_whole_units_and_thousandths_round_away_from_zero(text: str, units: int, milli: int) -> None:
+def test_units_and_thousandths_are_rounded_away_from_zero(text: str, units: int, milli: int) -> None:
     quantity = Quantity.parse(text)
 
     assert (units, milli) == (quantity.units, quantity.milli)
@@ -138,7 +138,7 @@ def test_whole_units_and_thousandths_round_away_from_zero(text: str, units: int,
         pytest.param("9" * 1001, "write a number|suffixes are|without spaces", id="endless"),
     ],
 )
-def test_what_is_no_quantity_is_refused_with_a_hint(text: str, hint: str) -> None:
+def test_invalid_quantities_are_rejected_with_a_hint(text: str, hint: str) -> None:
     with pytest.raises(QuantityError) as caught:
         Quantity.parse(text)
 
@@ -147,24 +147,24 @@ def test_what_is_no_quantity_is_refused_with_a_hint(text: str, hint: str) -> Non
     assert len(caught.value.message) < 120
 
 
-def test_numbers_are_read_as_their_shortest_text() -> None:
+def test_floats_are_parsed_by_their_shortest_text() -> None:
     assert [str(Quantity.parse(number)) for number in (3, 0.5, 1e22, 0.1)] == ["3", "500m", "10e21", "100m"]
 
 
 @pytest.mark.parametrize("value", [True, float("nan"), float("inf")])
-def test_numbers_that_are_none_are_refused(value: float) -> None:
+def test_infinite_numbers_and_booleans_are_rejected(value: float) -> None:
     with pytest.raises(QuantityError):
         Quantity.parse(value)
 
 
-def test_quantities_compare_by_amount_whatever_their_suffix() -> None:
+def test_quantities_are_compared_by_amount() -> None:
     assert Quantity.parse("1Ki") == Quantity.parse("1024")
     assert hash(Quantity.parse("1Ki")) == hash(Quantity.parse("1024"))
     assert Quantity.parse("1G") < Quantity.parse("1Gi")
     assert Quantity.parse("100m") != Quantity.parse("100M")
 
 
-def test_a_sum_keeps_the_suffixes_of_what_it_began_with() -> None:
+def test_a_sum_keeps_the_suffix_family_of_its_first_term() -> None:
     gibi, mega = Quantity.parse("1Gi"), Quantity.parse("24M")
 
     assert str(gibi + mega) == "1097741824"
@@ -193,7 +193,7 @@ FACTORS = {
 
 @st.composite
 def written_quantities(draw: st.DrawFn) -> tuple[str, Fraction]:
-    """A quantity's text with its true amount, before any rounding."""
+    """Draw a quantity's text with its exact amount, before rounding."""
     sign = draw(st.sampled_from(["", "+", "-"]))
     number = draw(st.from_regex(r"[0-9]{1,22}(\.[0-9]{0,14})?|\.[0-9]{1,14}", fullmatch=True).filter(str.isascii))
     suffix = draw(st.sampled_from(sorted(FACTORS)))
@@ -217,7 +217,7 @@ def test_amounts_are_exact(written: tuple[str, Fraction]) -> None:
 
 
 @given(written_quantities())
-def test_canonical_text_reads_as_the_same_amount_and_stays(written: tuple[str, Fraction]) -> None:
+def test_canonical_text_has_the_same_amount_and_is_stable(written: tuple[str, Fraction]) -> None:
     quantity = Quantity.parse(written[0])
     again = Quantity.parse(str(quantity))
 
@@ -279,7 +279,7 @@ SECOND, MINUTE, HOUR = 10**9, 60 * 10**9, 3600 * 10**9
         ("0.9ns", 0),
     ],
 )
-def test_durations_are_read_as_go_does(text: str, nanoseconds: int) -> None:
+def test_durations_are_parsed_as_in_go(text: str, nanoseconds: int) -> None:
     assert nanoseconds == parse_duration(text)
 
 
@@ -304,7 +304,7 @@ def test_durations_are_read_as_go_does(text: str, nanoseconds: int) -> None:
         ("9" * 5000 + "h", "292 years"),
     ],
 )
-def test_what_is_no_duration_is_refused_with_a_hint(text: str, hint: str) -> None:
+def test_invalid_durations_are_rejected_with_a_hint(text: str, hint: str) -> None:
     with pytest.raises(DurationError) as caught:
         parse_duration(text)
 
@@ -327,12 +327,12 @@ def test_what_is_no_duration_is_refused_with_a_hint(text: str, hint: str) -> Non
         (MAX_INT64, "2562047h47m16.854775807s"),
     ],
 )
-def test_durations_are_written_as_go_does(nanoseconds: int, text: str) -> None:
+def test_durations_are_formatted_as_in_go(nanoseconds: int, text: str) -> None:
     assert text == format_duration(nanoseconds)
 
 
 @given(st.integers(-MAX_INT64 - 1, MAX_INT64))
-def test_written_durations_read_back(nanoseconds: int) -> None:
+def test_formatted_durations_are_parsed_back(nanoseconds: int) -> None:
     # Go computes the fraction of a second in floating point; up to nine digits that is exact.
     assert nanoseconds == parse_duration(format_duration(nanoseconds))
 
@@ -373,7 +373,7 @@ def test_window_durations(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     "text", ["30s", "1h30s", "-20m", "1d", "1h1h", "10mh", "1.5h", "", "8", "1m1h", "8h\n", "9" * 30 + "h"]
 )
-def test_what_is_no_window_duration_is_refused(text: str) -> None:
+def test_invalid_window_durations_are_rejected(text: str) -> None:
     with pytest.raises(DurationError) as caught:
         parse_window_duration(text)
 
@@ -391,7 +391,7 @@ def test_karpenter_durations(text: str, seconds: int | None) -> None:
     ("text", "hint"),
     [("never", "write Never"), ("1.5h", "Never"), ("-1s", "Never"), ("", "Never"), ("5", "Never"), ("1d", "Never")],
 )
-def test_what_is_no_karpenter_duration_is_refused(text: str, hint: str) -> None:
+def test_invalid_karpenter_durations_are_rejected(text: str, hint: str) -> None:
     with pytest.raises(DurationError) as caught:
         parse_karpenter_duration(text)
 
@@ -404,18 +404,18 @@ def test_what_is_no_karpenter_duration_is_refused(text: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("nodes", "total", "limit"),
     [
-        pytest.param("10%", 0, 0, id="1"),
-        pytest.param("10%", 1, 1, id="2"),
-        pytest.param("10%", 10, 1, id="4"),
-        pytest.param("10%", 11, 2, id="5"),
-        pytest.param("50%", 3, 2, id="7"),
-        pytest.param("5%", 10, 1, id="8"),
-        pytest.param("0%", 50, 0, id="9"),
-        pytest.param("99%", 1, 1, id="10"),
-        pytest.param("33%", 3, 1, id="12"),
-        pytest.param("20%", 25, 5, id="13"),
-        pytest.param("100%", 7, 7, id="15"),
-        pytest.param("007", 100, 7, id="16"),
+        pytest.param("10%", 0, 0, id="percentage-of-zero"),
+        pytest.param("10%", 1, 1, id="percentage-rounded-up-to-one"),
+        pytest.param("10%", 10, 1, id="exact-percentage"),
+        pytest.param("10%", 11, 2, id="fraction-rounded-up"),
+        pytest.param("50%", 3, 2, id="half-rounded-up"),
+        pytest.param("5%", 10, 1, id="half-a-node-is-one"),
+        pytest.param("0%", 50, 0, id="zero-percent"),
+        pytest.param("99%", 1, 1, id="almost-all-of-one"),
+        pytest.param("33%", 3, 1, id="third-of-three"),
+        pytest.param("20%", 25, 5, id="fifth"),
+        pytest.param("100%", 7, 7, id="all"),
+        pytest.param("007", 100, 7, id="leading-zeros"),
         pytest.param(10, 3, 10, id="count"),
     ],
 )
@@ -443,14 +443,14 @@ def test_canonical_text_of_counts(value: str | int, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        pytest.param("101%", "largest percentage", id="18a"),
-        pytest.param("1000%", "largest percentage", id="18b"),
-        pytest.param("-10", "smallest is 0", id="18c"),
-        pytest.param("-10%", "smallest is 0", id="18d"),
+        pytest.param("101%", "largest percentage", id="101-percent"),
+        pytest.param("1000%", "largest percentage", id="1000-percent"),
+        pytest.param("-10", "smallest is 0", id="negative"),
+        pytest.param("-10%", "smallest is 0", id="negative-percentage"),
         pytest.param(-1, "smallest is 0", id="negative-int"),
-        pytest.param("99999999999999999999", "smaller count", id="19"),
-        pytest.param("2147483648", "smaller count", id="21"),
-        pytest.param(2**31, "smaller count", id="21-int"),
+        pytest.param("99999999999999999999", "smaller count", id="beyond-64-bits"),
+        pytest.param("2147483648", "smaller count", id="beyond-32-bits"),
+        pytest.param(2**31, "smaller count", id="integer-beyond-32-bits"),
         pytest.param("9" * 5000, "smaller count", id="endless"),
         pytest.param("10.5%", "whole number", id="fraction"),
         pytest.param("1,5", "whole number", id="comma"),
@@ -463,7 +463,7 @@ def test_canonical_text_of_counts(value: str | int, text: str) -> None:
         pytest.param(True, "a count such as 10", id="bool"),
     ],
 )
-def test_what_is_no_count_is_refused_with_a_hint(value: str | int, hint: str) -> None:
+def test_invalid_counts_are_rejected_with_a_hint(value: str | int, hint: str) -> None:
     with pytest.raises(IntOrPercentError) as caught:
         IntOrPercent.parse(value)
 
@@ -471,13 +471,13 @@ def test_what_is_no_count_is_refused_with_a_hint(value: str | int, hint: str) ->
     assert len(caught.value.message) < 120
 
 
-def test_a_float_is_no_count() -> None:
+def test_a_float_is_rejected_as_a_count() -> None:
     with pytest.raises(IntOrPercentError, match=r"1\.5"):
         IntOrPercent.parse(1.5)  # type: ignore[arg-type]
 
 
 @given(st.integers(0, 100), st.integers(0, 10**6))
-def test_percentages_round_up_exactly(percent: int, total: int) -> None:
+def test_percentages_are_rounded_up_exactly(percent: int, total: int) -> None:
     assert math.ceil(Fraction(percent * total, 100)) == IntOrPercent.parse(f"{percent}%").of(total)
 
 
@@ -493,13 +493,13 @@ def test_percentages_round_up_exactly(percent: int, total: int) -> None:
     ],
 )
 def test_spans(text: str, seconds: int) -> None:
-    """Spans are whole seconds."""
+    """A span is parsed to seconds."""
     assert parse_span(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "7", "d", "1.5h", "-1d", "7 d", "7D", "5 parsecs", "١d"])
-def test_what_is_no_span(text: str) -> None:
-    """Anything else is refused, with a hint."""
+def test_invalid_spans_are_rejected(text: str) -> None:
+    """An invalid span is rejected with a hint."""
     with pytest.raises(DurationError) as refused:
         parse_span(text)
 

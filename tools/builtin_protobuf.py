@@ -1,4 +1,4 @@
-"""Takes the protobuf layout of the built-in kinds from the Go sources of k8s.io/api, and writes it as data.
+"""Extracts the protobuf layout of the built-in kinds from the Go sources of k8s.io/api, and writes it as data.
 
 Run it with the folder that holds the Go modules and their version, for example
 `python tools/builtin_protobuf.py "$(go env GOMODCACHE)/k8s.io" v0.36.0`. Client libraries send built-in kinds in
@@ -98,18 +98,18 @@ class Sources:
                 self._named |= {f"{package}.{name}": base for name, base in _NAMED.findall(text)}
 
     def fields(self, name: str) -> Iterator[tuple[int, str, str]]:
-        """Give the number, the name and the type of every field; a question mark tells that zero means nothing."""
+        """Return the number, the name and the type of every field; `?` marks those whose zero value is left out."""
         package = name.rpartition(".")[0]
         for _, written, tags in _FIELD.findall(self._structs[name]):
             tag = dict(_TAG.findall(tags))
             if "protobuf" not in tag:
                 continue
             label, *options = tag["json"].split(",")
-            told = "" if written.startswith("*") or "omitempty" not in options else "?"
-            yield int(tag["protobuf"].split(",")[1]), label, self.type(written, package) + told
+            mark = "" if written.startswith("*") or "omitempty" not in options else "?"
+            yield int(tag["protobuf"].split(",")[1]), label, self.type(written, package) + mark
 
     def type(self, written: str, package: str) -> str:
-        """Give a Go type in the words of the data file."""
+        """Return a Go type as the data file names it."""
         if written in _BASIC:
             return _BASIC[written]
         if written.startswith("*"):
@@ -124,7 +124,7 @@ class Sources:
             return _SPECIAL[name]
         if name in self._named:
             inner = self.type(self._named[name], name.rpartition(".")[0])
-            # A list with a name is a message of its own.
+            # A named list type is a message.
             return f"items {inner}" if inner.startswith("list ") else inner
         if name in self._structs:
             return f"@{name}"
@@ -132,7 +132,7 @@ class Sources:
 
 
 def layout(sources: Sources) -> dict[str, list[tuple[int, str, str]]]:
-    """Give the fields of all types that the roots need."""
+    """Return the fields of all types that the roots refer to."""
     found: dict[str, list[tuple[int, str, str]]] = {}
     waiting = list(_ROOTS)
     while waiting:

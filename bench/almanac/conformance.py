@@ -1,7 +1,7 @@
-"""How often a library's next hits are those of the dialects that Kubernetes users write.
+"""The share of schedules for which a library finds the same next hits as the dialects of Kubernetes.
 
-The truth is the tables of the test-suite, and for random schedules around changes of clocks the walk through every
-wall minute that the test-suite calls its oracle.
+The expected hits are those of the tables of the tests and, for random schedules around clock changes, those of the
+reference implementation of the tests, which visits every wall minute.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DAY = 86_400
 
 
 class Case(NamedTuple):
-    """A schedule in a zone, an instant, and the hits that must follow it."""
+    """A schedule in a zone, an instant, and the expected next hits."""
 
     text: str
     zone: str
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 def table(rows: Iterable[ParameterSet]) -> list[Case]:
-    """Read the rows of a table of the test-suite."""
+    """Return the rows of a table of the tests."""
     cases = []
     for row in rows:
         zone, text, start, expected = row.values
@@ -49,7 +49,7 @@ def table(rows: Iterable[ParameterSet]) -> list[Case]:
 
 
 def random_cases(count: int, *, rules: bool) -> list[Case]:
-    """Draw schedules near changes of clocks, and look their next hits up by walking."""
+    """Draw schedules near clock changes, with the next hits of the reference implementation."""
     draw = random.Random(42)
     cases: list[Case] = []
     while len(cases) < count:

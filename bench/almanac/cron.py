@@ -1,4 +1,4 @@
-"""The engine for time beside croniter and cronsim: speed, conformance, and a thousand schedules at once."""
+"""The almanac compared with croniter and cronsim: speed, conformance, and a thousand schedules at once."""
 
 from __future__ import annotations
 

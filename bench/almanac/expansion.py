@@ -1,4 +1,4 @@
-"""Expanding a thousand mixed schedules over ninety days: what a preview of a large cluster costs."""
+"""Expansion of a thousand mixed schedules over ninety days: the cost of a preview of a large cluster."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _window(i: int) -> Callable[[], int]:
 
 
 def _budget(i: int) -> Callable[[], int]:
-    """Return a window from hits: working days, nights, dense hits that run together, one always open."""
+    """Return a window after hits: working days, nights, dense hits without a pause, one always open."""
     text, hours = (
         ("0 9 * * mon-fri", 8),
         (f"0 {i % 24} * * mon,wed,fri", 4),

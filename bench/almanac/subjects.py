@@ -1,4 +1,4 @@
-"""The cron libraries side by side, each asked in its own way for the hits after an instant."""
+"""The cron libraries behind one interface: the hits after an instant."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _cronsim(text: str, zone: str, t: int) -> Iterator[int]:
     return map(_instant, CronSim(text, _aware(t, zone)))
 
 
-#: Every library as (name, hits in the budgets' dialect, hits in the rules' dialect); the others have only one.
+#: Every library as (name, hits in the budgets' dialect, hits in the rules' dialect); the others have only one dialect.
 SUBJECTS: tuple[tuple[str, Hits, Hits], ...] = (
     ("springtide", _ours(Dialect.BUDGET), _ours(Dialect.RULE)),
     ("croniter", _croniter, _croniter),
@@ -61,7 +61,7 @@ SUBJECTS: tuple[tuple[str, Hits, Hits], ...] = (
 
 
 def first_hits(hits: Hits, text: str, zone: str, t: int, count: int) -> list[int] | None:
-    """Return the first hits, or None where a library refuses the schedule."""
+    """Return the first hits, or None if a library rejects the schedule."""
     try:
         return list(islice(hits(text, zone, t), count))
     except Exception:  # every library has errors of its own, and any of them is a wrong answer

@@ -1,8 +1,8 @@
-"""Next hits per second, of schedules that are parsed already and of schedules that are not.
+"""Next hits per second, of parsed schedules and of schedules that are parsed each time.
 
-Ours counts in whole seconds and keeps the days that it has laid out, which would flatter it here: the others return
-datetimes and keep nothing. So it is measured twice: as it is used, and with every hit turned into a datetime and
-nothing kept from earlier rounds. The ratios are those of the second, the harder one.
+The almanac uses whole seconds and caches matching days, while the others return datetimes and cache nothing. So it is
+measured twice: as it is used, and with every hit converted to a datetime and an empty cache in each round. The ratios
+are those of the second measurement.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _forget(name: str) -> None:
 
 
 def next_per_second(name: str, text: str, zone: str) -> float:
-    """Return how many next hits of one parsed schedule a library finds in a second."""
+    """Return how many next hits of one parsed schedule a library finds per second."""
     _forget(name)
     following = LIBRARIES[name](text, zone)
     begin = time.perf_counter()
@@ -84,7 +84,7 @@ def next_per_second(name: str, text: str, zone: str) -> float:
 
 
 def parse_and_next_per_second(name: str) -> float:
-    """Return how many schedules a library parses and answers once in a second."""
+    """Return for how many schedules a library finds the next hit per second, including parsing."""
     count = 600
     _forget(name)
     begin = time.perf_counter()

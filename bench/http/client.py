@@ -54,7 +54,7 @@ async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
         before = held()
         begin = time.perf_counter()
         manager = Manager(
-            transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, patience=300)
+            transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, sync_timeout=300)
         )
         running = asyncio.create_task(manager.run())
         while Idle.seen < count:

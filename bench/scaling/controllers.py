@@ -49,8 +49,8 @@ async def main(kubeconfig: str, count: int) -> None:
             clock,
             [MetricsProducerController, CronFederatedHPAController],
             random=Random(0),
-            settings=ManagerSettings(patience=300),
-            telemetry=metrics,
+            settings=ManagerSettings(sync_timeout=300),
+            metrics=metrics,
             services=services,
         )
         metrics.follow(manager, clock)

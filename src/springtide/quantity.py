@@ -1,8 +1,7 @@
-"""Amounts as Kubernetes writes them: quantities, durations, and counts that may be percentages. Exact.
+"""Kubernetes' quantities, durations, and counts that may be percentages: exact parsing and formatting.
 
-These three notations stand in every kind, and each has corners where a guess would be wrong by a factor of a thousand:
-`100m` is a tenth, `1E` is a number but `1e` is not, `1G` is less than `1Gi`.
-Everything here is a pure function of text and computes in whole numbers.
+All kinds use these notations, and each has corner cases in which a guess is wrong by a factor of a thousand: `100m` is
+a tenth, `1E` is a number but `1e` is not, `1G` is less than `1Gi`. All functions are pure and compute with integers.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 class AmountError(ValueError):
-    """Text that is not an amount: what is wrong with it, and the fix where one can be guessed."""
+    """Text that is not an amount: what is wrong with it, and a fix if one can be guessed."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -41,7 +40,7 @@ class IntOrPercentError(AmountError):
 
 _NANO_PER_UNIT: Final = 10**9
 _NANO_DIGITS: Final = 9
-# Far beyond any resource, and small enough that no text can make us compute for long.
+# Larger than any resource, and small enough that no text takes long to parse.
 _MAX_EXPONENT: Final = 300
 _MAX_QUANTITY_LENGTH: Final = 1000
 
@@ -79,7 +78,7 @@ _MEANT_SUFFIXES: Final = {
 
 
 class _Family(Enum):
-    """Which suffixes a quantity was written with, and is written with again."""
+    """The family of suffixes of a quantity, in which it is also formatted."""
 
     DECIMAL = "DecimalSI"
     BINARY = "BinarySI"
@@ -90,8 +89,8 @@ class _Family(Enum):
 class Quantity:
     """An exact amount of a resource, with Kubernetes' grammar, precision and canonical text.
 
-    Quantities compare by amount alone: `1Ki` equals `1024`. Kubernetes keeps nothing finer than a billionth, so an
-    amount is a whole number of them.
+    Quantities are compared by amount alone: `1Ki` equals `1024`. As in Kubernetes, an amount is a whole number of
+    billionths.
     """
 
     nano: int
@@ -99,10 +98,10 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str | int | float) -> Quantity:
-        """Read a quantity; what is finer than a billionth rounds away from zero.
+        """Parse a quantity; it is rounded away from zero to a whole number of billionths.
 
-        A number that YAML read as a float stands for its shortest text, which is what its author wrote.
-        Binary amounts end at 2**63-1 in either direction, as Kubernetes stores them; decimal ones do not end.
+        A float, as YAML parsers return it, is parsed by its shortest text, which is what the user wrote. Binary amounts
+        are limited to 2**63-1 in either direction, as in Kubernetes; decimal ones are not limited.
         """
         if isinstance(text, bool):
             raise QuantityError(f"{str(text).lower()} is not a quantity", "write a number, such as 1 or 500m")
@@ -135,16 +134,16 @@ class Quantity:
 
     @property
     def milli(self) -> int:
-        """Whole thousandths; a part of one counts as one, away from zero."""
+        """The amount in thousandths, rounded away from zero."""
         return _divide_away_from_zero(self.nano, 10**6)
 
     @property
     def units(self) -> int:
-        """Whole units; a part of one counts as one, away from zero."""
+        """The amount in units, rounded away from zero."""
         return _divide_away_from_zero(self.nano, _NANO_PER_UNIT)
 
     def floor_div(self, other: Quantity) -> int:
-        """How many whole times `other` goes into this; ZeroDivisionError if it is zero."""
+        """Return how many whole times `other` fits into this quantity; raises ZeroDivisionError if it is zero."""
         return self.nano // other.nano
 
     def __add__(self, other: Quantity) -> Quantity:
@@ -162,7 +161,7 @@ class Quantity:
         return Quantity(-self.nano, self._family)
 
     def __str__(self) -> str:
-        """Kubernetes' canonical text: no fraction, nothing lost, the largest suffix of the same family."""
+        """Return Kubernetes' canonical text: no fraction, exact, with the largest suffix of the same family."""
         if not self.nano:
             return "0"
         units, rest = divmod(self.nano, _NANO_PER_UNIT)
@@ -184,14 +183,14 @@ def _decimal_text(nano: int, family: _Family) -> str:
     while nano % 1000 == 0:
         nano //= 1000
         exponent += 3
-    # Beyond E there is no suffix left, only an exponent.
+    # Beyond E there is no suffix, only an exponent.
     if exponent and (family is _Family.EXPONENT or exponent not in _DECIMAL_SUFFIXES):
         return f"{nano}e{exponent}"
     return f"{nano}{_DECIMAL_SUFFIXES[exponent]}"
 
 
 def _shift(digits: int, places: int) -> int:
-    """`digits` times ten to the power of `places`, rounded up."""
+    """Return `digits` times ten to the power of `places`, rounded up."""
     if places >= 0:
         return int(digits * 10**places)
     if -places > _MAX_QUANTITY_LENGTH + _MAX_EXPONENT:
@@ -243,7 +242,7 @@ _DURATION_HINT: Final = "write a number and a unit, such as 90s, 30m or 1h30m"
 
 
 def parse_duration(text: str) -> int:
-    """Read a duration as Go's `time.ParseDuration` does: nanoseconds, negative ones too."""
+    """Parse a duration as Go's `time.ParseDuration` does. Returns nanoseconds, which may be negative."""
     begin = 1 if text[:1] in {"+", "-"} else 0
     if text[begin:] == "0":
         return 0
@@ -266,10 +265,10 @@ def parse_duration(text: str) -> int:
 
 
 def _go_fraction(digits: str, unit: int) -> int:
-    """A decimal fraction of a unit in nanoseconds, exactly as Go computes it.
+    """Return a decimal fraction of a unit in nanoseconds, exactly as Go computes it.
 
-    Go multiplies by a floating-point scale here, so that 0.3333333333333333333h is twenty minutes and not a
-    nanosecond less. We do the same operations, in the same order, on the same 64-bit numbers.
+    Go multiplies by a floating-point scale, so that 0.3333333333333333333h is twenty minutes and not a nanosecond less.
+    This function does the same operations in the same order on the same 64-bit numbers.
     """
     numerator, scale = 0, 1.0
     for digit in digits:
@@ -287,18 +286,18 @@ def _unit_problem(text: str, unit: str) -> tuple[str, str]:
             f"did you mean {text}s or {text}m?" if text.isdigit() else _DURATION_HINT,
         )
     if unit.strip() != unit or " " in text:
-        return f"{_shown(text)} holds a space", "write it without spaces, as in 1h30m"
+        return f"{_shown(text)} contains a space", "write it without spaces, as in 1h30m"
     if unit in {"d", "w"}:
         hours = 24 if unit == "d" else 168
         return (
-            f"{_shown(text)} has the unit {unit}, which durations do not know",
+            f"{_shown(text)} has the unit {unit}, which durations do not have",
             f"count in hours: 1{unit} is {hours}h",
         )
     return f"{_shown(text)} has the unknown unit {_shown(unit)}", "units are ns, us, ms, s, m and h"
 
 
 def format_duration(nanoseconds: int) -> str:
-    """Write nanoseconds as Go prints a duration: `1h30m0s`, `1.5ms`, `0s`."""
+    """Format nanoseconds as Go formats a duration: `1h30m0s`, `1.5ms`, `0s`."""
     if nanoseconds == 0:
         return "0s"
     sign, rest = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
@@ -323,17 +322,17 @@ def _with_fraction(amount: int, unit: int) -> str:
 
 
 def parse_window_duration(text: str) -> int:
-    """Read how long a disruption budget's window lasts: hours, minutes or both. Whole seconds."""
+    """Parse the duration of a disruption budget's window (hours, minutes or both). Returns seconds."""
     if not _WINDOW_DURATION.fullmatch(text):
         raise DurationError(
-            f"{_shown(text)} is not a window's duration",
+            f"{_shown(text)} is not the duration of a window",
             "write hours, minutes or both, such as 30m, 8h or 8h30m",
         )
     return parse_duration(text) // _NANO_PER["s"]
 
 
 def parse_karpenter_duration(text: str) -> int | None:
-    """Read a NodePool's waiting time: whole seconds, or None for `Never`."""
+    """Parse a duration of a NodePool, such as `consolidateAfter`. Returns seconds, or None for `Never`."""
     if text == "Never":
         return None
     if not _KARPENTER_DURATION.fullmatch(text):
@@ -343,7 +342,7 @@ def parse_karpenter_duration(text: str) -> int | None:
 
 
 def parse_span(text: str) -> int:
-    """Read a length of time as people type it on a command line or in a scenario. Whole seconds."""
+    """Parse a length of time on the command line or in a scenario, such as `1d12h`. Returns seconds."""
     if not _SPAN.fullmatch(text):
         raise DurationError(f"{_shown(text)} is not a length of time", "write 7d, 36h, 2w or 1d12h")
     return sum(int(count) * _SPAN_SECONDS[unit] for count, unit in _SPAN_PART.findall(text))
@@ -354,14 +353,14 @@ def parse_span(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class IntOrPercent:
-    """A count of nodes, or a share of however many there are."""
+    """A number of nodes, or a percentage of all nodes."""
 
     number: int
     is_percent: bool = False
 
     @classmethod
     def parse(cls, value: str | int) -> IntOrPercent:
-        """Read `10`, `"10"` or `"10%"`."""
+        """Parse `10`, `"10"` or `"10%"`."""
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise IntOrPercentError(f"{_shown(value)} is neither a count nor a percentage", _COUNT_HINT)
         text = str(value) if isinstance(value, int) else value
@@ -370,7 +369,7 @@ class IntOrPercent:
             raise IntOrPercentError(f"{_shown(text)} is neither a count nor a percentage", _count_hint(text))
         digits, percent = match[1].lstrip("0") or "0", bool(match[2])
         if percent and (len(digits) > 3 or int(digits) > 100):
-            raise IntOrPercentError(f"{_shown(text)} is more than everything", "the largest percentage is 100%")
+            raise IntOrPercentError(f"{_shown(text)} is more than 100%", "the largest percentage is 100%")
         if percent and len(match[1]) > max(2, len(digits)):
             raise IntOrPercentError(f"{_shown(text)} has too many zeros in front", f'write "{digits}%"')
         if len(digits) > 10 or int(digits) > _MAX_INT32:
@@ -381,11 +380,11 @@ class IntOrPercent:
 
     @property
     def text(self) -> str:
-        """The canonical text, as it stands in a stored object."""
+        """The canonical text, as in a stored object."""
         return f"{self.number}%" if self.is_percent else str(self.number)
 
     def of(self, total: int) -> int:
-        """What this comes to when there are `total`; a part of one counts as one."""
+        """Return the number of `total`; a percentage is rounded up."""
         return -(-self.number * total // 100) if self.is_percent else self.number
 
 
@@ -405,6 +404,6 @@ def _count_hint(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """An offending value in a message: quoted, and never longer than a line."""
+    """Return a value as it is quoted in a message, shortened to one line."""
     text = str(value)
     return f'"{text}"' if len(text) <= 60 else f'"{text[:60]}…"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from springtide.almanac import Timeline, TimePattern, load_zone, overlay, recurring, with_lead_time
-from springtide.almanac.search_budget import DEFAULT_SEARCH_STEPS, SearchScope, exceeds_budget, limit_search
+from springtide.almanac.search_budget import DEFAULT_SEARCH_STEPS, BudgetScope, exceeds_budget, limit_search
 
 NOW = 1_780_000_000
 PLENTY = 10**9
@@ -50,7 +50,7 @@ def test_a_search_without_a_limit_uses_the_default_budget() -> None:
     lasting = with_lead_time(each_minute(EVEN, ODD, "UTC"), 60)
 
     assert [lasting.next_change(NOW), lasting.at(NOW)] == [None, True]
-    with SearchScope() as budget:
+    with BudgetScope() as budget:
         assert budget.left == DEFAULT_SEARCH_STEPS
 
 
@@ -74,7 +74,7 @@ def test_an_exception_removes_the_budget() -> None:
     """A search after a failed one is not limited by the budget of the failed one."""
     with pytest.raises(ZeroDivisionError), limit_search(1):
         _ = 1 // 0
-    with pytest.raises(ZeroDivisionError), SearchScope():
+    with pytest.raises(ZeroDivisionError), BudgetScope():
         _ = 1 // 0
 
     assert not exceeds_budget(PLENTY)

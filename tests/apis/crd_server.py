@@ -1,6 +1,6 @@
 """What an API server does with a CRD, for tests: defaults, then the OpenAPI schema, then the CEL rules.
 
-It stands on other people's engines (a JSON Schema validator and a CEL runtime), so that it can disagree with ours.
+It uses third-party engines (a JSON Schema validator and a CEL runtime), so that it is independent of ours.
 """
 
 from __future__ import annotations

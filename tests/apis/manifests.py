@@ -1,4 +1,4 @@
-"""Manifests read as users' are, and what is said about them in a form that tables can hold."""
+"""Helpers that load manifests and list their problems in short form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def loaded(value: dict[str, Any], context: ValidationContext = CONTEXT) -> Loade
     return found
 
 
-def judge(value: dict[str, Any], context: ValidationContext = CONTEXT) -> list[Problem]:
+def problems_of(value: dict[str, Any], context: ValidationContext = CONTEXT) -> list[Problem]:
     """Read one object and give all its problems, at the paths that the user wrote."""
     return list(loaded(value, context).problems)
 

@@ -1,11 +1,11 @@
-"""Objects with several mistakes: each of them is told, whatever the others are."""
+"""Objects with several mistakes: all of them are reported."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 CLASS_REF = {"group": "springtide.dev", "kind": "NodeClass", "name": "a"}
 
@@ -124,7 +124,7 @@ def manifest(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any
     ],
 )
 def test_every_mistake_is_told(value: dict[str, Any], expected: list[str]) -> None:
-    assert shown(judge(value)) == expected
+    assert shown(problems_of(value)) == expected
 
 
 def test_messages_name_the_places_that_the_author_sees() -> None:
@@ -135,7 +135,7 @@ def test_messages_name_the_places_that_the_author_sees() -> None:
         {"replicas": 3, "start": {"hours": 10}, "end": {"hours": 18}},
     ]
     spec = {"schedule": {"defaultReplicas": 1, "behaviors": behaviors}}
-    found = judge(manifest("autoscaling.karpenter.sh/v1alpha1", "MetricsProducer", spec))
+    found = problems_of(manifest("autoscaling.karpenter.sh/v1alpha1", "MetricsProducer", spec))
     (warned,) = (problem for problem in found if problem.severity == "warning")
     assert warned.path == ("spec", "schedule", "behaviors", 2)
     assert "`behaviors[1]` (replicas 2) and `behaviors[2]` (replicas 3)" in warned.message

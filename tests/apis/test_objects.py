@@ -85,8 +85,8 @@ def test_members_of_a_list_are_objects_with_their_own_places() -> None:
         pytest.param(
             "spec: {}\n",
             [
-                (1, 1, "apiVersion", "every object says what it is: `apiVersion` and `kind`"),
-                (1, 1, "kind", "every object says what it is: `apiVersion` and `kind`"),
+                (1, 1, "apiVersion", "every object needs `apiVersion` and `kind`"),
+                (1, 1, "kind", "every object needs `apiVersion` and `kind`"),
             ],
             id="says not what it is",
         ),

@@ -1,4 +1,4 @@
-"""Objects judged together: what is missing, what stands twice, and who fights over a target."""
+"""Cross-object checks: missing references, duplicates, and targets with two autoscalers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, load
 from springtide.apis.problems import format_path
-from springtide.apis.references import IN_FILES, SearchScope, check_cross_object
+from springtide.apis.references import IN_FILES, LookupScope, check_cross_object
 from springtide.apis.yaml import dump
 
 CONTEXT = ValidationContext(now=1_780_000_000)
@@ -62,7 +62,7 @@ def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any
     return {"name": name, "schedule": schedule, "targetReplicas": replicas, **extra}
 
 
-def found(*values: dict[str, Any], where: SearchScope = IN_FILES) -> list[str]:
+def found(*values: dict[str, Any], where: LookupScope = IN_FILES) -> list[str]:
     """Give what is wrong with the objects together, as `name path: message`."""
     objects = load("---\n".join(dump(value) for value in values), CONTEXT)
     assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
@@ -97,7 +97,7 @@ def group(name: str, id_: str, type_: str = "AWSEC2AutoScalingGroup") -> dict[st
 def also(name: str, others: str) -> str:
     """Write what is said of an object for somebody else's node group."""
     return (
-        f"{name} spec.id: this node group is also that of ScalableNodeGroup {others}:"
+        f"{name} spec.id: this is also the node group of ScalableNodeGroup {others}:"
         " only the object that was created first scales it"
     )
 
@@ -145,14 +145,14 @@ def arn(region: str) -> str:
         ),
         pytest.param(
             [deployment(), deployment()],
-            ["web metadata.name: Deployment `web` stands twice in these files: the one applied last wins"],
+            ["web metadata.name: Deployment `web` is defined twice in these files: the last one applied wins"],
             id="twice",
         ),
         pytest.param(
             [cron("c", rule("a", "0 9 * * *", 3)), cron("d", rule("b", "0 9 * * 1", 5)), deployment()],
             [
                 "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
-                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, the name of its object coming last"
+                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, as the name of its object comes last"
             ],
             id="rules of two objects at the same minute",
         ),
@@ -160,7 +160,7 @@ def arn(region: str) -> str:
             [cron("d", rule("b", "0 9 * * 1", 5)), cron("c", rule("a", "0 9 * * *", 3)), deployment()],
             [
                 "d spec.rules[0]: rules `c/a` and `d/b` set replicas of one target to different values "
-                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, the name of its object coming last"
+                "at Mon 2026-06-01 09:00 UTC: `d/b` wins, as the name of its object comes last"
             ],
             id="the same, whatever stands first",
         ),
@@ -362,7 +362,7 @@ def test_where_everything_is_seen_a_missing_calendar_cuts_nothing() -> None:
     behaviors = [behavior("a", 4, (9, 17)), behavior("b", 5, (12, 18), "Exclude")]
     schedule = manifest(KARPENTER, "MetricsProducer", "p", {"schedule": {"defaultReplicas": 1, "behaviors": behaviors}})
 
-    told = found(schedule, where=replace(IN_FILES, everything=True))
+    told = found(schedule, where=replace(IN_FILES, complete=True))
 
     assert any("are active at the same time" in message for message in told), told
 

@@ -111,7 +111,7 @@ def found(spec: Any, *, foreign: bool = False) -> list[tuple[str, str, str]]:
         ),
         pytest.param(
             {"parts": [], "tags": ["a", "b", "a"]},
-            [("spec.tags[2]", '"a" stands twice, first at position 0', "each must be unique")],
+            [("spec.tags[2]", '"a" is listed twice, first at position 0', "each must be unique")],
             id="set",
         ),
         pytest.param(
@@ -125,7 +125,7 @@ def found(spec: Any, *, foreign: bool = False) -> list[tuple[str, str, str]]:
         pytest.param({"parts": [], "limits": {"cpu": 0.5, "memory": "1Gi"}}, [], id="quantities may have fractions"),
         pytest.param(
             {"parts": [{"name": "a"}, {"name": "a"}]},
-            [("spec.parts[1].name", '"a" stands twice, first at position 0', "each must be unique")],
+            [("spec.parts[1].name", '"a" is listed twice, first at position 0', "each must be unique")],
             id="repeated key",
         ),
         pytest.param(

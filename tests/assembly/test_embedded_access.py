@@ -1,7 +1,4 @@
-"""What clients of an embedded cluster need is kept with it, for as long as anybody believes it.
-
-The kubeconfig that `springtide up` hands out: where it is, who can read it, and whose file it never touches.
-"""
+"""Access to an embedded cluster: stored credentials, and where the kubeconfig is written and removed."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ NOW = 1_800_000_000
 DAY = 86_400
 
 
-class Drawer:
-    """Keeps things by name."""
+class MemoryStore:
+    """Stores values in memory."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
     def get(self, name: str) -> bytes | None:
-        """Give what is kept under a name."""
+        """Return a value."""
         return self.kept.get(name)
 
     def set(self, name: str, value: bytes) -> None:
-        """Keep something."""
+        """Store a value."""
         self.kept[name] = value
 
 
@@ -36,12 +33,14 @@ class Drawer:
     [
         pytest.param(0, True, id="at once"),
         pytest.param(3649 * DAY, True, id="after years"),
-        pytest.param(3651 * DAY, False, id="when they have ended"),
-        pytest.param(-DAY, False, id="when the clock was wrong before"),
+        pytest.param(3651 * DAY, False, id="after the certificate has expired"),
+        pytest.param(-DAY, False, id="before the certificate is valid"),
     ],
 )
-def test_they_stay_the_same_while_they_are_good(later: int, same: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawer = Drawer()
+def test_stored_credentials_are_used_while_they_are_valid(
+    later: int, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawer = MemoryStore()
     monkeypatch.setattr("springtide.assembly.embedded_access.time.time", lambda: NOW)
     first = load_credentials(drawer)
     monkeypatch.setattr("springtide.assembly.embedded_access.time.time", lambda: NOW + later)
@@ -49,11 +48,11 @@ def test_they_stay_the_same_while_they_are_good(later: int, same: bool, monkeypa
     assert (load_credentials(drawer) == first) is same
 
 
-def test_without_a_place_they_are_new_each_time() -> None:
+def test_without_a_store_credentials_are_new_each_time() -> None:
     assert load_credentials(None) != load_credentials(None)
 
 
-def test_they_are_shown_to_nobody_who_prints_them() -> None:
+def test_the_token_is_not_in_the_repr() -> None:
     made = load_credentials(None)
 
     assert made.token not in repr(made)
@@ -64,7 +63,7 @@ THEIRS = "apiVersion: v1\nkind: Config\nclusters: []\n"
 OURS = "apiVersion: v1\nkind: Config\ncurrent-context: springtide\n"
 
 
-def test_one_that_was_asked_for_is_there_once_it_is_written_and_gone_at_the_end(tmp_path: Path) -> None:
+def test_a_requested_kubeconfig_is_removed_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "deeper" / "kubeconfig"
     with kubeconfig_file(path, None) as file:
         assert not path.exists()
@@ -74,7 +73,7 @@ def test_one_that_was_asked_for_is_there_once_it_is_written_and_gone_at_the_end(
     assert not path.exists()
 
 
-def test_the_file_of_somebody_else_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
+def test_a_file_of_the_user_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(THEIRS)
     with pytest.raises(OSError, match="choose another"), kubeconfig_file(path, None):
@@ -82,7 +81,7 @@ def test_the_file_of_somebody_else_is_neither_replaced_nor_removed(tmp_path: Pat
     assert path.read_text() == THEIRS
 
 
-def test_a_cluster_that_does_not_come_up_removes_nothing(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_start_removes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.touch()
     with pytest.raises(RuntimeError), kubeconfig_file(path, None):
@@ -91,7 +90,7 @@ def test_a_cluster_that_does_not_come_up_removes_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("left", ["", OURS], ids=["an empty file of mktemp", "one that a killed process left"])
-def test_what_nobody_needs_is_replaced(left: str, tmp_path: Path) -> None:
+def test_an_empty_or_earlier_kubeconfig_is_replaced(left: str, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.touch()
     if left:
@@ -105,7 +104,7 @@ def test_what_nobody_needs_is_replaced(left: str, tmp_path: Path) -> None:
         assert path.read_text().endswith("# new\n")
 
 
-def test_one_that_another_cluster_has_written_meanwhile_stays(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_another_cluster_has_written_since_stays(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     with kubeconfig_file(path, None) as first:
         first.write(OURS)
@@ -113,14 +112,14 @@ def test_one_that_another_cluster_has_written_meanwhile_stays(tmp_path: Path) ->
     assert path.read_text() == THEIRS
 
 
-def test_one_that_belongs_to_kept_data_stays(tmp_path: Path) -> None:
+def test_a_kubeconfig_in_the_data_folder_stays(tmp_path: Path) -> None:
     for _ in range(2):
         with kubeconfig_file(None, tmp_path) as file:
             file.write(OURS)
         assert (tmp_path / "kubeconfig").read_text().endswith(OURS)
 
 
-def test_one_that_nobody_asked_for_goes_with_its_folder() -> None:
+def test_a_temporary_kubeconfig_is_removed_with_its_folder() -> None:
     with kubeconfig_file(None, None) as file:
         file.write(OURS)
         assert file.path.exists()

@@ -1,8 +1,9 @@
-"""What goes into a simulated cluster of the folders that people have."""
+"""Staging: which objects of a folder are applied to a new cluster, in which order and form."""
 
 from __future__ import annotations
 
-from springtide.assembly.manifests import ManifestSource
+from springtide.apis.kinds import ValidationContext
+from springtide.assembly.manifests import ManifestSource, check_sources
 from springtide.assembly.staging import StagedManifests, stage
 
 WIDGETS = """
@@ -20,14 +21,15 @@ spec:
 
 
 def _staged(*texts: str) -> StagedManifests:
-    return stage([ManifestSource(f"{number}.yaml", text) for number, text in enumerate(texts)])
+    sources = [ManifestSource(f"{number}.yaml", text) for number, text in enumerate(texts)]
+    return stage(check_sources(sources, [], ValidationContext(now=1_780_000_000)))
 
 
-def _told(staging: StagedManifests) -> list[str]:
-    return [placed.told for placed in staging.objects]
+def _labels(staging: StagedManifests) -> list[str]:
+    return [staged.label for staged in staging.objects]
 
 
-def test_what_others_lean_on_comes_first_and_the_rest_keeps_its_order() -> None:
+def test_kinds_that_others_depend_on_come_first_and_the_rest_keeps_its_order() -> None:
     staging = _staged(
         "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}",
         "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: later}}",
@@ -36,7 +38,7 @@ def test_what_others_lean_on_comes_first_and_the_rest_keeps_its_order() -> None:
         WIDGETS,
     )
 
-    assert _told(staging) == [
+    assert _labels(staging) == [
         "CustomResourceDefinition widgets.example.com",
         "Namespace later",
         "PriorityClass high",
@@ -45,36 +47,36 @@ def test_what_others_lean_on_comes_first_and_the_rest_keeps_its_order() -> None:
     ]
 
 
-def test_kinds_that_the_cluster_does_not_have_are_set_aside() -> None:
+def test_kinds_that_the_cluster_does_not_serve_are_listed_apart() -> None:
     staging = _staged(
         "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}}",
         "{apiVersion: example.com/v1beta1, kind: Widget, metadata: {name: old}}",
         WIDGETS,
     )
 
-    assert [(placed.told, placed.file, placed.line) for placed in staging.unknown] == [
+    assert [(staged.label, staged.file, staged.line) for staged in staging.unknown] == [
         ("Ingress i", "0.yaml", 1),
         ("Widget old", "1.yaml", 1),
     ]
 
 
-def test_of_two_objects_with_one_name_the_last_one_counts() -> None:
+def test_of_two_objects_with_the_same_name_the_last_one_is_used() -> None:
     staging = _staged(
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: first}}",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: default}, data: {a: second}}",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: other}, data: {a: third}}",
     )
 
-    assert [placed.value["data"]["a"] for placed in staging.objects] == ["second", "third"]
+    assert [staged.value["data"]["a"] for staged in staging.objects] == ["second", "third"]
 
 
-def test_names_that_are_still_to_be_made_are_all_different() -> None:
+def test_objects_with_a_generate_name_are_all_staged() -> None:
     job = "{apiVersion: batch/v1, kind: Job, metadata: {generateName: j-}}"
 
     assert len(_staged(job, job).objects) == 2
 
 
-def test_what_only_another_cluster_knows_is_left_out() -> None:
+def test_metadata_of_another_api_server_is_removed() -> None:
     staging = _staged(
         "{apiVersion: v1, kind: Node, metadata: {name: n, uid: u, resourceVersion: '7', generation: 2,"
         " creationTimestamp: 2026-01-01T00:00:00Z, managedFields: [], labels: {a: b}}, status: {capacity: {cpu: '4'}}}"
@@ -85,22 +87,23 @@ def test_what_only_another_cluster_knows_is_left_out() -> None:
     assert node.value["status"] == {"capacity": {"cpu": "4"}}
 
 
-def test_lists_are_taken_apart_whatever_they_are_called() -> None:
+def test_items_of_lists_are_staged_one_by_one() -> None:
+    item = "{apiVersion: v1, kind: %s, metadata: {name: %s}}"
     staging = _staged(
-        "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]}",
-        "{apiVersion: v1, kind: ConfigMapList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}",
+        f"{{apiVersion: v1, kind: List, items: [{item % ('Secret', 's')}]}}",
+        f"{{apiVersion: v1, kind: ConfigMapList, items: [{item % ('ConfigMap', 'a')}, {item % ('ConfigMap', 'b')}]}}",
     )
 
-    assert _told(staging) == ["Secret s", "ConfigMap a", "ConfigMap b"]
+    assert _labels(staging) == ["Secret s", "ConfigMap a", "ConfigMap b"]
 
 
-def test_our_own_crds_are_there_already() -> None:
+def test_crds_of_springtide_are_installed_already() -> None:
     crd = WIDGETS.replace("widgets.example.com", "calendars.springtide.dev")
 
     assert _staged(crd) == StagedManifests((), ())
 
 
-def test_objects_are_staged_in_their_canonical_form_at_the_line_where_they_are_written() -> None:
+def test_objects_are_staged_in_canonical_form_with_the_line_they_were_read_from() -> None:
     staging = _staged(
         "# a comment\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n}\n---\n"
         "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}\n"
@@ -108,4 +111,4 @@ def test_objects_are_staged_in_their_canonical_form_at_the_line_where_they_are_w
         "  nodeClassRef: {group: springtide.dev, kind: NodeClass, name: c}}}}\n"
     )
 
-    assert [(placed.kind[0], placed.line) for placed in staging.objects] == [("v1", 3), ("karpenter.sh/v1", 7)]
+    assert [(staged.kind[0], staged.line) for staged in staging.objects] == [("v1", 3), ("karpenter.sh/v1", 7)]

@@ -1,9 +1,4 @@
-"""What stands in the chart is what the code says, and nobody has more rights than his code declares.
-
-The chart calls `springtide controller` with options that it has.
-
-The values of the chart: every one has a meaning, and wrong ones are refused before anything is installed.
-"""
+"""The chart: generated files match the code, arguments are options of the command, and values are validated."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ import jsonschema_rs
 import pytest
 import yaml
 from tests.cluster.test_rbac import single_rights
-from tools.chart import FILES, bearers, chart_files
+from tools.chart import FILES, chart_files, permissions_by_file
 
 from springtide import __version__
 from springtide.cli.controller import command
@@ -24,18 +19,18 @@ from springtide.cluster.controller import Permission
 from springtide.controllers import CONTROLLERS
 
 
-def test_the_chart_holds_what_the_code_declares() -> None:
-    """`make chart` writes it anew."""
+def test_generated_files_match_the_code() -> None:
+    """`make chart` regenerates it."""
     written = {path.relative_to(FILES).as_posix(): path.read_text(encoding="utf-8") for path in FILES.rglob("*.yaml")}
     assert written == chart_files()
 
 
-@pytest.mark.parametrize("path", bearers())
-def test_roles_hold_every_permission_and_nothing_else(path: str) -> None:
+@pytest.mark.parametrize("path", permissions_by_file())
+def test_roles_have_exactly_the_declared_permissions(path: str) -> None:
     rules = yaml.safe_load((FILES / path).read_text(encoding="utf-8"))
     held = [right for place in ("cluster", "namespace") for rule in rules[place] for right in _rights(rule, place)]
     assert len(held) == len(set(held))
-    declared: tuple[Permission, ...] = bearers()[path]
+    declared: tuple[Permission, ...] = permissions_by_file()[path]
     assert set(held) == {right for permission in declared for right in single_rights(permission)}
 
 
@@ -50,22 +45,22 @@ def _rights(rule: dict[str, list[str]], place: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_every_controller_has_a_role_of_its_own() -> None:
+def test_every_controller_has_its_own_role() -> None:
     """The chart knows controllers by these files: `controllers` in its values is checked against them."""
     files = sorted(path.stem for path in (FILES / "roles" / "controllers").glob("*.yaml"))
     assert files == sorted(kind.name for kind in CONTROLLERS)
 
 
-def test_no_rule_is_for_everything() -> None:
-    """Neither verbs, nor groups, nor resources are ever wildcards; and nobody reads the Secrets of others."""
-    for path in bearers():
+def test_no_rule_has_a_wildcard() -> None:
+    """Verbs, groups and resources are never wildcards, and Secrets are restricted by name."""
+    for path in permissions_by_file():
         text = (FILES / path).read_text(encoding="utf-8")
         assert "*" not in text
         for rule in yaml.safe_load(text)["cluster"]:
             assert "secrets" not in rule["resources"], path
 
 
-def test_webhooks_may_change_only_what_bears_their_names() -> None:
+def test_webhooks_may_change_only_objects_with_their_names() -> None:
     rules = yaml.safe_load((FILES / "roles" / "webhooks.yaml").read_text(encoding="utf-8"))
     for rule in [*rules["cluster"], *rules["namespace"]]:
         assert rule.get("resourceNames") or rule["verbs"] == ["create"], rule
@@ -73,18 +68,18 @@ def test_webhooks_may_change_only_what_bears_their_names() -> None:
 
 TEMPLATE = Path(__file__).parents[2] / "charts" / "springtide" / "templates" / "deployment.yaml"
 _ONLY_BY_HAND = {"--kubeconfig", "--context"}
-"""A pod finds its cluster by itself."""
+"""In a pod, the service account selects the cluster."""
 _IN_EXTRA_ARGS = {
     f"--prometheus-{name}"
     for name in ("username", "password-file", "header", "client-cert", "client-key", "server-name", "timeout")
 }
-"""Without them nothing is different; `extraArgs` has room for what few need."""
+"""Options without a value of their own; `extraArgs` can set them."""
 
 
-def test_every_option_is_one_of_the_command() -> None:
-    """And all options of the command are set, so that the chart decides what a release does, not a default."""
+def test_arguments_are_options_of_the_command() -> None:
+    """All options of the command are set, so that a release does not depend on defaults of the image."""
     arguments = TEMPLATE.read_text(encoding="utf-8").split("args:")[1].split("ports:")[0]
-    # `--{{ … ternary "a" "b" }}` stands for either.
+    # `--{{ … ternary "a" "b" }}` is one of two options.
     arguments = re.sub(r'--{{.*?ternary "([\w-]+)" "([\w-]+)" }}', r"--\1 --\2", arguments)
     written = set(re.findall(r"--[a-z][a-z-]*", arguments))
     options = {name for option in command.params for name in (*option.opts, *option.secondary_opts) if name[1] == "-"}
@@ -96,7 +91,7 @@ VALUES = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 SCHEMA = jsonschema_rs.validator_for(json.loads((CHART / "values.schema.json").read_text(encoding="utf-8")))
 TEMPLATES = {path.name: path.read_text(encoding="utf-8") for path in sorted((CHART / "templates").iterdir())}
 _FREE = ("resources", "podSecurityContext", "securityContext", "affinity")
-"""Values that are handed on as they are."""
+"""Values that templates use as they are."""
 
 
 def test_the_defaults_are_valid() -> None:
@@ -106,26 +101,26 @@ def test_the_defaults_are_valid() -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        pytest.param("mode", "acting", id="a mode that there is not"),
-        pytest.param("controllers", "calendar", id="controllers that are no list"),
-        pytest.param("controllers", ["Calendar"], id="a name that no controller can have"),
+        pytest.param("mode", "acting", id="unknown mode"),
+        pytest.param("controllers", "calendar", id="controllers not a list"),
+        pytest.param("controllers", ["Calendar"], id="invalid controller name"),
         pytest.param("controllers", ["calendar", "calendar"], id="a controller twice"),
         pytest.param("replicas", "2", id="a number in quotes"),
-        pytest.param("replicas", -1, id="fewer than none"),
+        pytest.param("replicas", -1, id="negative"),
         pytest.param("metrics.port", 70000, id="a port that is too high"),
         pytest.param("webhooks.url", "http://localhost:9443", id="webhooks without TLS"),
         pytest.param("webhooks.url", "https://localhost:9443/validate", id="a URL with a path"),
-        pytest.param("webhooks.timeoutSeconds", 31, id="longer than the API server waits"),
+        pytest.param("webhooks.timeoutSeconds", 31, id="longer than the API server allows"),
         pytest.param("webhooks.failurePolicy", "fail", id="a policy in lower case"),
-        pytest.param("terminationGracePeriodSeconds", 30, id="too short for an orderly end"),
-        pytest.param("log.level", "trace", id="a level that there is not"),
-        pytest.param("image.digest", "abc", id="no digest"),
+        pytest.param("terminationGracePeriodSeconds", 30, id="too short for a shutdown"),
+        pytest.param("log.level", "trace", id="unknown log level"),
+        pytest.param("image.digest", "abc", id="invalid digest"),
         pytest.param("image.repository", "", id="no image"),
-        pytest.param("webhook.enabled", True, id="a word that nobody knows"),
-        pytest.param("metrics.serviceMonitor.every", "30s", id="a word that nobody knows, deep inside"),
+        pytest.param("webhook.enabled", True, id="unknown value"),
+        pytest.param("metrics.serviceMonitor.every", "30s", id="unknown nested value"),
     ],
 )
-def test_a_wrong_value_is_refused(path: str, value: Any) -> None:
+def test_an_invalid_value_is_refused(path: str, value: Any) -> None:
     assert not SCHEMA.is_valid(_changed(path, value))
 
 
@@ -136,10 +131,10 @@ def test_a_wrong_value_is_refused(path: str, value: Any) -> None:
         pytest.param("controllers", ["-calendar"], id="all but one"),
         pytest.param("webhooks.url", "https://localhost:9443", id="a URL"),
         pytest.param("image.digest", f"sha256:{'0' * 64}", id="a digest"),
-        pytest.param("global", {"anything": True}, id="what a parent chart shares"),
+        pytest.param("global", {"anything": True}, id="global values of a parent chart"),
     ],
 )
-def test_a_right_value_is_taken(path: str, value: Any) -> None:
+def test_a_valid_value_is_accepted(path: str, value: Any) -> None:
     assert list(SCHEMA.iter_errors(_changed(path, value))) == []
 
 
@@ -166,7 +161,7 @@ def _leaves(values: Any, above: str = "") -> list[str]:
 
 
 def _mentioned() -> set[str]:
-    """Collect the values that templates read; within `with .Values.x` and `$x := .Values.x` they are shorter."""
+    """Collect the values that templates read, also within `with .Values.x` and after `$x := .Values.x`."""
     found = set()
     for text in TEMPLATES.values():
         found |= set(re.findall(r"\.Values\.([\w.]+)", text))
@@ -182,8 +177,8 @@ def test_every_value_has_an_effect() -> None:
     assert [leaf for leaf in _leaves(VALUES) if leaf not in mentioned] == []
 
 
-def test_templates_read_no_value_that_there_is_not() -> None:
-    """A misspelt value is silently empty in a template."""
+def test_templates_read_only_existing_values() -> None:
+    """A misspelled value is silently empty in a template."""
     read = {path for text in TEMPLATES.values() for path in re.findall(r"\.Values\.([\w.]+)", text)}
     for path in sorted(read):
         place = VALUES
@@ -192,6 +187,6 @@ def test_templates_read_no_value_that_there_is_not() -> None:
             place = place[name]
 
 
-def test_the_chart_is_of_this_version() -> None:
+def test_the_chart_has_the_version_of_the_package() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)

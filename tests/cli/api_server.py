@@ -1,4 +1,4 @@
-"""An API server with objects in it, served beside the test, and nobody who acts on them."""
+"""An API server with objects and without controllers, on HTTPS in a thread of the test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLUSTER_WIDE = ("Namespace", "Calendar", "Grant")
 
 @contextmanager
 def served_objects(folder: Path, text: str, *, clock: Callable[[], int] = _WALL.now) -> Iterator[Path]:
-    """Serve a cluster that holds these objects, their status included; gives its kubeconfig."""
+    """Serve a cluster with these objects, status included; yields its kubeconfig."""
     now = int(time.time())
     authority = make_authority("test", now=now, seconds=3600)
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=3600))
@@ -54,7 +54,7 @@ def served_objects(folder: Path, text: str, *, clock: Callable[[], int] = _WALL.
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
     try:
-        assert ready.wait(30), "it is not served"
+        assert ready.wait(30), "the server did not start"
         yield path
     finally:
         done.set()
@@ -71,8 +71,8 @@ async def _fill(transport: DirectTransport, text: str) -> None:
         status: dict[str, Any] = body.get("status") or {}
         if status:
             await transport.patch(resource, key, Patch.merge({"status": status}), _WRITE, subresource="status")
-        if (told := body["metadata"].get("annotations", {}).get("tests/event")) is not None:
-            await transport.create(_EVENTS, _event(made, told), _WRITE, namespace=key.namespace)
+        if (message := body["metadata"].get("annotations", {}).get("tests/event")) is not None:
+            await transport.create(_EVENTS, _event(made, message), _WRITE, namespace=key.namespace)
 
 
 _EVENTS = Resource("", "v1", "events", "Event")

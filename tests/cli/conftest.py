@@ -1,4 +1,4 @@
-"""Running the command as a person would, in a folder of their own."""
+"""Fixtures that run the command in the test's process and write its input files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from springtide.cli import main
 Run = Callable[..., Result]
 
 
+@pytest.fixture(autouse=True)
+def terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fix the size of the terminal, so that results do not depend on the one that the tests run in."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
 @pytest.fixture
 def run() -> Run:
-    """Run `springtide` with these arguments; anything but an orderly exit is a failure of the test."""
+    """Run `springtide` with arguments; an exception other than an exit fails the test."""
 
     def call(*arguments: object, **options: Any) -> Result:
         with logging_kept():
@@ -31,7 +39,7 @@ def run() -> Run:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Write a file of the test's own."""
+    """Write a file in the test's folder."""
 
     def file(name: str, text: str) -> Path:
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""`springtide check`: exit codes, formats, and objects judged together."""
+"""`springtide check`: exit codes, output formats and inputs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ UNREADABLE = "a: [\n"
     [
         pytest.param([FINE], [], 0, id="fine"),
         pytest.param([WARNED], [], 0, id="warnings pass"),
-        pytest.param([WARNED], ["--strict"], 1, id="but not strictly"),
+        pytest.param([WARNED], ["--strict"], 1, id="warnings fail if strict"),
         pytest.param([FINE], ["--strict"], 0, id="strict and fine"),
         pytest.param([WRONG], [], 1, id="an error"),
         pytest.param([UNREADABLE], [], 2, id="unreadable"),
-        pytest.param([UNREADABLE, WRONG, FINE], [], 2, id="unreadable wins"),
-        pytest.param(["apiVersion: example.com/v1\nkind: Widget\n"], ["--strict"], 0, id="a foreign kind is skipped"),
+        pytest.param([UNREADABLE, WRONG, FINE], [], 2, id="unreadable has precedence"),
+        pytest.param(["apiVersion: example.com/v1\nkind: Widget\n"], ["--strict"], 0, id="an unknown kind is skipped"),
     ],
 )
 def test_exit_codes(run: Run, write: Write, texts: list[str], options: list[str], code: int) -> None:
@@ -42,12 +42,12 @@ def test_exit_codes(run: Run, write: Write, texts: list[str], options: list[str]
     assert run("check", *files, *options).exit_code == code
 
 
-def test_the_rest_is_reported_beside_what_cannot_be_read(run: Run, write: Write, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_do_not_hide_problems_of_others(run: Run, write: Write, tmp_path: Path) -> None:
     wrong = write("wrong.yaml", WRONG)
     result = run("check", tmp_path / "absent.yaml", write("broken.yaml", UNREADABLE), wrong)
     assert result.exit_code == 2
     assert "absent.yaml: error: no such file or directory" in result.stdout
-    assert f"{wrong}:6:12: error: Calendar/wrong spec.yearly[0] 13-45 is not a day of any year" in result.stdout
+    assert f"{wrong}:6:12: error: Calendar/wrong spec.yearly[0]: 13-45 is not a date of any year" in result.stdout
 
 
 def test_json_has_every_key_of_the_contract(run: Run, write: Write) -> None:
@@ -64,7 +64,7 @@ def test_json_has_every_key_of_the_contract(run: Run, write: Write) -> None:
                 "namespace": None,
                 "name": "wrong",
                 "path": "spec.yearly[0]",
-                "message": "13-45 is not a day of any year",
+                "message": "13-45 is not a date of any year",
                 "hint": "",
                 "severity": "error",
             }
@@ -72,12 +72,12 @@ def test_json_has_every_key_of_the_contract(run: Run, write: Write) -> None:
     }
 
 
-def test_json_of_something_unreadable_has_line_and_column(run: Run, write: Write) -> None:
+def test_json_of_an_unreadable_document_has_line_and_column(run: Run, write: Write) -> None:
     (problem,) = json.loads(run("check", write("x.yaml", "a: 'b\n"), "-o", "json").stdout)["problems"]
     assert (problem["line"], problem["column"], problem["kind"]) == (1, 4, None)
 
 
-def test_github_annotations_escape_what_would_break_them(run: Run, write: Write) -> None:
+def test_github_annotations_are_escaped(run: Run, write: Write) -> None:
     result = run("check", write("a,b.yaml", WRONG), "-o", "github")
     assert result.stdout.startswith("::error file=")
     assert "a%2Cb.yaml,line=6,col=12,title=spec.yearly[0]::13-45 is not" in result.stdout
@@ -98,18 +98,18 @@ def test_standard_input(run: Run) -> None:
     assert result.stdout.startswith("<stdin>:6:12: error:")
 
 
-def test_no_colours_where_there_is_no_terminal(run: Run, write: Write) -> None:
+def test_no_colours_without_a_terminal(run: Run, write: Write) -> None:
     assert "\x1b" not in run("check", write("x.yaml", WRONG)).output
 
 
-def test_not_utf_8(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_unreadable(run: Run, tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"a: 1\nb: \xff\n")
     result = run("check", tmp_path / "latin.yaml")
     assert result.exit_code == 2
     assert "line 2: not UTF-8 text" in result.stdout
 
 
-def test_an_unset_zone_can_be_given_on_the_command_line(run: Run) -> None:
+def test_the_default_zone_is_an_option(run: Run) -> None:
     result = run("check", "-", "--default-timezone", "Europe/Berln", input=FINE)
     assert result.exit_code == 2
     assert "Europe/Berlin" in result.stderr
@@ -120,7 +120,7 @@ def test_a_file_that_is_named_twice_is_read_once(run: Run, write: Write, tmp_pat
     assert "1 object checked, no problems." in run("check", path, tmp_path / "m", path).stderr
 
 
-def test_kinds_that_are_not_known_are_noted_and_nothing_else(run: Run) -> None:
+def test_unknown_kinds_are_only_noted(run: Run) -> None:
     result = run("check", "-", "--strict", input="apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\n")
     assert result.exit_code == 0
     assert "Provisioner (karpenter.sh/v1alpha5): not a kind that Springtide knows, skipped" in result.stderr

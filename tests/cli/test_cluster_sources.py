@@ -1,4 +1,4 @@
-"""`springtide check` and `springtide preview` of what a cluster holds."""
+"""`springtide check` and `springtide preview` of objects in a cluster."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_problem_names_the_object_and_has_no_line(ask: Run) -> None:
     }
 
 
-def test_objects_are_judged_with_what_they_have_to_do_with(ask: Run) -> None:
+def test_objects_are_checked_together_with_related_ones(ask: Run) -> None:
     found = problems(ask("check", "-n", "shop", "cronfhpa/nightly", "-o", "json").stdout)
     messages = [one["message"] for one in found if one["severity"] == "warning"]
     assert messages == [
@@ -128,9 +128,9 @@ def test_objects_are_judged_with_what_they_have_to_do_with(ask: Run) -> None:
     assert {one["file"] for one in found} == {NIGHTLY}
 
 
-def test_text_names_an_object_once(ask: Run) -> None:
+def test_text_names_the_object_once(ask: Run) -> None:
     result = ask("check", "-n", "shop")
-    assert f"{NIGHTLY}: error: spec.rules[0].schedule " in result.stdout
+    assert f"{NIGHTLY}: error: spec.rules[0].schedule: " in result.stdout
     assert "3 objects checked: 1 error, 2 warnings." in result.stderr
 
 
@@ -140,17 +140,17 @@ def test_text_names_an_object_once(ask: Run) -> None:
         pytest.param(["-n", "shop"], 3, id="a namespace"),
         pytest.param(["-n", "empty"], 0, id="an empty namespace"),
         pytest.param([], 0, id="the namespace of the kubeconfig"),
-        pytest.param(["-A"], 5, id="everything, also what is in no namespace"),
+        pytest.param(["-A"], 5, id="everything, cluster-scoped kinds included"),
         pytest.param(["-n", "shop", "metricsproducers"], 1, id="all of a kind, by its plural"),
-        pytest.param(["-n", "shop", "MetricsProducer,ha"], 1, id="kinds, one of which is not there"),
+        pytest.param(["-n", "shop", "MetricsProducer,ha"], 1, id="kinds, one of them without objects"),
         pytest.param(["-n", "shop", "metricsproducer,horizontalautoscalers"], 2, id="two kinds"),
         pytest.param(["-n", "shop", "metricsproducer/peak", "metricsproducers"], 1, id="one that is named twice"),
         pytest.param(["-n", "shop", "metricsproducers.autoscaling.karpenter.sh/peak"], 1, id="with its group"),
-        pytest.param(["-n", "shop", "deploy/web", "calendar/closed"], 2, id="foreign and cluster-wide ones"),
+        pytest.param(["-n", "shop", "deploy/web", "calendar/closed"], 2, id="built-in and cluster-scoped kinds"),
         pytest.param(["-A", "metricsproducer/peak"], 2, id="one name in all namespaces"),
     ],
 )
-def test_what_is_named_is_checked(ask: Run, arguments: list[str], checked: int) -> None:
+def test_named_objects_are_checked(ask: Run, arguments: list[str], checked: int) -> None:
     result = ask("check", *arguments)
     assert f"{checked} object{'' if checked == 1 else 's'} checked" in result.stderr
 
@@ -165,14 +165,14 @@ def test_what_is_named_is_checked(ask: Run, arguments: list[str], checked: int) 
         pytest.param(
             "metricsproducer/peek", "no MetricsProducer `peek` in namespace shop", "did you mean peak?", id="name"
         ),
-        pytest.param("calendar/opened", "there is no Calendar `opened`", "", id="cluster-wide"),
+        pytest.param("calendar/opened", "there is no Calendar `opened`", "", id="cluster-scoped"),
         pytest.param("fhpa/x", "no FederatedHPA `x` in namespace shop", "there is none in namespace shop", id="none"),
         pytest.param("metricsproducer/", '"metricsproducer/" is not KIND/NAME or KIND', "write such as", id="no name"),
         pytest.param("metricsproducer/a/b", "is not KIND/NAME or KIND", "write such as", id="too many parts"),
-        pytest.param("configmaps", "configmaps (v1) is not a kind that Springtide judges", "", id="not ours"),
+        pytest.param("configmaps", "configmaps (v1) is not a kind that Springtide checks", "", id="unknown kind"),
     ],
 )
-def test_names_of_nothing_are_told_with_what_was_meant(ask: Run, name: str, message: str, hint: str) -> None:
+def test_unknown_names_suggest_similar_ones(ask: Run, name: str, message: str, hint: str) -> None:
     result = ask("check", "-n", "shop", name, "metricsproducer/peak", "-o", "json")
     assert result.exit_code == 2
     (problem,) = problems(result.stdout)
@@ -181,26 +181,26 @@ def test_names_of_nothing_are_told_with_what_was_meant(ask: Run, name: str, mess
     assert hint in problem["hint"]
 
 
-def test_a_name_behind_a_blank_is_answered_with_the_slash(ask: Run) -> None:
-    told = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
-    assert "takes its name behind a slash: metricsproducer/peak" in told
+def test_kind_and_name_as_two_arguments_suggest_the_slash(ask: Run) -> None:
+    output = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
+    assert "write kind and name with a slash: metricsproducer/peak" in output
 
 
-def test_what_is_named_and_does_not_depend_on_time_is_told(ask: Run) -> None:
+def test_named_objects_that_do_not_depend_on_time_are_noted(ask: Run) -> None:
     assert "note: Deployment `web` does not depend on time" in ask("preview", "-n", "shop", "deployment").stderr
 
 
-def test_credentials_that_are_refused_are_told_with_where_they_came_from(
+def test_refused_credentials_are_reported_with_their_origin(
     ask: Run, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(transport: HttpTransport) -> Any:
         raise Unauthorized("Unauthorized")
 
     monkeypatch.setattr(connecting, "discover", refused)
-    told = ask("check", "-n", "shop").stdout
-    assert "https://127.0.0.1:" in told
-    assert "does not accept the credentials of the context" in told
-    assert str(kubeconfig) in told
+    output = ask("check", "-n", "shop").stdout
+    assert "https://127.0.0.1:" in output
+    assert "does not accept the credentials of the context" in output
+    assert str(kubeconfig) in output
 
 
 def test_a_file_beside_a_cluster_is_refused(ask: Run, write: Write) -> None:
@@ -216,7 +216,7 @@ def test_one_namespace_and_all_of_them_exclude_each_other(ask: Run) -> None:
     assert "leave one out" in ask("check", "-A", "-n", "shop").stderr
 
 
-def test_a_name_without_a_cluster_is_answered_with_the_option(run: Run) -> None:
+def test_a_name_without_a_cluster_suggests_the_option(run: Run) -> None:
     result = run("check", "metricsproducer/peak")
     assert result.exit_code == 2
     assert "`--cluster metricsproducer/peak` reads it from a cluster" in result.stdout
@@ -231,7 +231,7 @@ def test_a_name_without_a_cluster_is_answered_with_the_option(run: Run) -> None:
             "{clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: a, context:"
             " {cluster: a}}], current-context: a}",
             "cannot connect: connection refused",
-            id="nobody there",
+            id="connection refused",
         ),
     ],
 )
@@ -245,7 +245,7 @@ def test_a_cluster_that_cannot_be_reached_is_unreadable(run: Run, write: Write, 
 
 @pytest.fixture
 def forbidding(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Let the server refuse whatever is asked about a kind."""
+    """Let the server refuse all requests for a kind."""
     listing, getting = HttpTransport.list, HttpTransport.get
 
     def forbid(kind: str) -> None:
@@ -265,7 +265,7 @@ def forbidding(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return forbid
 
 
-def test_what_may_not_be_read_is_told_beside_the_rest(ask: Run, forbidding: Callable[[str], None]) -> None:
+def test_forbidden_kinds_are_reported_beside_the_others(ask: Run, forbidding: Callable[[str], None]) -> None:
     forbidding("MetricsProducer")
     result = ask("check", "-n", "shop")
     assert result.exit_code == 2
@@ -273,21 +273,21 @@ def test_what_may_not_be_read_is_told_beside_the_rest(ask: Run, forbidding: Call
     assert f"{NIGHTLY}: error" in result.stdout
 
 
-def test_what_may_not_be_looked_up_is_not_called_missing(ask: Run, forbidding: Callable[[str], None]) -> None:
+def test_a_forbidden_reference_is_not_reported_as_missing(ask: Run, forbidding: Callable[[str], None]) -> None:
     forbidding("Calendar")
     result = ask("check", "-n", "shop", "cronfhpa")
     assert "Calendar `gone`" not in result.stdout
-    assert "note: whether there is a Calendar `gone` is not known" in result.stderr
+    assert "note: cannot tell whether Calendar `gone` exists" in result.stderr
 
 
-def test_rivals_that_may_not_be_listed_are_noted(ask: Run, forbidding: Callable[[str], None]) -> None:
+def test_forbidden_kinds_that_may_scale_the_same_target_are_noted(ask: Run, forbidding: Callable[[str], None]) -> None:
     forbidding("HorizontalAutoscaler")
     result = ask("check", "-n", "shop", "cronfhpa")
     assert "also scaled by" not in result.stdout
-    assert "note: whether a HorizontalAutoscaler scales the same is not known" in result.stderr
+    assert "note: cannot tell whether a HorizontalAutoscaler scales the same target" in result.stderr
 
 
-def test_members_of_a_list_need_not_say_what_they_are(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_of_a_list_can_lack_their_kind(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = HttpTransport.list
 
     async def nameless(transport: HttpTransport, selection: Selection, **options: Any) -> ListPage:
@@ -298,32 +298,32 @@ def test_members_of_a_list_need_not_say_what_they_are(ask: Run, monkeypatch: pyt
     assert "1 object checked, no problems." in ask("check", "-n", "shop", "deploy").stderr
 
 
-def test_long_lists_are_read_to_their_end(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_pages_of_a_list_are_read(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("springtide.assembly.cluster_reader._PAGE", 1)
     assert "2 objects checked" in ask("check", "-A", "metricsproducers").stderr
 
 
 @pytest.mark.parametrize("command", ["check", "preview"])
-def test_a_namespace_that_does_not_exist_is_a_slip(ask: Run, command: str) -> None:
+def test_a_missing_namespace_is_an_error(ask: Run, command: str) -> None:
     result = ask(command, "-n", "shopp")
     assert result.exit_code == 2
     assert "there is no namespace `shopp`" in result.output
     assert "did you mean shop?" in result.output
 
 
-def test_a_namespace_without_anything_is_told(ask: Run) -> None:
+def test_an_empty_namespace_is_noted(ask: Run) -> None:
     result = ask("check", "-n", "quiet", "cronfhpa")
     assert result.exit_code == 0
-    assert "note: there is nothing of it in namespace quiet: -A looks into all of them" in result.stderr
+    assert "note: no such objects in namespace quiet; -A reads all namespaces" in result.stderr
 
 
-def test_what_its_author_did_not_write_is_not_judged() -> None:
+def test_status_and_managed_fields_are_not_checked() -> None:
     metadata = {"name": "peak", "managedFields": [{}]}
     item = {"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": {}, "status": {"nonsense": 1}}
     assert as_written(item) == {"apiVersion": "v1", "kind": "X", "metadata": {"name": "peak"}, "spec": {}}
 
 
-def test_a_preview_counts_the_clusters_calendars(ask: Run) -> None:
+def test_a_preview_uses_calendars_of_the_cluster(ask: Run) -> None:
     result = ask("preview", "-n", "shop", "metricsproducer/peak", "--from", "2026-11-17", "--for", "3d", "-o", "json")
     (shown,) = json.loads(result.stdout)["objects"]
     (lane,) = shown["lanes"]
@@ -345,7 +345,7 @@ def test_a_preview_of_a_namespace_shows_what_depends_on_time(ask: Run) -> None:
     assert "note: HorizontalAutoscaler `web` does not depend on time" in named.stderr
 
 
-RIVALS = """
+SCALERS = """
 apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
@@ -364,7 +364,7 @@ spec:
 ---
 apiVersion: autoscaling.karmada.io/v1alpha1
 kind: CronFederatedHPA
-metadata: {name: a-rival, namespace: shop}
+metadata: {name: another, namespace: shop}
 spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
   rules:
@@ -373,10 +373,10 @@ spec:
 """
 
 
-def test_rivals_are_compared_as_their_calendars_leave_them(run: Run, tmp_path: Path) -> None:
-    """A calendar that is in the cluster cuts their rules, one that is not cuts nothing."""
-    with served_objects(tmp_path, RIVALS) as kubeconfig:
+def test_conflicts_are_found_with_calendars_applied(run: Run, tmp_path: Path) -> None:
+    """A calendar in the cluster removes firings of rules; a missing one removes none."""
+    with served_objects(tmp_path, SCALERS) as kubeconfig:
         found = problems(run("check", "-n", "shop", "cronfhpa/asked", "-o", "json", "--kubeconfig", kubeconfig).stdout)
 
     contradictions = [one["message"] for one in found if "different values" in one["message"]]
-    assert ["rules `a-rival/daily` and `asked/up`" in message for message in contradictions] == [True]
+    assert ["rules `another/daily` and `asked/up`" in message for message in contradictions] == [True]

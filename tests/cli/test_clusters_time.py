@@ -1,4 +1,4 @@
-"""What is the present of an object in a cluster is what the cluster's clock says, not ours."""
+"""The present of objects in a cluster is the time of the cluster, not of this machine."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def ask(kubeconfig: Path, run: Run) -> Ask:
     return asked
 
 
-def test_explaining_is_of_the_clusters_present(ask: Ask) -> None:
-    told = ask("explain", "metricsproducer/peak")
+def test_explain_uses_the_time_of_the_cluster(ask: Ask) -> None:
+    document = ask("explain", "metricsproducer/peak")
 
-    assert told["at"] == PRESENT
-    assert told["wants"]["replicas"] == 6
-    assert told["next"][0]["at"] == "2031-02-03T18:00:00Z"
+    assert document["at"] == PRESENT
+    assert document["wants"]["replicas"] == 6
+    assert document["next"][0]["at"] == "2031-02-03T18:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_explaining_is_of_the_clusters_present(ask: Ask) -> None:
         pytest.param(("--from", "2030-01-01"), "2030-01-01T00:00:00Z", id="another time"),
     ],
 )
-def test_a_preview_begins(ask: Ask, options: tuple[str, ...], begins: str) -> None:
-    (told,) = ask("preview", "metricsproducer/peak", *options)["objects"]
+def test_a_preview_starts_at(ask: Ask, options: tuple[str, ...], begins: str) -> None:
+    (document,) = ask("preview", "metricsproducer/peak", *options)["objects"]
 
-    assert told["from"] == begins
+    assert document["from"] == begins
 
 
-def test_what_has_passed_there_has_passed(ask: Ask) -> None:
+def test_validation_uses_the_time_of_the_cluster(ask: Ask) -> None:
     problems = ask("check", "cronfederatedhpa/once")["problems"]
 
     assert any("past" in problem["message"] for problem in problems), problems

@@ -1,4 +1,4 @@
-"""`springtide controller`: a process of its own on a cluster over HTTPS, from its start to its end."""
+"""`springtide controller` as a process, on a cluster over HTTPS."""
 
 from __future__ import annotations
 
@@ -41,39 +41,39 @@ EMPTY = {"holidays": {"country": "XX"}}
 
 @dataclass(slots=True)
 class Controller:
-    """A controller process, and what it has logged so far."""
+    """A controller process, and its log so far."""
 
     process: asyncio.subprocess.Process
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     async def read(self) -> None:
-        """Read its log to the end; every line is JSON, for it is no terminal."""
+        """Read the rest of the log; without a terminal, every line is JSON."""
         assert self.process.stderr is not None
         async for line in self.process.stderr:
             if not line.startswith(b"stopping"):
                 self.lines.append(json.loads(line))
 
     async def said(self, words: str) -> str:
-        """Wait for a message with these words in it."""
+        """Wait for a log message that contains a text."""
 
-        async def heard() -> str:
+        async def logged() -> str:
             return next((line["message"] for line in self.lines if words in line["message"]), "")
 
-        return str(await eventually(heard))
+        return str(await eventually(logged))
 
 
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
-    """Wait until something is so, and give it."""
+    """Wait until a probe returns something, and return that."""
     deadline = time.monotonic() + PATIENCE
     while not (seen := await look()):
-        assert time.monotonic() < deadline, "it does not come"
+        assert time.monotonic() < deadline, "timed out"
         await asyncio.sleep(0.05)
     return seen
 
 
 @asynccontextmanager
 async def cluster(folder: Path) -> AsyncIterator[ApiServer]:
-    """Serve an API server with our CRDs, and no controller at all."""
+    """Serve an API server with our CRDs and no controller."""
     now = int(time.time())
     server = ApiServer(now=lambda: int(time.time()), random=Random(0))
     install(server)
@@ -88,7 +88,7 @@ async def cluster(folder: Path) -> AsyncIterator[ApiServer]:
 
 @asynccontextmanager
 async def controller(folder: Path, *arguments: str) -> AsyncIterator[Controller]:
-    """Run the command; it is gone when the block is left."""
+    """Run the command; it is stopped at the end of the block."""
     command = (sys.executable, "-c", "from springtide.cli import main; main()", "controller")
     chosen = ("--kubeconfig", str(folder / "kubeconfig"), "--metrics-port", "0", *arguments)
     process = await asyncio.create_subprocess_exec(*command, *chosen, stderr=asyncio.subprocess.PIPE)
@@ -117,7 +117,7 @@ async def fetched(url: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-def test_it_acts_tells_how_it_is_doing_and_gives_the_lease_up_at_its_end(tmp_path: Path) -> None:
+def test_it_acts_serves_health_and_metrics_and_releases_the_lease(tmp_path: Path) -> None:
     async def story() -> None:
         async with cluster(tmp_path) as server, controller(tmp_path) as process:
             server.create(CALENDARS, calendar("good", GOOD), Write("user"))
@@ -140,16 +140,16 @@ def test_it_acts_tells_how_it_is_doing_and_gives_the_lease_up_at_its_end(tmp_pat
     asyncio.run(story())
 
 
-def test_an_observer_tells_and_writes_nothing_else(tmp_path: Path) -> None:
+def test_observe_mode_writes_only_events(tmp_path: Path) -> None:
     async def story() -> None:
         async with cluster(tmp_path) as server, controller(tmp_path, "--mode", "observe") as process:
             server.create(CALENDARS, calendar("bad", EMPTY), Write("user"))
 
-            async def told() -> bool:
+            async def event_written() -> bool:
                 items = server.list(Selection(EVENTS)).items
                 return any(item["involvedObject"]["name"] == "bad" for item in items)
 
-            await eventually(told)
+            await eventually(event_written)
             assert conditions(server, "bad") == {}
             process.process.send_signal(signal.SIGINT)
             assert await asyncio.wait_for(process.process.wait(), PATIENCE) == 0
@@ -157,7 +157,7 @@ def test_an_observer_tells_and_writes_nothing_else(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_the_other_replica_takes_over_from_one_that_is_killed(tmp_path: Path) -> None:
+def test_another_replica_takes_over_from_a_killed_one(tmp_path: Path) -> None:
     async def story() -> None:
         async with cluster(tmp_path) as server, controller(tmp_path) as first:
 
@@ -179,7 +179,7 @@ def test_the_other_replica_takes_over_from_one_that_is_killed(tmp_path: Path) ->
     asyncio.run(story())
 
 
-def test_a_port_that_is_taken_is_told_with_the_option_that_chooses_another(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_with_the_option_to_change_it(tmp_path: Path) -> None:
     async def story() -> str:
         async with cluster(tmp_path), serving(_deaf) as taken:
             process = await asyncio.create_subprocess_exec(
@@ -198,39 +198,44 @@ def test_a_port_that_is_taken_is_told_with_the_option_that_chooses_another(tmp_p
 
 
 async def _deaf(scope: Any, receive: Any, send: Any) -> None:
-    """Only holds a port."""
+    """Keeps a port in use."""
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        pytest.param(("--controllers", "calender"), 2, "did you mean 'calendar'?", id="no such controller"),
+        pytest.param(("--controllers", "calender"), 2, "did you mean 'calendar'?", id="unknown controller"),
         pytest.param(
             ("--controllers", ",".join(f"-{one.name}" for one in CONTROLLERS)),
             2,
             "leaves nothing to run",
             id="no controller left",
         ),
-        pytest.param(("--metrics-source", "prometheus"), 2, "--prometheus-url is missing", id="nobody to ask"),
-        pytest.param(("--prometheus-token-file", "t"), 2, "--prometheus-url is missing", id="a proof for nobody"),
-        pytest.param(("--prometheus-url", "prom:9090"), 2, "must begin with http://", id="no URL"),
+        pytest.param(("--metrics-source", "prometheus"), 2, "--prometheus-url is missing", id="no Prometheus"),
         pytest.param(
-            ("--prometheus-url", "http://p/", "--prometheus-header", "secret"), 2, "must be NAME=VALUE", id="no header"
+            ("--prometheus-token-file", "t"), 2, "--prometheus-url is missing", id="a token without a Prometheus"
         ),
-        pytest.param(("--external-metrics",), 2, "--external-metrics-service", id="metrics that nobody reaches"),
-        pytest.param(("--mode", "dry"), 2, "observe", id="no such mode"),
-        pytest.param(("--webhooks",), 2, "--webhook-service or --webhook-url", id="webhooks that nobody reaches"),
+        pytest.param(("--prometheus-url", "prom:9090"), 2, "must begin with http://", id="invalid URL"),
+        pytest.param(
+            ("--prometheus-url", "http://p/", "--prometheus-header", "secret"),
+            2,
+            "must be NAME=VALUE",
+            id="invalid header",
+        ),
+        pytest.param(("--external-metrics",), 2, "--external-metrics-service", id="external metrics without a Service"),
+        pytest.param(("--mode", "dry"), 2, "observe", id="unknown mode"),
+        pytest.param(("--webhooks",), 2, "--webhook-service or --webhook-url", id="webhooks without a Service or URL"),
         pytest.param(
             ("--webhooks", "--webhook-url", "https://a", "--webhook-service", "b"),
             2,
             "either",
-            id="reached in two ways",
+            id="Service and URL",
         ),
         pytest.param(("--webhooks", "--webhook-url", "http://a"), 2, "https://HOST", id="webhooks without TLS"),
-        pytest.param(("--webhooks", "--webhook-service", "a:b"), 2, "write NAME or NAME:PORT", id="a port of words"),
+        pytest.param(("--webhooks", "--webhook-service", "a:b"), 2, "write NAME or NAME:PORT", id="invalid port"),
         pytest.param(("--webhooks", "--webhook-service", ":443"), 2, "write NAME or NAME:PORT", id="no service"),
-        pytest.param(("--kubeconfig", "nowhere"), 1, "nowhere", id="no such kubeconfig"),
-        pytest.param(("--default-timezone", "Berlin"), 2, "did you mean", id="no such zone"),
+        pytest.param(("--kubeconfig", "nowhere"), 1, "nowhere", id="missing kubeconfig"),
+        pytest.param(("--default-timezone", "Berlin"), 2, "did you mean", id="unknown zone"),
     ],
 )
 def test_mistakes_on_the_command_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:

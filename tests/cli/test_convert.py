@@ -1,4 +1,4 @@
-"""`springtide convert`: canonical text, told changes, and nothing else touched."""
+"""`springtide convert`: canonical text, a list of the changes, and nothing else changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ spec:
 CONVERTED = CRON.replace("app/v1", "apps/v1").replace("ruleName", "name")
 
 
-def test_slips_are_mended_and_told(run: Run, write: Write) -> None:
+def test_slips_are_corrected_and_listed(run: Run, write: Write) -> None:
     path = write("a.yaml", CRON)
     result = run("convert", path)
     assert result.exit_code == 0
@@ -36,7 +36,7 @@ def test_slips_are_mended_and_told(run: Run, write: Write) -> None:
     assert f"{path}:9: spec.rules[0].ruleName" in result.stderr
 
 
-def test_quiet(run: Run, write: Write) -> None:
+def test_quiet_lists_no_changes(run: Run, write: Write) -> None:
     assert run("convert", "-q", write("a.yaml", CRON)).stderr == ""
 
 
@@ -54,7 +54,7 @@ def test_a_file_in_canonical_form_is_not_written(run: Run, write: Write) -> None
     assert path.stat().st_mtime_ns == before
 
 
-def test_line_ends_stay_as_they_are(run: Run, tmp_path: Path) -> None:
+def test_line_ends_are_kept(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "windows.yaml"
     path.write_bytes(CRON.replace("\n", "\r\n").encode())
     run("convert", "-w", path)
@@ -74,17 +74,17 @@ def test_standard_input(run: Run) -> None:
     "text",
     [
         pytest.param("a: [\n", id="unreadable"),
-        pytest.param("apiVersion: example.com/v1\nkind: Widget\nspec: {b: 1,   a: 2}\n", id="foreign"),
+        pytest.param("apiVersion: example.com/v1\nkind: Widget\nspec: {b: 1,   a: 2}\n", id="unknown kind"),
         pytest.param("", id="empty"),
         pytest.param("# only a comment\n", id="comment"),
         pytest.param("just text\n", id="text"),
     ],
 )
-def test_what_is_not_ours_is_left_alone(run: Run, text: str) -> None:
+def test_other_text_is_left_unchanged(run: Run, text: str) -> None:
     assert run("convert", "-", input=text).stdout == text
 
 
-def test_something_unreadable_is_told_and_the_rest_converted(run: Run) -> None:
+def test_unreadable_documents_are_reported_and_others_converted(run: Run) -> None:
     result = run("convert", "-", input=f"a: [\n---\n{CRON}")
     assert result.exit_code == 2
     assert result.stdout == f"a: [\n---\n{CONVERTED}"
@@ -144,19 +144,19 @@ def test_v1beta1_pools_become_v1(run: Run) -> None:
     assert run("convert", "-", "-q", input=BETA_POOL).stdout == POOL
 
 
-def test_what_a_conversion_moves_and_writes_is_told(run: Run) -> None:
-    told = run("convert", "-", input=BETA_POOL).stderr
-    assert "`spec.disruption.expireAfter` was moved to `spec.template.spec.expireAfter`" in told
-    assert "`spec.disruption.budgetDefault: Fallback` was added" in told
+def test_moved_and_added_fields_are_listed(run: Run) -> None:
+    output = run("convert", "-", input=BETA_POOL).stderr
+    assert "`spec.disruption.expireAfter` was moved to `spec.template.spec.expireAfter`" in output
+    assert "`spec.disruption.budgetDefault: Fallback` was added" in output
 
 
-def test_comments_that_go_are_told(run: Run) -> None:
+def test_lost_comments_are_listed(run: Run) -> None:
     result = run("convert", "-", input=BETA_POOL.replace("expireAfter: 48h", "expireAfter: 48h  # two days"))
     assert "# two days" not in result.stdout
-    assert "<stdin>:15: the comment `# two days` has gone with what it was about" in result.stderr
+    assert "<stdin>:15: the comment `# two days` was removed with its field" in result.stderr
 
 
-def test_lists_that_are_respelt_keep_their_form_and_comments(run: Run) -> None:
+def test_renamed_lists_keep_their_form_and_comments(run: Run) -> None:
     text = BETA_POOL.replace(
         "    - nodes: 10%   # a tenth\n", "    - nodes: 10%\n      reason: [drift, empty]  # why\n"
     )
@@ -178,7 +178,7 @@ def test_json_stays_json(run: Run, indent: int | None) -> None:
     assert (len(result.stdout.splitlines()) > 1) is (indent is not None)
 
 
-def test_a_file_that_cannot_be_written_is_told(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_is_reported(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
@@ -189,13 +189,13 @@ def test_a_file_that_cannot_be_written_is_told(run: Run, write: Write, monkeypat
     assert f"{path}: permission denied" in result.stderr
 
 
-def test_a_misspelt_head_is_mended_before_anything_is_converted(run: Run) -> None:
+def test_misspelled_type_fields_are_corrected_before_the_conversion(run: Run) -> None:
     result = run("convert", "-", input=BETA_POOL.replace("apiVersion: karpenter.sh", "apiVersio: karpenter.sh"))
     assert result.stdout == POOL
     assert "<stdin>:1: `apiVersio` is now `apiVersion`" in result.stderr
 
 
-def test_changes_are_told_where_their_author_finds_them(run: Run) -> None:
+def test_changes_have_the_lines_of_the_original_text(run: Run) -> None:
     text = """\
 apiVersion: autoscaling.karpenter.sh/v1alpha1
 kind: MetricsProducer
@@ -208,6 +208,6 @@ spec:
       start: {weekdays: Mon-Fri}
       end: {weekdays: Sat}
 """
-    told = run("convert", "-", input=text).stderr.splitlines()
-    assert [line.split(" ")[0] for line in told] == ["<stdin>:5:", "<stdin>:9:"]
-    assert "spec.scheduleSpec.behaviors[0].start.weekdays" in told[1]
+    output = run("convert", "-", input=text).stderr.splitlines()
+    assert [line.split(" ")[0] for line in output] == ["<stdin>:5:", "<stdin>:9:"]
+    assert "spec.scheduleSpec.behaviors[0].start.weekdays" in output[1]

@@ -1,4 +1,4 @@
-"""`springtide convert` on objects of KEDA, cronhpa and kube-downscaler: replaced in place, and nothing else touched."""
+"""`springtide convert` on objects of KEDA, cronhpa and kube-downscaler: replaced in place, and nothing else changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from springtide.apis.yaml import Document, read
 
 Write = Callable[[str, str], Path]
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "peers"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "importers"
 
 KEDA = """\
 # the shop's office hours
@@ -31,7 +31,7 @@ spec:
       end: 0 18 * * 1-5
       desiredReplicas: "6"
 """
-OTHER = "# somebody else's\napiVersion: example.com/v1\nkind: Widget\nspec: {b: 1,   a: 2}\n"
+OTHER = "# of another project\napiVersion: example.com/v1\nkind: Widget\nspec: {b: 1,   a: 2}\n"
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -64,7 +64,7 @@ def test_examples_become_objects_without_errors(run: Run, write: Write, name: st
     assert {"ScaledObject", "CronHorizontalPodAutoscaler"}.isdisjoint(kinds(converted.stdout))
 
 
-def test_an_object_is_replaced_where_it_stands(run: Run) -> None:
+def test_an_object_is_replaced_in_place(run: Run) -> None:
     result = run("convert", "-", input=f"{OTHER}---\n{KEDA}---\n{OTHER}")
     assert result.exit_code == 0
     assert result.stdout.startswith(f"{OTHER}---\n# the shop's office hours\napiVersion: autoscaling.karpenter.sh")
@@ -73,17 +73,17 @@ def test_an_object_is_replaced_where_it_stands(run: Run) -> None:
     assert (
         "<stdin>:7: ScaledObject `shop` became MetricsProducer `shop` and HorizontalAutoscaler `shop`" in result.stderr
     )
-    assert "<stdin>:14: the comment `# local time` has gone with what it was about" in result.stderr
+    assert "<stdin>:14: the comment `# local time` was removed with its field" in result.stderr
 
 
-def test_slips_before_an_object_are_told_at_their_lines(run: Run) -> None:
+def test_slips_before_an_object_have_their_original_lines(run: Run) -> None:
     text = f"{KEDA}---\napiversion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n"
     result = run("convert", "-", input=text)
     assert "<stdin>:16: `apiversion` is now `apiVersion`" in result.stderr
     assert result.stdout.endswith("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 
 
-def test_a_workload_stays_without_its_annotations(run: Run) -> None:
+def test_annotations_are_removed_from_workloads(run: Run) -> None:
     result = run("convert", "-", "-q", input=DEPLOYMENT.replace("UPTIME", "Mon-Fri 08:00-18:00 UTC"))
     assert result.stdout.startswith(DEPLOYMENT.replace("    downscaler/uptime: UPTIME\n", ""))
     assert kinds(result.stdout) == ["Deployment", "MetricsProducer", "HorizontalAutoscaler"]
@@ -98,7 +98,7 @@ def test_files_are_changed_in_place_and_only_once(run: Run, write: Write) -> Non
     assert run("convert", path).stdout == converted
 
 
-def test_line_ends_stay_as_they_are(run: Run, tmp_path: Path) -> None:
+def test_line_ends_are_kept(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "windows.yaml"
     path.write_bytes(KEDA.replace("\n", "\r\n").encode())
     run("convert", "-w", path)
@@ -136,15 +136,15 @@ def test_a_document_on_the_line_of_its_marker(run: Run) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        pytest.param(KEDA[KEDA.index("    metadata:\n      t") :], "", 9, "no `metadata`", id="P01-no-metadata"),
-        pytest.param('      desiredReplicas: "6"\n', "", 10, "no `desiredReplicas`", id="P01-no-replicas"),
-        pytest.param("      timezone: Europe/Berlin\n", "", 10, "no `timezone`", id="P01-no-zone"),
-        pytest.param("0 8 * * 1-5", '"-30 * * * *"', 12, "minute '-30'", id="P01-negative-minute"),
-        pytest.param("0 18 * * 1-5", "0 18 * -3 1-5", 13, "month '-3'", id="P01-negative-month"),
-        pytest.param("0 18 * * 1-5", "0 8 * * 1-5", 13, "start and end are the same", id="P01-start-is-end"),
+        pytest.param(KEDA[KEDA.index("    metadata:\n      t") :], "", 9, "no `metadata`", id="no metadata"),
+        pytest.param('      desiredReplicas: "6"\n', "", 10, "no `desiredReplicas`", id="no replicas"),
+        pytest.param("      timezone: Europe/Berlin\n", "", 10, "no `timezone`", id="no zone"),
+        pytest.param("0 8 * * 1-5", '"-30 * * * *"', 12, "minute '-30'", id="negative minute"),
+        pytest.param("0 18 * * 1-5", "0 18 * -3 1-5", 13, "month '-3'", id="negative month"),
+        pytest.param("0 18 * * 1-5", "0 8 * * 1-5", 13, "start and end are the same", id="start is end"),
     ],
 )
-def test_errors_of_keda_are_told_at_their_line(run: Run, old: str, new: str, line: int, said: str) -> None:
+def test_errors_of_keda_triggers_have_a_line(run: Run, old: str, new: str, line: int, said: str) -> None:
     text = KEDA.replace(old, new)
     result = run("convert", "-", input=text)
     assert result.exit_code == 1
@@ -154,7 +154,7 @@ def test_errors_of_keda_are_told_at_their_line(run: Run, old: str, new: str, lin
     assert said in result.stderr
 
 
-def test_an_error_keeps_nothing_else_from_being_converted(run: Run) -> None:
+def test_an_error_does_not_stop_other_conversions(run: Run) -> None:
     broken = KEDA.replace("Europe/Berlin", "Mars/One")
     result = run("convert", "-", input=f"{broken}---\n{KEDA}")
     assert result.exit_code == 1
@@ -162,7 +162,7 @@ def test_an_error_keeps_nothing_else_from_being_converted(run: Run) -> None:
     assert kinds(result.stdout) == ["ScaledObject", "MetricsProducer", "HorizontalAutoscaler"]
 
 
-def test_something_unreadable_weighs_more_than_something_that_cannot_be_converted(run: Run) -> None:
+def test_exit_code_2_for_unreadable_documents_has_precedence(run: Run) -> None:
     broken = KEDA.replace("Europe/Berlin", "Mars/One")
     assert run("convert", "-", input=f"a: [\n---\n{broken}").exit_code == 2
 
@@ -170,15 +170,15 @@ def test_something_unreadable_weighs_more_than_something_that_cannot_be_converte
 @pytest.mark.parametrize(
     ("uptime", "at", "replicas"),
     [
-        pytest.param("Sat-Sun 15:30-16:00 UTC", "2017-11-26T15:33:00Z", 4, id="P03-yes"),
-        pytest.param("Sat-Sun 15:34-16:00 UTC", "2017-11-26T15:33:00Z", 0, id="P03-no"),
-        pytest.param("Mon-Fri 08:00-18:00 UTC", "2017-11-26T15:33:00Z", 0, id="P03-weekday"),
-        pytest.param("Mon-Fri 09:00-10:00 Pacific/Auckland", "2018-11-04T20:30:00Z", 4, id="P04"),
-        pytest.param("Mon-Mon 00:00-00:00 CET", "2026-01-05T00:00:00Z", 0, id="P06-never"),
-        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-01-05T00:00:00Z", 4, id="P06-always"),
+        pytest.param("Sat-Sun 15:30-16:00 UTC", "2017-11-26T15:33:00Z", 4, id="in the window"),
+        pytest.param("Sat-Sun 15:34-16:00 UTC", "2017-11-26T15:33:00Z", 0, id="before the window"),
+        pytest.param("Mon-Fri 08:00-18:00 UTC", "2017-11-26T15:33:00Z", 0, id="other weekday"),
+        pytest.param("Mon-Fri 09:00-10:00 Pacific/Auckland", "2018-11-04T20:30:00Z", 4, id="other weekday in UTC"),
+        pytest.param("Mon-Mon 00:00-00:00 CET", "2026-01-05T00:00:00Z", 0, id="empty window"),
+        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-01-05T00:00:00Z", 4, id="always"),
     ],
 )
-def test_uptime_is_previewed_as_kube_downscaler_sees_it(
+def test_uptime_means_the_same_as_in_kube_downscaler(
     run: Run, write: Write, uptime: str, at: str, replicas: int
 ) -> None:
     path = write("a.yaml", run("convert", "-", "-q", input=DEPLOYMENT.replace("UPTIME", uptime)).stdout)
@@ -191,23 +191,23 @@ def test_uptime_is_previewed_as_kube_downscaler_sees_it(
         assert lane["next"] is None
 
 
-@pytest.mark.parametrize("uptime", ["Mon-Thur 08:00-18:00 UTC", '""'], ids=["P07-weekday", "P07-empty"])
-def test_times_that_kube_downscaler_cannot_read(run: Run, uptime: str) -> None:
+@pytest.mark.parametrize("uptime", ["Mon-Thur 08:00-18:00 UTC", '""'], ids=["name of four letters", "empty"])
+def test_times_that_kube_downscaler_cannot_parse(run: Run, uptime: str) -> None:
     text = DEPLOYMENT.replace("UPTIME", uptime)
     result = run("convert", "-", input=text)
     assert (result.exit_code, result.stdout) == (1, text)
     assert "<stdin>:6:5: error: Deployment/shop metadata.annotations[downscaler/uptime]" in result.stderr
-    assert "is no time" in result.stderr
+    assert "is not a time" in result.stderr
 
 
-def test_what_would_not_be_valid_is_refused(run: Run) -> None:
+def test_an_invalid_result_is_refused(run: Run) -> None:
     text = KEDA.replace("name: shop\nspec", "name: My_Shop\nspec")
     result = run("convert", "-", input=text)
     assert (result.exit_code, result.stdout) == (1, text)
-    assert "what it becomes is not valid: MetricsProducer.metadata.name" in result.stderr
+    assert "the new object is not valid: MetricsProducer.metadata.name" in result.stderr
 
 
-def test_the_zone_of_the_controller_can_be_given(run: Run) -> None:
+def test_the_zone_of_the_controller_is_an_option(run: Run) -> None:
     text = DEPLOYMENT.replace("UPTIME", "Mon-Fri 08:00-18:00")
     assert run("convert", "-", input=text).exit_code == 1
     assert "timezone: Asia/Tokyo" in run("convert", "-", "--timezone", "Asia/Tokyo", input=text).stdout

@@ -1,7 +1,4 @@
-"""An explanation on a screen: what stands where, and that nothing runs off it.
-
-`springtide explain`: facts from a cluster, and an answer on a screen or for a script.
-"""
+"""`springtide explain`: what it reads from a cluster, its data for scripts, and its text."""
 
 from __future__ import annotations
 
@@ -81,25 +78,25 @@ notes       a note
 """
 
 
-def test_everything_has_its_place() -> None:
+def test_layout() -> None:
     assert click.unstyle(render_explanation(EXPLANATION, width=200, unicode=True)) == WIDE
 
 
 @pytest.mark.parametrize("width", [44, 60, 80, 100, 200])
-def test_nothing_runs_off_the_screen(width: int) -> None:
+def test_lines_are_not_longer_than_the_terminal(width: int) -> None:
     lines = click.unstyle(render_explanation(EXPLANATION, width=width, unicode=True)).splitlines()
     assert [line for line in lines if len(line) > min(width, 100)] == []
 
 
-def test_lines_are_broken_between_cells() -> None:
-    """A time that is longer than a line would be one for nobody."""
+def test_rows_break_between_cells() -> None:
+    """A time of the next changes stays in one piece."""
     lines = click.unstyle(render_explanation(EXPLANATION, width=60, unicode=True)).splitlines()
     begin = lines.index("            Tue 2026-11-17 18:30 Asia/Tokyo  09:30 UTC")
     assert lines[begin + 1 : begin + 3] == ["              in 10h   min 5", "              rule `up` fires"]
 
 
-def test_a_column_of_nothing_takes_no_room() -> None:
-    """Where the times are in UTC, nothing stands beside them."""
+def test_an_empty_column_is_left_out() -> None:
+    """Where local times are in UTC, there is no column of UTC times."""
     in_utc = replace(
         EXPLANATION, zone="UTC", next=(UpcomingChange(AT + 300, {"min": 5}, "up", "rule `up` fires", "UTC"),)
     )
@@ -107,7 +104,7 @@ def test_a_column_of_nothing_takes_no_room() -> None:
     assert "next        Mon 2026-11-16 23:35  in 5min  min 5  rule `up` fires\n" in text
 
 
-def test_where_nothing_is_in_the_way_it_says_so() -> None:
+def test_without_blockers_it_is_stopped_by_nothing() -> None:
     calm = Explanation(
         subject=ExplainedObject(
             api_version="autoscaling.karpenter.sh/v1alpha1",
@@ -127,7 +124,7 @@ def test_where_nothing_is_in_the_way_it_says_so() -> None:
     assert "\x07" not in text
 
 
-TestExplainAT = "2026-11-16T11:30:00Z"
+STATUS_TIME = "2026-11-16T11:30:00Z"
 OBJECTS = """
 apiVersion: v1
 kind: Namespace
@@ -240,14 +237,14 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def explain(run: Run, kubeconfig: Path) -> Run:
-    """Explain an object of the namespace."""
+    """Explain an object in the namespace `shop`."""
     return lambda *arguments: run("explain", *arguments, "-n", "shop", "--kubeconfig", kubeconfig)
 
 
 @pytest.fixture
-def told(explain: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
-    """Explain an object to a script, as if it were now that its status says what it says."""
-    monkeypatch.setattr(ReadableCluster, "now", parse_instant(TestExplainAT))
+def explained(explain: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
+    """Explain an object as JSON, at the time of the statuses."""
+    monkeypatch.setattr(ReadableCluster, "now", parse_instant(STATUS_TIME))
 
     def ask(name: str) -> dict[str, Any]:
         result = explain(name, "-o", "json")
@@ -259,8 +256,8 @@ def told(explain: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[
     return ask
 
 
-def test_a_schedule_with_everything_around_it(told: Callable[[str], dict[str, Any]]) -> None:
-    document = told("metricsproducer/peak")
+def test_a_schedule_with_its_events_and_readers(explained: Callable[[str], dict[str, Any]]) -> None:
+    document = explained("metricsproducer/peak")
     assert document["wants"] == {"replicas": 6, "behavior": "day", "timezone": "Europe/Berlin"}
     assert [(one["at"], one["value"]) for one in document["next"][:2]] == [
         ("2026-11-16T17:00:00Z", 2),
@@ -279,8 +276,8 @@ def test_a_schedule_with_everything_around_it(told: Callable[[str], dict[str, An
     ]
 
 
-def test_an_autoscaler_its_target_and_what_holds_it(told: Callable[[str], dict[str, Any]]) -> None:
-    document = told("horizontalautoscaler/web")
+def test_an_autoscaler_with_its_target_and_stabilization(explained: Callable[[str], dict[str, Any]]) -> None:
+    document = explained("horizontalautoscaler/web")
     assert document["wants"] == {"replicas": 8}
     assert "Deployment `web` has 8 replicas, 0 of them there" in document["because"]
     assert [stop["until"] for stop in document["stopped"]] == ["2026-11-16T11:34:00Z"]
@@ -288,12 +285,12 @@ def test_an_autoscaler_its_target_and_what_holds_it(told: Callable[[str], dict[s
         "at": "2026-11-16T17:00:00Z",
         "value": 2,
         "lane": "replicas",
-        "because": "behaviour `day` ends (18:00 Europe/Berlin): the default",
+        "because": "window of behaviour `day` over (18:00 Europe/Berlin): back to the default of 2",
     }
 
 
-def test_rules_that_move_bounds_and_are_paused(told: Callable[[str], dict[str, Any]]) -> None:
-    document = told("cronfhpa/nightly")
+def test_paused_rules_that_set_bounds(explained: Callable[[str], dict[str, Any]]) -> None:
+    document = explained("cronfhpa/nightly")
     assert "HorizontalPodAutoscaler `web` has min 3, max 20" in document["because"]
     assert document["stopped"][0]["what"] == "no controller touches it"
     assert document["next"][0]["value"] == {"min": 5}
@@ -302,22 +299,22 @@ def test_rules_that_move_bounds_and_are_paused(told: Callable[[str], dict[str, A
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        pytest.param("lost", "there is no Deployment `wep` in namespace shop (did you mean web?)", id="not there"),
-        pytest.param("stiff", "a Calendar has no scale subresource", id="no scale"),
-        pytest.param("foreign", "the cluster knows no kind Widget in example.com/v1", id="no such kind"),
+        pytest.param("lost", "there is no Deployment `wep` in namespace shop (did you mean web?)", id="missing"),
+        pytest.param("stiff", "a Calendar has no scale subresource", id="no scale subresource"),
+        pytest.param("foreign", "the cluster knows no kind Widget in example.com/v1", id="unknown kind"),
     ],
 )
-def test_targets_that_cannot_be_scaled(told: Callable[[str], dict[str, Any]], name: str, why: str) -> None:
-    assert why in [stop["why"] for stop in told(f"cronfederatedhpa/{name}")["stopped"]]
+def test_targets_that_cannot_be_scaled(explained: Callable[[str], dict[str, Any]], name: str, why: str) -> None:
+    assert why in [stop["why"] for stop in explained(f"cronfederatedhpa/{name}")["stopped"]]
 
 
-def test_a_group_of_nodes_and_its_grant(told: Callable[[str], dict[str, Any]]) -> None:
-    document = told("scalablenodegroup/pool")
+def test_a_node_group_with_its_grant(explained: Callable[[str], dict[str, Any]]) -> None:
+    document = explained("scalablenodegroup/pool")
     assert document["notes"] == ['the node group "shop-nodes" is allowed by Grant `for-shop`']
     assert [stop["what"] for stop in document["stopped"]] == ["no controller has reported yet"]
 
 
-def test_of_another_time_schedules_tell_and_not_the_status(explain: Run) -> None:
+def test_for_another_time_the_schedule_counts_and_not_the_status(explain: Run) -> None:
     night = json.loads(explain("horizontalautoscaler/web", "--at", "2026-11-16T20:30:00Z", "-o", "json").stdout)
     assert night["wants"] == {"replicas": 2}
     assert night["because"][0].endswith("its schedule says 2, which recommends 2")
@@ -326,27 +323,45 @@ def test_of_another_time_schedules_tell_and_not_the_status(explain: Run) -> None
     assert "conditions, events and the target are those of the present" in night["notes"][0]
 
 
-def test_yaml_says_the_same_as_json(explain: Run, told: Callable[[str], dict[str, Any]]) -> None:
-    (document,) = read(explain("metricsproducer/peak", "--at", TestExplainAT, "-o", "yaml").stdout)
+def test_yaml_equals_json(explain: Run, explained: Callable[[str], dict[str, Any]]) -> None:
+    (document,) = read(explain("metricsproducer/peak", "--at", STATUS_TIME, "-o", "yaml").stdout)
     assert isinstance(document, Document)
-    assert document.value == told("metricsproducer/peak")
-
-
-def test_text_for_people(explain: Run) -> None:
-    result = explain("metricsproducer/peak", "--at", TestExplainAT)
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[:6] == [
-        "MetricsProducer/peak in namespace shop",
-        "  Mon 2026-11-16 12:30 Europe/Berlin (11:30 UTC)",
-        "",
-        "wants       6 replicas",
-        "because     behaviour `day` is active (12:30 Europe/Berlin)",
-        "next        Mon 2026-11-16 18:00  17:00 UTC  in 5h 30min  2",
-    ]
+    assert document.value == explained("metricsproducer/peak")
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("columns", "title"),
+    [
+        pytest.param(
+            80,
+            ["MetricsProducer/peak in namespace shop", "  Mon 2026-11-16 12:30 Europe/Berlin (11:30 UTC)"],
+            id="title on two lines",
+        ),
+        pytest.param(
+            130,
+            ["MetricsProducer/peak in namespace shop, Mon 2026-11-16 12:30 Europe/Berlin (11:30 UTC)"],
+            id="title on one line",
+        ),
+    ],
+)
+def test_text_uses_the_width_of_the_terminal(
+    explain: Run, monkeypatch: pytest.MonkeyPatch, columns: int, title: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    result = explain("metricsproducer/peak", "--at", STATUS_TIME)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[: len(title) + 3] == [
+        *title,
+        "",
+        "wants       6 replicas",
+        "because     behaviour `day` is active (12:30 Europe/Berlin)",
+    ]
+    assert lines[len(title) + 3].startswith("next        Mon 2026-11-16 18:00  17:00 UTC  in 5h 30min  2")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
     [
         pytest.param("metricsproducer", "'metricsproducer' is not KIND/NAME", id="no name"),
         pytest.param("metricsproducer/peek", "did you mean peak?", id="a wrong name"),
@@ -354,28 +369,26 @@ def test_text_for_people(explain: Run) -> None:
         pytest.param("deploy/web", "a Deployment cannot be explained; these can: metricsproducer", id="another kind"),
     ],
 )
-def test_names_of_nothing_are_told_with_what_was_meant(explain: Run, name: str, words: str) -> None:
+def test_unknown_names_suggest_similar_ones(explain: Run, name: str, message: str) -> None:
     result = explain(name)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert message in result.stderr
     assert result.stdout == ""
 
 
-def test_a_namespace_that_is_not_there_is_told(run: Run, kubeconfig: Path) -> None:
+def test_a_missing_namespace_suggests_a_similar_one(run: Run, kubeconfig: Path) -> None:
     result = run("explain", "metricsproducer/peak", "-n", "shp", "--kubeconfig", kubeconfig)
     assert result.exit_code == 2
     assert "there is no namespace `shp`; did you mean shop?" in result.stderr
 
 
-def test_a_cluster_that_is_not_there_is_told(run: Run) -> None:
+def test_a_missing_kubeconfig_is_reported(run: Run) -> None:
     result = run("explain", "metricsproducer/peak", "--kubeconfig", "/nonexistent/config")
     assert result.exit_code == 2
     assert "/nonexistent/config" in result.stderr
 
 
-def test_what_may_not_be_read_is_noted_and_left_out(
-    told: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forbidden_kinds_are_noted(explained: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     listing = HttpTransport.list
 
     async def guarded(transport: HttpTransport, selection: Selection, **options: Any) -> Any:
@@ -384,11 +397,11 @@ def test_what_may_not_be_read_is_noted_and_left_out(
         return await listing(transport, selection, **options)
 
     monkeypatch.setattr(HttpTransport, "list", guarded)
-    document = told("metricsproducer/peak")
+    document = explained("metricsproducer/peak")
     assert document["history"] == []
     assert [note.split(":")[0] for note in document["notes"]] == [
         "HorizontalAutoscaler `web` follows it for Deployment `web`",
-        "calendars are not looked at",
-        "grants are not looked at",
-        "events are not looked at",
+        "calendars are not considered",
+        "grants are not considered",
+        "events are not considered",
     ]

@@ -1,4 +1,4 @@
-"""`springtide explain-budget`: the numbers of the contract, from the command line."""
+"""`springtide explain-budget`: numbers, data for scripts, and text."""
 
 from __future__ import annotations
 
@@ -26,15 +26,19 @@ DISRUPTING = ("--disrupting", "drifted=3,underutilized=6,expiration=3,empty=2")
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        pytest.param((), (5, 10, 15, 5), id="22 nothing is disrupted"),
-        pytest.param((*DISRUPTING, "--equation", "1"), (0, 7, 9, 0), id="23 per reason"),
-        pytest.param(DISRUPTING, (0, 0, 1, 0), id="24 in total"),
-        pytest.param((*DISRUPTING, "--reading", "floor"), (0, 0, 0, 0), id="25 as a floor"),
-        pytest.param(("--disrupting", "drift=4", "--reading", "floor"), (1, 1, 1, 1), id="26 as a floor, fewer"),
-        pytest.param(("--unhealthy", "2", "--disrupting", "drifted=2"), (1, 6, 11, 1), id="37 unhealthy ones count"),
+        pytest.param((), (5, 10, 15, 5), id="nothing is disrupted"),
+        pytest.param((*DISRUPTING, "--equation", "1"), (0, 7, 9, 0), id="counted per reason"),
+        pytest.param(DISRUPTING, (0, 0, 1, 0), id="counted in total"),
+        pytest.param((*DISRUPTING, "--reading", "floor"), (0, 0, 0, 0), id="default budgets as a floor"),
+        pytest.param(
+            ("--disrupting", "drift=4", "--reading", "floor"),
+            (1, 1, 1, 1),
+            id="default budgets as a floor, fewer disrupted",
+        ),
+        pytest.param(("--unhealthy", "2", "--disrupting", "drifted=2"), (1, 6, 11, 1), id="unhealthy nodes count"),
     ],
 )
-def test_numbers_of_the_design(run: Run, arguments: tuple[str, ...], expected: tuple[int, ...]) -> None:
+def test_allowed_numbers(run: Run, arguments: tuple[str, ...], expected: tuple[int, ...]) -> None:
     reasons = ("Empty", "Drifted", "Underutilized", "Expired")
     assert allowed(run, *arguments) == dict(zip(reasons, expected, strict=True))
 
@@ -77,19 +81,21 @@ def test_a_budget_that_cannot_be_evaluated_blocks_the_reasons_it_names(run: Run)
 def test_text_has_a_row_and_a_sentence_for_each_reason(run: Run) -> None:
     result = run("explain-budget", BY_REASON, *AT)
     assert result.exit_code == 0
+    defaults = "budgets without reasons apply to reasons that no active budget names; all disrupted nodes count"
+    assert defaults in result.stdout.splitlines()
     for reason in ("Empty", "Drifted", "Underutilized", "Expired"):
         assert f"  {reason}: budget " in result.stdout
         assert any(line.startswith(f"  {reason} ") for line in result.stdout.splitlines())
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "message"),
     [("rusty=3", "'rusty' is not a reason"), ("drifted", "reason=number"), ("drifted=x", "reason=number")],
 )
-def test_counts_that_cannot_be_read(run: Run, value: str, words: str) -> None:
+def test_invalid_counts(run: Run, value: str, message: str) -> None:
     result = run("explain-budget", BY_REASON, *AT, "--disrupting", value)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert message in result.stderr
 
 
 def test_files_without_a_pool(run: Run) -> None:
@@ -108,8 +114,8 @@ def test_files_without_a_pool(run: Run) -> None:
         ("apiversion:", "apiVersion:"),
     ],
 )
-def test_a_misspelt_name_is_read_as_it_was_meant(run: Run, wrong: str, right: str) -> None:
-    """The numbers agree with what is said about the slip, and are never more permissive than what was meant."""
+def test_a_misspelled_field_is_read_as_it_was_meant(run: Run, wrong: str, right: str) -> None:
+    """The numbers agree with the hint about the field, and are never more permissive than what was meant."""
     text = BY_REASON.read_text(encoding="utf-8")
     meant = run("explain-budget", "-", *AT, "-o", "json", input=text)
     result = run("explain-budget", "-", *AT, "-o", "json", input=text.replace(right, wrong))
@@ -118,7 +124,7 @@ def test_a_misspelt_name_is_read_as_it_was_meant(run: Run, wrong: str, right: st
 
 
 @pytest.mark.parametrize("disruption", ["x", "[1]", "5"])
-def test_what_has_no_shape_blocks(run: Run, disruption: str) -> None:
+def test_a_disruption_of_another_type_blocks(run: Run, disruption: str) -> None:
     text = f"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: a}}\nspec:\n  disruption: {disruption}\n"
     result = run("explain-budget", "-", *AT, "-o", "json", input=text)
     (pool,) = json.loads(result.stdout)["pools"]

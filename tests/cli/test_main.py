@@ -1,7 +1,4 @@
-"""The command itself: help that teaches, mistakes that are told kindly.
-
-`springtide crds`: the CRDs in both flavours, as a stream, as a list and as files.
-"""
+"""The command itself: --help, errors of the command line, and `springtide crds`."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def test_help_lists_every_command(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "preview", "explain-budget", "convert", "crds"])
-def test_every_command_teaches_with_an_example_or_its_exit_codes(run: Run, command: str) -> None:
+def test_help_of_a_command_has_an_example_or_exit_codes(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert "springtide" in result.stdout or "Exit codes" in result.stdout
@@ -36,14 +33,14 @@ def test_version(run: Run) -> None:
     assert run("--version").stdout == f"springtide, version {__version__}\n"
 
 
-def test_a_misspelt_command_is_answered_with_the_right_one(run: Run) -> None:
+def test_an_unknown_command_suggests_a_similar_one(run: Run) -> None:
     result = run("chek", "x.yaml")
     assert result.exit_code == 2
     assert "Did you mean 'check'?" in result.stderr
 
 
 def test_help_imports_no_command() -> None:
-    """What makes help instant: neither the kinds nor the engines are loaded for it."""
+    """Start-up time: --help loads neither the API kinds nor the controllers."""
     probe = (
         "import sys\n"
         "from click.testing import CliRunner\n"
@@ -56,17 +53,17 @@ def test_help_imports_no_command() -> None:
 
 
 @pytest.mark.parametrize("flavour", list(Flavour))
-def test_a_stream_of_documents(run: Run, flavour: Flavour) -> None:
+def test_crds_are_printed_as_a_stream_of_documents(run: Run, flavour: Flavour) -> None:
     documents = read(run("crds", "--flavour", flavour).stdout)
     assert [found.value for found in documents if isinstance(found, Document)] == all_crds(flavour)
 
 
-def test_a_list_in_json(run: Run) -> None:
+def test_crds_are_printed_as_a_list_in_json(run: Run) -> None:
     value = json.loads(run("crds", "-o", "json").stdout)
     assert (value["kind"], value["items"]) == ("List", all_crds(Flavour.EXTENDED))
 
 
-def test_a_file_for_each(run: Run, tmp_path: Path) -> None:
+def test_crds_are_written_to_a_file_each(run: Run, tmp_path: Path) -> None:
     result = run("crds", "--into", tmp_path / "crds")
     assert "13 CRDs written to" in result.stderr
     assert len(list((tmp_path / "crds").glob("*.yaml"))) == 13

@@ -73,7 +73,7 @@ def test_a_producer_from_options(run: Run, write: Write) -> None:
         ),
     ],
 )  # fmt: skip
-def test_windows_in_peoples_words(run: Run, window: str, start: object, end: object) -> None:
+def test_forms_of_windows(run: Run, window: str, start: object, end: object) -> None:
     result = run(*PRODUCER, "--window", window)
     assert result.exit_code == 0, result.stderr
     (producer,) = objects(result.stdout)
@@ -85,21 +85,21 @@ def test_windows_in_peoples_words(run: Run, window: str, start: object, end: obj
     ("window", "said"),
     [
         pytest.param("mon-fri 08:30-18:00", "does not say how many replicas", id="no-replicas"),
-        pytest.param("mon-fri 08:30-18:00=many", '"many" is no number of replicas', id="no-number"),
-        pytest.param("mon-fry 08:30-18:00=6", '"fry" is no weekday; did you mean fri?', id="weekday"),
-        pytest.param("mon-fri 08:30-25:00=6", "25:00 is no time of the day", id="hour"),
-        pytest.param("mon-fri 24:00-25:00=6", "24:00 is no time of the day", id="start-at-midnight"),
-        pytest.param("daily=6", "leaves no time out", id="always"),
+        pytest.param("mon-fri 08:30-18:00=many", '"many" is not a number of replicas', id="no-number"),
+        pytest.param("mon-fry 08:30-18:00=6", '"fry" is not a weekday; did you mean fri?', id="weekday"),
+        pytest.param("mon-fri 08:30-25:00=6", "25:00 is not a time of day", id="hour"),
+        pytest.param("mon-fri 24:00-25:00=6", "24:00 is not a time of day", id="start-at-midnight"),
+        pytest.param("daily=6", "covers all times", id="always"),
         pytest.param("mon-fri 8-18 sharp=6", '"sharp" after the times', id="rest"),
     ],
 )
-def test_windows_that_are_not_understood(run: Run, window: str, said: str) -> None:
+def test_windows_that_cannot_be_parsed(run: Run, window: str, said: str) -> None:
     result = run(*PRODUCER, "--window", window)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in " ".join(result.stderr.split())
 
 
-def test_surprises_are_told_once(run: Run) -> None:
+def test_warnings_are_shown_once(run: Run) -> None:
     result = run(*PRODUCER, "--window", "mon-fri 8-18=6", "--window", "fri 12-14=9", "--window", "sat=1")
     assert result.stderr.count("never takes effect") == 1
 
@@ -113,7 +113,7 @@ def test_surprises_are_told_once(run: Run) -> None:
         ),
         pytest.param("hpa/shop", "up=30 8 * * mon-fri:5", {"targetMinReplicas": 5}, id="min"),
         pytest.param("so/shop", "up=30 8 * * mon-fri:-7", {"targetMaxReplicas": 7}, id="max"),
-        pytest.param("argoproj.io/v1alpha1/Rollout/shop", "up=30 8 * * mon-fri:0", {"targetReplicas": 0}, id="foreign"),
+        pytest.param("argoproj.io/v1alpha1/Rollout/shop", "up=30 8 * * mon-fri:0", {"targetReplicas": 0}, id="other"),
     ],
 )  # fmt: skip
 def test_rules_from_options(run: Run, write: Write, target: str, rule: str, action: dict[str, int]) -> None:
@@ -136,11 +136,13 @@ def test_a_rule_may_fire_once(run: Run) -> None:
     ("options", "said"),
     [
         pytest.param(("--target", "shop", "--rule", "a=0 8 * * *:1"), "write kind and name", id="target"),
-        pytest.param(("--target", "foo/bar/baz", "--rule", "a=0 8 * * *:1"), '"foo/bar/baz" is no target', id="parts"),
+        pytest.param(
+            ("--target", "foo/bar/baz", "--rule", "a=0 8 * * *:1"), '"foo/bar/baz" is not a target', id="parts"
+        ),
         pytest.param(("--target", "deploy/shop", "--rule", "a=0 8 * * *:5-20"), "a Deployment has replicas", id="both"),
         pytest.param(("--target", "deploymnt/shop", "--rule", "a=0 8 * * *:1"), "deployment/shop?", id="kind"),
         pytest.param(("--target", "deploy/Shop", "--rule", "a=0 8 * * *:1"), "not a legal name", id="name"),
-        pytest.param(("--target", "deploy/shop", "--rule", "0 8 * * *"), "is no rule", id="rule"),
+        pytest.param(("--target", "deploy/shop", "--rule", "0 8 * * *"), "is not a rule", id="rule"),
         pytest.param(("--target", "deploy/shop", "--rule", "a=0 8 * *:1"), "has 4 fields, expected 5", id="schedule"),
         pytest.param(("--target", "hpa/shop", "--rule", "a=0 8 * * *:9-3"), "greater than", id="bounds"),
         pytest.param(("--target", "hpa/shop", "--rule", "a=0 8 * * *:-"), "has no bounds", id="no-bounds"),
@@ -164,10 +166,10 @@ def test_rules_that_are_refused(run: Run, options: tuple[str, ...], said: str) -
         pytest.param(("cronfederatedhpa", "a", "--rule", "a=0 8 * * *:1"), "--target, --timezone", id="cron-half"),
     ],
 )
-def test_without_a_terminal_all_that_is_missing_is_listed(run: Run, arguments: tuple[str, ...], missing: str) -> None:
+def test_without_a_terminal_all_missing_options_are_listed(run: Run, arguments: tuple[str, ...], missing: str) -> None:
     result = run("new", *arguments)
     assert result.exit_code == 2
-    assert f"these are missing: {missing}\n" in result.stderr
+    assert f"these options are required: {missing}\n" in result.stderr
 
 
 def test_zones_and_names_are_checked_as_in_manifests(run: Run) -> None:
@@ -176,21 +178,21 @@ def test_zones_and_names_are_checked_as_in_manifests(run: Run) -> None:
     assert "not a legal name" in run("new", "metricsproducer", "My Office").stderr
 
 
-def test_a_file_is_written_and_never_overwritten_without_leave(run: Run, tmp_path: Path) -> None:
+def test_a_file_is_not_overwritten_without_confirmation(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "office.yaml"
     options = (*PRODUCER, "--window", "mon=6", "--file", path)
     assert run(*options).exit_code == 0
     path.write_text("precious", encoding="utf-8")
     refused = run(*options)
     assert (refused.exit_code, path.read_text(encoding="utf-8")) == (1, "precious")
-    assert "`--yes` writes over it" in refused.stderr
+    assert "`--yes` overwrites it" in refused.stderr
     assert run(*options, "--yes").exit_code == 0
     assert objects(path.read_text(encoding="utf-8"))[0]["kind"] == "MetricsProducer"
     assert run(*PRODUCER, "--window", "mon=6", "--file", tmp_path / "no" / "a.yaml").exit_code == 2
 
 
 class Terminal:
-    """The command at a terminal of its own: what it shows, and what is typed."""
+    """The command in a pseudo-terminal."""
 
     def __init__(self, *arguments: str) -> None:
         self._screen, child = pty.openpty()
@@ -206,7 +208,7 @@ class Terminal:
         self.shown = ""
 
     def expect(self, text: str) -> None:
-        """Wait until the command has shown a text."""
+        """Wait until the command has printed a text."""
         deadline = time.monotonic() + 30
         while text not in self.shown:
             assert time.monotonic() < deadline, f"{text!r} is not in {self.shown!r}"
@@ -214,17 +216,17 @@ class Terminal:
                 self.shown += re.sub(r"\x1b\[[0-9;]*m", "", os.read(self._screen, 65536).decode()).replace("\r\n", "\n")
 
     def answer(self, prompt: str, text: str) -> None:
-        """Wait for a question and type an answer."""
+        """Wait for a prompt and type an answer."""
         self.expect(prompt)
         self.shown = self.shown[self.shown.index(prompt) + len(prompt) :]
         os.write(self._screen, f"{text}\n".encode())
 
     def finish(self) -> int:
-        """Wait for the end."""
+        """Wait until the command exits; returns the exit code."""
         while True:
             try:
                 data = os.read(self._screen, 65536)
-            except OSError:  # the terminal is closed from the other side
+            except OSError:  # the command has closed the terminal
                 break
             if not data:
                 break
@@ -232,7 +234,7 @@ class Terminal:
         return self._process.wait(60)
 
     def close(self) -> None:
-        """Leave nothing behind, whatever happened."""
+        """Kill the command and close the terminal."""
         self._process.kill()
         self._process.wait(60)
         os.close(self._screen)
@@ -240,7 +242,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal() -> Iterator[Callable[..., Terminal]]:
-    """Start commands at terminals of their own."""
+    """Start commands in pseudo-terminals."""
     with ExitStack() as opened:
 
         def start(*arguments: object) -> Terminal:
@@ -251,7 +253,7 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
         yield start
 
 
-def test_at_a_terminal_questions_are_asked_until_they_are_answered(
+def test_prompts_are_repeated_until_the_answer_is_valid(
     tmp_path: Path, run: Run, terminal: Callable[..., Terminal]
 ) -> None:
     path = tmp_path / "office.yaml"
@@ -265,39 +267,39 @@ def test_at_a_terminal_questions_are_asked_until_they_are_answered(
     screen.expect("did you mean Europe/Berlin?")
     screen.answer("[Europe/Berlin]: ", "")
     screen.answer("Replicas outside all windows", "two")
-    screen.expect('"two" is no number of replicas')
+    screen.expect('"two" is not a number of replicas')
     screen.answer("Replicas outside all windows", "2")
     screen.answer("Window", "")
     screen.expect("does not say how many replicas")
     screen.answer("Window", "mon-fri 08:30-18:00=6")
     screen.answer("Window", "")
-    screen.answer("What follows it", "deployment/shop")
+    screen.answer("What it scales", "deployment/shop")
     screen.expect("MetricsProducer/office")  # the picture
-    screen.answer("Write over it? [y/N]: ", "y")
+    screen.answer("Overwrite it? [y/N]: ", "y")
     assert screen.finish() == 0
     producer, autoscaler = objects(path.read_text(encoding="utf-8"))
     assert (producer["kind"], autoscaler["kind"]) == ("MetricsProducer", "HorizontalAutoscaler")
     behavior = autoscaler["spec"]["behavior"]  # type: ignore[index]
-    assert behavior == {"scaleDown": {"stabilizationWindowSeconds": 0}}, "windows end as the picture shows it"
+    assert behavior == {"scaleDown": {"stabilizationWindowSeconds": 0}}, "replicas change when the picture shows it"
     assert run("check", path).exit_code == 0
 
 
-def test_at_a_terminal_no_answer_leaves_a_file_as_it_is(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
+def test_without_confirmation_a_file_is_left_unchanged(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
     path = tmp_path / "office.yaml"
     path.write_text("old", encoding="utf-8")
     given = ("-n", "web", "--timezone", "UTC", "--default", "2", "--window", "daily 8-18=6", "--target", "deployment/a")
     screen = terminal("new", "metricsproducer", "office", *given, "--file", path)
-    screen.answer("Write over it? [y/N]: ", "")
+    screen.answer("Overwrite it? [y/N]: ", "")
     assert screen.finish() == 1
     assert path.read_text(encoding="utf-8") == "old"
 
 
-def test_at_a_terminal_a_rule_is_judged_with_those_before_it(terminal: Callable[..., Terminal]) -> None:
+def test_a_rule_is_checked_together_with_earlier_ones(terminal: Callable[..., Terminal]) -> None:
     screen = terminal("new", "cronfederatedhpa", "peak", "-n", "web", "--timezone", "UTC")
     screen.answer("What is scaled", "hpa/shop")
     screen.answer("Rule", "up=30 8 * * *:5-20")
     screen.answer("Rule", "up=0 18 * * *:1")
-    screen.expect('spec.rules[1].name "up" stands twice')
+    screen.expect('spec.rules[1].name: "up" is listed twice')
     screen.answer("Rule", "down=0 18 * * *:1")
     screen.answer("Rule", "")
     assert screen.finish() == 0

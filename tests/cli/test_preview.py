@@ -1,4 +1,4 @@
-"""`springtide preview`: the data that scripts read, and every picture."""
+"""`springtide preview`: data for scripts, and every picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEEK = ("--from", "2026-06-05T00:00:00Z", "--for", "7d")
 
 
 def test_levels_in_json(run: Run) -> None:
-    """The design's week: changes in (from, until], the present value, and the next change."""
+    """Changes in (from, until], the current value, and the next change."""
     result = run("preview", EXAMPLES / "scheduled-capacity.yaml", *WEEK, "-o", "json")
     (producer,) = json.loads(result.stdout)["objects"]
     (lane,) = producer.pop("lanes")
@@ -48,7 +48,7 @@ def test_levels_in_json(run: Run) -> None:
 
 
 def test_firings_in_json(run: Run) -> None:
-    """One entry per firing; the present value is what the latest one applied."""
+    """One entry per firing; the current value is what the latest one set."""
     result = run(
         "preview", EXAMPLES / "cron-two-zones.yaml", "--from", "2026-06-05T00:00:00Z", "--for", "2d", "-o", "json"
     )
@@ -62,8 +62,8 @@ def test_firings_in_json(run: Run) -> None:
 @pytest.mark.parametrize(
     ("nodes", "expected"),
     [
-        pytest.param((), ["20%", 0, "20%", "20%"], id="without a number of nodes"),
-        pytest.param(("--nodes", 12), [3, 0, 3, 3], id="with one"),
+        pytest.param((), ["20%", 0, "20%", "20%"], id="without the number of nodes"),
+        pytest.param(("--nodes", 12), [3, 0, 3, 3], id="with the number of nodes"),
     ],
 )
 def test_budgets_in_json(run: Run, nodes: tuple[object, ...], expected: list[object]) -> None:
@@ -80,7 +80,7 @@ def test_a_buffer_is_active_or_not(run: Run) -> None:
     assert lane["changes"][0]["at"] == "2026-06-05T07:00:00Z", "eight o'clock in London, in summer"
 
 
-def test_yaml_holds_the_same_as_json(run: Run) -> None:
+def test_yaml_equals_json(run: Run) -> None:
     arguments = ("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o")
     (document,) = read(run(*arguments, "yaml").stdout)
     assert isinstance(document, Document)
@@ -94,7 +94,7 @@ def test_times_are_utc_whatever_the_zone(run: Run) -> None:
     )
 
 
-def test_a_local_time_is_one_of_the_given_zone(run: Run) -> None:
+def test_a_local_time_is_in_the_given_zone(run: Run) -> None:
     arguments = ("preview", EXAMPLES / "scheduled-capacity.yaml", "--tz", "Asia/Tokyo", "-o", "json", "--from")
     assert json.loads(run(*arguments, "2026-06-05").stdout)["objects"][0]["from"] == "2026-06-04T15:00:00Z"
     assert json.loads(run(*arguments, "2026-06-05T09:30").stdout)["objects"][0]["from"] == "2026-06-05T00:30:00Z"
@@ -102,7 +102,7 @@ def test_a_local_time_is_one_of_the_given_zone(run: Run) -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("output", ["text", "svg", "html", "ics"])
-def test_every_example_in_every_form(run: Run, path: Path, output: str) -> None:
+def test_every_example_in_every_format(run: Run, path: Path, output: str) -> None:
     result = run("preview", path, *WEEK, "-o", output)
     assert result.exit_code == 0
     if output == "svg":
@@ -120,7 +120,7 @@ def test_an_object_with_errors_has_no_lanes_but_its_problems(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "words"),
+    ("option", "value", "message"),
     [
         ("--for", "5 parsecs", "write 7d, 36h, 2w or 1d12h"),
         ("--from", "tomorrow", "write 2026-11-27T06:00:00Z"),
@@ -128,10 +128,10 @@ def test_an_object_with_errors_has_no_lanes_but_its_problems(run: Run) -> None:
         ("--tz", "Europe/Berln", "Europe/Berlin"),
     ],
 )
-def test_arguments_that_cannot_be_read_say_how_they_are_written(run: Run, option: str, value: str, words: str) -> None:
+def test_invalid_options_say_what_is_expected(run: Run, option: str, value: str, message: str) -> None:
     result = run("preview", EXAMPLES / "black-friday.yaml", option, value)
     assert result.exit_code == 2
-    assert words in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 BROKEN_POOL = (
@@ -141,7 +141,7 @@ BROKEN_POOL = (
 )
 
 
-def test_a_pool_with_a_bad_budget_shows_what_a_cluster_would_do(run: Run) -> None:
+def test_a_pool_with_an_invalid_budget_is_drawn_as_in_a_cluster(run: Run) -> None:
     result = run("preview", "-", *WEEK, "-o", "json", input=BROKEN_POOL)
     assert result.exit_code == 1
     (pool,) = json.loads(result.stdout)["objects"]
@@ -153,7 +153,7 @@ def test_a_pool_with_a_bad_budget_shows_what_a_cluster_would_do(run: Run) -> Non
     }
 
 
-def test_a_bad_rule_says_nothing_against_its_neighbours(run: Run) -> None:
+def test_rules_beside_an_invalid_one_are_drawn(run: Run) -> None:
     text = (EXAMPLES / "cron-deployment.yaml").read_text(encoding="utf-8").replace("30 08 * * *", "30 25 * * *")
     result = run("preview", "-", *WEEK, "-o", "json", input=text)
     assert result.exit_code == 1
@@ -161,19 +161,17 @@ def test_a_bad_rule_says_nothing_against_its_neighbours(run: Run) -> None:
 
 
 @pytest.mark.parametrize("output", ["text", "json", "yaml", "svg", "html", "ics"])
-def test_problems_break_no_form_of_output(run: Run, output: str) -> None:
+def test_problems_are_reported_with_every_output_format(run: Run, output: str) -> None:
     result = run("preview", "-", *WEEK, "-o", output, input=f"{BROKEN_POOL}---\na: [\n")
     assert result.exit_code == 2
     assert result.stdout
-    assert "<stdin>:" in result.stderr, "what cannot be read is told, whatever the form"
+    assert "<stdin>:" in result.stderr, "unreadable documents are reported"
 
 
-def test_holidays_that_are_not_at_hand_are_told_and_nothing_else_is_lost(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The package of public holidays is an extra."""
+def test_missing_holidays_are_reported_and_other_lanes_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package of public holidays is optional."""
     monkeypatch.setitem(sys.modules, "holidays", None)
-    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda _: None)
+    monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda _: None)
     result = run("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o", "json")
     assert result.exit_code == 0
     producer, calendar = json.loads(result.stdout)["objects"]

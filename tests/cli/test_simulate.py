@@ -1,4 +1,4 @@
-"""`springtide simulate`: what people and scripts get."""
+"""`springtide simulate`: traces as text and as JSON lines, and what is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_json_lines_tell_when_what_changed_by_whom_and_why(run: Run, calendar: Path) -> None:
+def test_json_lines_have_time_actor_change_and_reason(run: Run, calendar: Path) -> None:
     result = run("simulate", calendar, "--from", "2026-12-23T00:00:00Z", "--for", "2d", "-o", "json")
 
     *entries, end = _lines(result.stdout)
@@ -47,16 +47,16 @@ def test_json_lines_tell_when_what_changed_by_whom_and_why(run: Run, calendar: P
     assert begin[0]["because"] == "2026-12-24 is in the calendar (Europe/Berlin)"
 
 
-def test_text_is_for_people(run: Run, calendar: Path) -> None:
+def test_text_has_time_actor_change_and_reason(run: Run, calendar: Path) -> None:
     result = run("simulate", calendar, "--from", "2026-12-23T00:00:00Z", "--for", "2d")
 
     assert "2026-12-23T23:00:00Z  Calendar freeze: patch by springtide-calendar" in result.stdout
     assert "    status.conditions[Active].status: False → True" in result.stdout
     assert "    because 2026-12-24 is in the calendar (Europe/Berlin)" in result.stdout
-    assert result.stdout.splitlines()[-1].startswith("2026-12-25T00:00:00Z  the end: ")
+    assert result.stdout.splitlines()[-1].startswith("2026-12-25T00:00:00Z  end: ")
 
 
-def test_the_same_seed_tells_the_same_story_under_faults(run: Run, calendar: Path) -> None:
+def test_the_same_seed_gives_the_same_trace_under_faults(run: Run, calendar: Path) -> None:
     arguments = (
         "simulate",
         calendar,
@@ -115,9 +115,7 @@ def test_manifests_with_errors_are_not_simulated(run: Run, tmp_path: Path) -> No
     assert "nothing was simulated" in result.stderr
 
 
-def test_everything_that_the_server_refuses_is_told_in_its_words_and_nothing_is_traced(
-    run: Run, tmp_path: Path
-) -> None:
+def test_all_refusals_of_the_api_server_are_shown(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "refused.yaml"
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: NAME}\nspec: {ports: [{port: 80}]}\n"
     file.write_text("---\n".join(service.replace("NAME", name) for name in ("UPPER", "fine", "MORE")))
@@ -129,10 +127,10 @@ def test_everything_that_the_server_refuses_is_told_in_its_words_and_nothing_is_
     first, second, last = result.stderr.splitlines()
     assert first.startswith(f'{file}:1: error: Service "UPPER" is invalid: metadata.name')
     assert second.startswith(f'{file}:11: error: Service "MORE" is invalid: metadata.name')
-    assert last == "nothing was simulated: the API server refuses what is told above"
+    assert last == "nothing was simulated: the API server refuses the objects above"
 
 
-def test_kinds_that_nobody_knows_or_acts_on_are_noted(run: Run, tmp_path: Path) -> None:
+def test_unknown_kinds_and_kinds_without_controller_are_noted(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "folder.yaml"
     file.write_text(
         "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}\n---\n"
@@ -146,11 +144,11 @@ def test_kinds_that_nobody_knows_or_acts_on_are_noted(run: Run, tmp_path: Path) 
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         f"note: {file}:1: Ingress web (networking.k8s.io/v1): the cluster has no such kind, skipped",
-        "note: nothing acts on NodeClass yet: such objects are stored, judged and left alone",
+        "note: no controller acts on NodeClass yet: such objects are only validated and stored",
     ]
 
 
-def test_objects_without_a_zone_are_in_the_default_one(run: Run, tmp_path: Path) -> None:
+def test_objects_without_a_zone_use_the_default_one(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "calendar.yaml"
     file.write_text(CALENDAR.replace("timeZone: Europe/Berlin, ", ""))
 
@@ -162,7 +160,7 @@ def test_objects_without_a_zone_are_in_the_default_one(run: Run, tmp_path: Path)
     assert [entry["at"] for entry in active] == ["2026-12-23T15:00:00Z", "2026-12-24T15:00:00Z"]
 
 
-def test_a_controller_that_fails_ends_the_simulation(run: Run, calendar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_controller_ends_the_simulation(run: Run, calendar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise KeyError("a bug")
 
@@ -176,8 +174,8 @@ def test_a_controller_that_fails_ends_the_simulation(run: Run, calendar: Path, m
     assert "--from 2026-12-23T00:00:00Z --for 86400s --faults none --seed 0" in result.stderr
 
 
-def test_text_tells_what_is_worth_telling(run: Run, tmp_path: Path) -> None:
-    """Events take one line, a condition that appears is told in words, and a lease by whose it is."""
+def test_text_is_concise(run: Run, tmp_path: Path) -> None:
+    """A new condition is one line with reason and message, and counts of events are left out."""
     file = tmp_path / "pod.yaml"
     file.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
 
@@ -198,7 +196,7 @@ def test_a_simulation_cannot_go_beyond_the_calendar(run: Run, calendar: Path, mo
     assert "would end after the year 9999" in result.stderr
 
 
-def test_other_encodings_than_utf_8_are_no_obstacle(calendar: Path) -> None:
+def test_text_in_another_encoding_than_utf_8(calendar: Path) -> None:
     springtide = [sys.executable, "-c", "from springtide.cli import main; main()"]
     for output in ("text", "json"):
         result = subprocess.run(
@@ -210,13 +208,13 @@ def test_other_encodings_than_utf_8_are_no_obstacle(calendar: Path) -> None:
         assert (b"False -> True" in result.stdout) is (output == "text")
 
 
-def test_what_cannot_be_read_is_told(run: Run, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(run: Run, tmp_path: Path) -> None:
     result = run("simulate", tmp_path / "missing.yaml")
 
     assert result.exit_code == 2
 
 
-def test_ctrl_c_leaves_a_partial_trace_that_says_so(calendar: Path) -> None:
+def test_after_ctrl_c_the_trace_is_marked_as_incomplete(calendar: Path) -> None:
     springtide = [sys.executable, "-c", "from springtide.cli import main; main()"]
     process = subprocess.Popen(
         [*springtide, "simulate", calendar, "--from", "2026-12-01", "--for", "520w", "--faults", "light", "-o", "json"],
@@ -228,10 +226,10 @@ def test_ctrl_c_leaves_a_partial_trace_that_says_so(calendar: Path) -> None:
     first = process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    rest, complaints = process.communicate(timeout=60)
+    rest, errors = process.communicate(timeout=60)
 
     *_, end = _lines((first + rest).decode())
     assert process.returncode == 130
     assert end["complete"] is False
     assert end["end"] < "2036"
-    assert b"Traceback" not in complaints
+    assert b"Traceback" not in errors

@@ -1,4 +1,4 @@
-"""A long-lived command: asked to end once, it ends in order; asked twice, at once; asked early, it does not begin."""
+"""Stop signals of long-running commands: the first one stops in order, the second one cancels."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from typing import Any
 
 import click
 import pytest
-from tests.cli.up_process import treating
+from tests.cli.up_process import signal_handler
 
-from springtide.cli.console import FORCED_EXIT_CODE, cancelled_on_stop, run_until_signalled
+from springtide.cli.stop_signals import FORCED_EXIT_CODE, cancelled_on_stop, run_until_signalled
 
 
-def tell(number: int = signal.SIGINT) -> None:
+def send_signal(number: int = signal.SIGINT) -> None:
     os.kill(os.getpid(), number)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_who_is_told_ends_in_order(number: int) -> None:
+def test_a_signal_sets_the_stop_event(number: int) -> None:
     async def main(stop: asyncio.Event) -> int:
-        tell(number)
+        send_signal(number)
         await stop.wait()
         return 7
 
-    with treating(number, signal.SIG_DFL):
+    with signal_handler(number, signal.SIG_DFL):
         assert run_until_signalled(main) == 7
 
 
-def test_who_is_told_twice_is_torn_away() -> None:
+def test_a_second_signal_cancels_the_command() -> None:
     async def main(stop: asyncio.Event) -> int:
-        tell()
+        send_signal()
         await stop.wait()
-        tell()
+        send_signal()
         await asyncio.sleep(30)
         return 7
 
     assert run_until_signalled(main) == FORCED_EXIT_CODE
 
 
-def test_what_has_not_begun_is_given_up() -> None:
+def test_a_block_before_readiness_is_cancelled_on_stop() -> None:
     async def main(stop: asyncio.Event) -> int:
         with cancelled_on_stop(stop):
-            tell()
+            send_signal()
             await asyncio.sleep(30)
         return 7
 
     assert run_until_signalled(main) == 0
 
 
-def test_what_has_begun_is_ended_in_order() -> None:
+def test_after_that_block_a_stop_cancels_nothing() -> None:
     async def main(stop: asyncio.Event) -> int:
         with cancelled_on_stop(stop):
             await asyncio.sleep(0)
-        tell()
+        send_signal()
         await stop.wait()
         await asyncio.sleep(0.01)
         return 7
@@ -62,18 +62,18 @@ def test_what_has_begun_is_ended_in_order() -> None:
     assert run_until_signalled(main) == 7
 
 
-def test_who_shall_survive_the_terminal_does() -> None:
+def test_an_ignored_hangup_stays_ignored() -> None:
     async def main(stop: asyncio.Event) -> int:
-        tell(signal.SIGHUP)
+        send_signal(signal.SIGHUP)
         await asyncio.sleep(0.01)
         return 0 if stop.is_set() else 7
 
-    with treating(signal.SIGHUP, signal.SIG_IGN):
+    with signal_handler(signal.SIGHUP, signal.SIG_IGN):
         assert run_until_signalled(main) == 7
 
 
-def test_an_end_does_not_wait_for_somebody_to_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever read what we say may be gone: `springtide controller 2>&1 | head`."""
+def test_a_closed_terminal_does_not_keep_a_command_from_stopping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader of the output may have exited: `springtide controller 2>&1 | head`."""
 
     def broken(*_: Any, **__: Any) -> None:
         raise BrokenPipeError

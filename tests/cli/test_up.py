@@ -1,7 +1,4 @@
-"""What `springtide up` says when it is ready.
-
-`springtide up`: a cluster that kubectl reaches, from its start to its end.
-"""
+"""`springtide up`: its first message, and the running cluster as a process."""
 
 from __future__ import annotations
 
@@ -31,63 +28,63 @@ from springtide.controllers import CONTROLLERS
 
 YEAR_2030 = 1_893_456_000
 KINDS = ("Node", "Node", "Deployment", "Calendar", "Job", "Secret")
-PLACED = [StagedObject("a.yaml", 1, {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}) for kind in KINDS]
+STAGED = [StagedObject("a.yaml", 1, {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}) for kind in KINDS]
 
 
-def said(clock: Clock | None = None, applied: AppliedManifests | None = None, **hosting: Any) -> str:
-    hosted = EmbeddedSettings(controllers=CONTROLLERS, **hosting)
+def message(clock: Clock | None = None, applied: AppliedManifests | None = None, **options: Any) -> str:
+    settings = EmbeddedSettings(controllers=CONTROLLERS, **options)
     text = ready_message(
-        "https://127.0.0.1:7443", clock or WallClock(), hosted, applied or AppliedManifests(), Path("/tmp/a b/c")
+        "https://127.0.0.1:7443", clock or WallClock(), settings, applied or AppliedManifests(), Path("/tmp/a b/c")
     )
     plain = click.unstyle(text)
     assert max(map(len, plain.splitlines())) <= 80
     return plain
 
 
-def test_the_first_line_says_where_it_is_and_the_export_can_be_pasted() -> None:
-    lines = said().splitlines()
+def test_the_first_line_has_the_address_and_the_export_is_quoted() -> None:
+    lines = message().splitlines()
     assert "https://127.0.0.1:7443" in lines[0]
     assert any(line.strip().startswith("export KUBECONFIG='/tmp/a b/c'") for line in lines)
 
 
 @pytest.mark.parametrize(
     ("speed", "pace"),
-    [pytest.param(600, "600 times as fast", id="fast"), pytest.param(1, "at the world's speed", id="ahead")],
+    [pytest.param(600, "at 600 times real speed", id="fast"), pytest.param(1, "at real speed", id="ahead")],
 )
-def test_a_time_that_is_not_the_worlds_is_told_whatever_the_options_are(speed: float, pace: str) -> None:
-    text = said(ScaledClock(speed, start=YEAR_2030))
+def test_the_time_of_a_scaled_clock_is_shown(speed: float, pace: str) -> None:
+    text = message(ScaledClock(speed, start=YEAR_2030))
     assert "2030-01-01T00:" in text
     assert pace in text
 
 
-def test_the_worlds_time_is_not_told() -> None:
-    assert "its time" not in said()
+def test_the_real_time_is_not_shown() -> None:
+    assert "clock" not in message()
 
 
 @pytest.mark.parametrize(
-    ("host", "told"),
+    ("host", "shown"),
     [
         pytest.param("127.0.0.1", False, id="loopback"),
         pytest.param("::1", False, id="loopback of IPv6"),
-        pytest.param("localhost", False, id="its name"),
+        pytest.param("localhost", False, id="name of loopback"),
         pytest.param("0.0.0.0", True, id="every address"),
-        pytest.param("shop.example.com", True, id="a name"),
+        pytest.param("shop.example.com", True, id="host name"),
     ],
 )
-def test_who_else_can_reach_it(host: str, told: bool) -> None:
-    assert ("whoever has the token" in said(host=host)) is told
+def test_access_from_other_machines_is_shown(host: str, shown: bool) -> None:
+    assert ("from other machines" in message(host=host)) is shown
 
 
-def test_manifests_are_counted_and_refusals_too() -> None:
-    text = said(applied=AppliedManifests(PLACED, [(PLACED[0], Invalid("no"))]))
+def test_manifests_and_refusals_are_counted() -> None:
+    text = message(applied=AppliedManifests(STAGED, [(STAGED[0], Invalid("no"))]))
     assert "2 Node, 1 Deployment, 1 Calendar and 2 more" in text
-    assert "1 Node, as told above" in text
+    assert "1 Node, see above" in text
 
 
 @pytest.mark.parametrize("found", ["/usr/bin/kubectl", None], ids=["installed", "not installed"])
-def test_how_to_get_kubectl_is_told_where_it_is_missing(found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_kubectl_is_noted(found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: found)
-    assert ("is not on your PATH" in said()) is (found is None)
+    assert ("is not on your PATH" in message()) is (found is None)
 
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
@@ -122,10 +119,10 @@ spec:
 
 
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
-    """Wait until something is so, and give it."""
+    """Wait until a probe returns something, and return that."""
     deadline = time.monotonic() + PATIENCE
     while not (seen := await look()):
-        assert time.monotonic() < deadline, "it does not come"
+        assert time.monotonic() < deadline, "timed out"
         await asyncio.sleep(0.1)
     return seen
 
@@ -143,12 +140,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield process
 
 
-def test_controllers_act_on_the_manifests_and_their_time_is_the_clusters(running: Up) -> None:
+def test_controllers_act_on_manifests_by_the_time_of_the_cluster(running: Up) -> None:
     async def story(transport: HttpTransport) -> None:
         async def active() -> bool:
             return condition(await transport.get(CALENDARS, Key("", "freeze")), "Active") == "True"
 
-        # The day begins a minute after the cluster's time does, which is two seconds of ours.
+        # The day starts a minute after the clock of the cluster, which is two real seconds.
         await eventually(active)
 
     running.ask(story)
@@ -165,7 +162,7 @@ def test_workloads_get_pods_that_run(running: Up) -> None:
     running.ask(story)
 
 
-def test_it_holds_the_lease_that_controllers_elsewhere_ask_for(running: Up) -> None:
+def test_it_holds_the_lease_of_the_controllers(running: Up) -> None:
     async def story(transport: HttpTransport) -> None:
         async def held() -> bool:
             lease = await transport.get(LEASES, Key("springtide-system", "springtide"))
@@ -176,7 +173,7 @@ def test_it_holds_the_lease_that_controllers_elsewhere_ask_for(running: Up) -> N
     running.ask(story)
 
 
-def test_webhooks_refuse_what_no_schema_can_see(running: Up) -> None:
+def test_webhooks_refuse_what_a_schema_cannot_express(running: Up) -> None:
     pool = {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",
@@ -233,24 +230,24 @@ def test_the_kubeconfig_is_for_its_owner_only(running: Up) -> None:
     assert stat.S_IMODE(running.kubeconfig.stat().st_mode) == 0o600
 
 
-def test_it_is_served_on_loopback_only(running: Up) -> None:
+def test_it_listens_on_loopback_only(running: Up) -> None:
     assert "server: https://127.0.0.1:" in running.kubeconfig.read_text()
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "a terminal that is closed"]
 )
-def test_a_signal_ends_it_in_order(number: int, tmp_path: Path) -> None:
+def test_a_signal_stops_it_in_order(number: int, tmp_path: Path) -> None:
     with up(tmp_path) as process:
-        code, said = process.end(number)
+        code, output = process.end(number)
 
     assert code == 0
-    assert "ready" in said
-    assert "Traceback" not in said
+    assert "ready" in output
+    assert "Traceback" not in output
     assert not process.kubeconfig.exists()
 
 
-def test_what_is_kept_is_there_again_with_the_same_token(tmp_path: Path) -> None:
+def test_stored_data_and_the_token_survive_kill_9(tmp_path: Path) -> None:
     manifests = tmp_path / "calendar.yaml"
     manifests.write_text(CALENDAR)
     data = tmp_path / "data"
@@ -274,7 +271,7 @@ def test_what_is_kept_is_there_again_with_the_same_token(tmp_path: Path) -> None
         async def led() -> bool:
             return await leader(transport) not in ("", former)
 
-        # Long before the lease of the process that was killed runs out.
+        # Long before the lease of the killed process expires.
         await asyncio.wait_for(eventually(led), 10)
 
     with up(tmp_path, manifests, "--data", data) as first:
@@ -283,10 +280,10 @@ def test_what_is_kept_is_there_again_with_the_same_token(tmp_path: Path) -> None
         _, before = first.ask(read)
         proof = _token(first.kubeconfig)
         second = started("up", "--data", data, "--port", 0)
-        said, _ = second.communicate(timeout=PATIENCE)
+        output, _ = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1
-        assert "error: " in said
-        assert "Traceback" not in said
+        assert "error: " in output
+        assert "Traceback" not in output
         first.process.kill()
         first.process.wait()
     first.kubeconfig.unlink()
@@ -310,19 +307,19 @@ def test_manifests_with_errors_start_nothing(run: Run, tmp_path: Path) -> None:
     assert "did you mean Europe/Berlin?" in result.stderr
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = started("up", "--port", port)
-        said, _ = process.communicate(timeout=PATIENCE)
+        output, _ = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 1
-    assert f"error: cannot listen on 127.0.0.1:{port}" in said
-    assert "--port" in said
-    assert "Traceback" not in said
+    assert f"error: cannot listen on 127.0.0.1:{port}" in output
+    assert "--port" in output
+    assert "Traceback" not in output
 
 
-def test_a_kubeconfig_of_somebody_else_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_a_kubeconfig_of_the_user_is_left_unchanged(run: Run, tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("clusters: []")
 
@@ -333,25 +330,25 @@ def test_a_kubeconfig_of_somebody_else_stays_as_it_is(run: Run, tmp_path: Path) 
     assert theirs.read_text() == "clusters: []"
 
 
-def test_a_kubeconfig_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     process = started("up", "--port", 0, "--kubeconfig", tmp_path / "file" / "kubeconfig")
-    said, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 1
-    assert "error: " in said
-    assert str(tmp_path / "file") in said
-    assert "Traceback" not in said
+    assert "error: " in output
+    assert str(tmp_path / "file") in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(("--speed", "0"), "--speed", id="no speed"),
-        pytest.param(("--speed", "fast"), "--speed", id="no number"),
-        pytest.param(("--port", "99999"), "--port", id="no port"),
-        pytest.param(("--from", "yesterday"), "is not a time", id="no time"),
-        pytest.param(("nowhere.yaml",), "no such file", id="no file"),
+        pytest.param(("--speed", "0"), "--speed", id="speed of zero"),
+        pytest.param(("--speed", "fast"), "--speed", id="speed not a number"),
+        pytest.param(("--port", "99999"), "--port", id="invalid port"),
+        pytest.param(("--from", "yesterday"), "is not a time", id="invalid time"),
+        pytest.param(("nowhere.yaml",), "no such file", id="missing file"),
     ],
 )
 def test_mistakes_on_the_command_line(run: Run, arguments: tuple[str, ...], message: str) -> None:

@@ -1,8 +1,6 @@
-"""How the process of the tests treats a signal, which what it starts inherits.
+"""Runs `springtide up` as a process, with the default handling of signals.
 
-Tests may themselves be run by something that survives its terminal: what that ignores, they would ignore, too.
-
-Runs `springtide up` as a process of its own, as people do.
+Child processes inherit ignored signals: under `nohup`, those of the tests would ignore SIGHUP.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ from springtide.cluster.http import HttpTransport, load_kubeconfig
 
 
 @contextmanager
-def treating(number: int, handler: signal.Handlers) -> Iterator[None]:
-    """Treat a signal so for a while."""
+def signal_handler(number: int, handler: signal.Handlers) -> Iterator[None]:
+    """Set the handler of a signal within the block."""
     before = signal.signal(number, handler)
     try:
         yield
@@ -39,13 +37,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """A process that is up."""
+    """A running `springtide up` process."""
 
     process: subprocess.Popen[str]
     kubeconfig: Path
 
     def ask(self, question: Callable[[HttpTransport], Awaitable[T]]) -> T:
-        """Talk to its API server."""
+        """Run requests to its API server."""
 
         async def asked() -> T:
             async with HttpTransport(load_kubeconfig(self.kubeconfig), random=Random(0)) as transport:
@@ -54,7 +52,7 @@ class Up:
         return asyncio.run(asked())
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str]:
-        """Send it a signal, and give its exit code and all it has said."""
+        """Send a signal; returns the exit code and the whole output."""
         self.process.send_signal(number)
         said, _ = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, said
@@ -62,7 +60,7 @@ class Up:
 
 @contextmanager
 def up(folder: Path, *arguments: object) -> Iterator[Up]:
-    """Start it and wait until it is ready; it is gone when the block is left."""
+    """Start the process and wait until it is ready; it is stopped at the end of the block."""
     kubeconfig = folder / "kubeconfig"
     process = started("up", *arguments, "--port", 0, "--kubeconfig", kubeconfig)
     try:
@@ -79,9 +77,9 @@ def up(folder: Path, *arguments: object) -> Iterator[Up]:
 
 
 def started(*arguments: object) -> subprocess.Popen[str]:
-    """Start `springtide` with these arguments; what it says on both streams comes together."""
+    """Start `springtide` with arguments; standard output and error go to one stream."""
     command = [sys.executable, "-c", "from springtide.cli import main; main()", *map(str, arguments)]
-    with treating(signal.SIGHUP, signal.SIG_DFL):
+    with signal_handler(signal.SIGHUP, signal.SIG_DFL):
         return subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Small controllers and processes that run them, for tests of the manager."""
+"""A small controller and a process that runs a manager, for tests."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class StampController(Controller):
 
 
 def stamp_controller(**parts: Any) -> type[StampController]:
-    """Make a variant of the controller, with its own memory of what it has seen."""
+    """Make a variant of the controller, with its own list of reconciled keys."""
     return type("Variant", (StampController,), {"seen": [], **parts})
 
 
 class Process:
-    """A process that runs controllers, with its own line to the server."""
+    """A process that runs controllers, with its own connection to the API server."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class Process:
         mode: Mode = Mode.ACT,
         **options: Any,
     ) -> None:
-        """Without an identity the process has no rivals."""
+        """Without an identity there is no leader election."""
         self.line = world.line()
         self.leadership = (
             LeaderElector(self.line, clock, identity=identity, random=Random(identity)) if identity else None
         )
         self.manager = Manager(
-            self.line, clock, controllers, random=Random(1), leadership=self.leadership, mode=mode, **options
+            self.line, clock, controllers, random=Random(1), election=self.leadership, mode=mode, **options
         )
         self.task = asyncio.ensure_future(self.manager.run())
 

@@ -1,4 +1,4 @@
-"""A cluster in memory with little in it, and a line to it that tests can meddle with."""
+"""A small cluster in memory, and connections to it in which tests can intercept requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START = 1_767_571_200  # 2026-01-05T00:00:00Z
 
 T = TypeVar("T")
 Interceptor = Callable[[str, Resource, Key], Awaitable[None]]
-"""Is told the verb, the resource and the key; waits or raises as it likes."""
+"""Called with the verb, the resource and the key of a request; it may wait or raise."""
 
 
 async def do_nothing(verb: str, resource: Resource, key: Key) -> None:
@@ -45,11 +45,11 @@ class MemoryCluster:
         self.server.observers.append(self.writes.append)
 
     def line(self) -> Line:
-        """Connect somebody."""
+        """Open a connection."""
         return Line(DirectTransport(self.server))
 
     def install_calendars(self) -> None:
-        """Teach the server our own kinds."""
+        """Install the CRD of Calendars."""
         for crd in all_crds(Flavour.EXTENDED):
             if crd["spec"]["names"]["kind"] == "Calendar":
                 self.server.create(CRDS, crd, USER)
@@ -65,7 +65,7 @@ class MemoryCluster:
         return self.server.patch(resource, Key(namespace, name), Patch.merge(parts), USER)
 
     def written(self, *ignoring: str) -> list[tuple[str, str, str]]:
-        """List who wrote what, but for users and for some kinds."""
+        """List the field manager, verb and object of writes, without users and some kinds."""
         return [
             (one.write.manager, one.verb, f"{one.resource.kind} {one.key}")
             for one in self.writes
@@ -73,7 +73,7 @@ class MemoryCluster:
         ]
 
     def events(self) -> list[Object]:
-        """List the events that were written, by what they are about."""
+        """List the events that were written, sorted by object."""
         items = self.server.list(Selection(EVENTS)).items
         return sorted(items, key=lambda item: (item["involvedObject"]["name"], item["reason"], item["message"]))
 
@@ -87,16 +87,16 @@ class Line(WrappingTransport):
         self.before: Interceptor = do_nothing
         self.after: Interceptor = do_nothing
         self.asked: list[str] = []
-        """Verbs and resources of all requests but watches."""
+        """Verbs and resources of all requests without watches."""
         self.flowing = asyncio.Event()
         """Whether watches deliver."""
         self.flowing.set()
 
     def cut(self) -> None:
-        """Let nothing more take effect."""
+        """Break the connection: nothing more takes effect."""
         self._direct.cut()
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         self.asked.append(f"{request.verb} {request.resource}")
         name = request.key.name or (request.body["metadata"]["name"] if request.body else "")
         key = Key(request.key.namespace, name)
@@ -105,11 +105,11 @@ class Line(WrappingTransport):
         await self.after(request.verb, request.resource, key)
         return answer
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Watch, when the line is flowing."""
-        async with aclosing(events) as told:
-            async for event in told:
+        """Deliver events while `flowing` is set."""
+        async with aclosing(events) as stream:
+            async for event in stream:
                 await self.flowing.wait()
                 yield event

@@ -1,7 +1,7 @@
-"""A transport that lets through what RBAC rules allow, as an API server under RBAC does, and refuses the rest.
+"""A transport that authorizes requests by RBAC rules, as an API server does.
 
-It judges by the rules of roles, not by the permissions they are made from: so whoever runs over it tests the
-declarations, the generator, and what the chart holds.
+It uses the rules of roles, not the permissions that they are generated from: so a test with it checks the declared
+permissions, the generator, and the chart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BY_NAME = "metadata.name="
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody wants to do, in the words of RBAC; the namespace is empty for all, the name where none is named."""
+    """A request in the terms of RBAC; the namespace is empty for all, the name for a request without one."""
 
     verb: str
     group: str
@@ -36,7 +36,7 @@ class Asked:
 
 
 class RbacTransport(WrappingTransport):
-    """A connection of a bearer of roles."""
+    """A connection with the rules of some roles."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class RbacTransport(WrappingTransport):
         self._own = own
         self._without = without
         self.used: set[str] = set()
-        """Everything that was asked and allowed."""
+        """All requests that were allowed."""
         self.refused: list[str] = []
 
     def _check(self, verb: str, resource: Resource, namespace: str, name: str = "", subresource: str = "") -> None:
@@ -72,7 +72,7 @@ class RbacTransport(WrappingTransport):
             f'in API group "{resource.group}" {where}'
         )
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         # RBAC does not see the name of what is created, which stands in the body; only what it is created below.
         self._check(request.verb, request.resource, request.key.namespace, _name(request), request.subresource)
         if request.patch is not None and request.patch.type is PatchType.APPLY and not request.subresource:
@@ -83,12 +83,12 @@ class RbacTransport(WrappingTransport):
                 self._check("create", request.resource, request.key.namespace, request.key.name)
         return await send()
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
-        async with aclosing(events) as told:
+        async with aclosing(events) as stream:
             self._check(request.verb, request.resource, request.key.namespace, _name(request))
-            async for event in told:
+            async for event in stream:
                 yield event
 
 

@@ -1,4 +1,4 @@
-"""A transport that gives prepared answers, one after the other, and remembers what it was asked."""
+"""A transport that gives scripted answers in order, and records its requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PODS = Resource("", "v1", "pods", "Pod")
 
 
 def pod(name: str, version: int, node: str = "") -> Object:
-    """Make a pod of which little matters."""
+    """Make a minimal pod."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -46,7 +46,7 @@ def bookmark(version: int, *, end: bool = False) -> WatchEvent:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request; `at` is the virtual second in which it came."""
+    """A request; `at` is its virtual time in seconds."""
 
     verb: str
     version: str = ""

@@ -1,4 +1,4 @@
-"""Read your writes: of all that a controller has written, or of one object."""
+"""Read your writes: the barrier for all writes of a controller, and for those to one object."""
 
 from __future__ import annotations
 
@@ -27,16 +27,24 @@ MINE, OTHER = Key("work", "mine"), Key("work", "other")
         ([(MINE, 6), (MINE, 4)], 5, False, False),
         ([(MINE, 6), (OTHER, 7)], 7, True, True),
     ],
-    ids=["nothing", "of another", "mine shows", "mine does not", "the newest counts", "late news", "everything shows"],
+    ids=[
+        "no write",
+        "a write to another object",
+        "a visible write",
+        "an invisible write",
+        "the newest write counts",
+        "a late answer",
+        "all writes are visible",
+    ],
 )
-def test_what_is_waited_for(written: list[tuple[Key, int]], reached: int, all_of_it: bool, mine: bool) -> None:
+def test_which_writes_are_waited_for(written: list[tuple[Key, int]], reached: int, all_of_it: bool, mine: bool) -> None:
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         store: Store[object] = Store()
         barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
         for key, version in written:
-            barrier.wrote(CONFIG_MAPS, key, version)
+            barrier.note_write(CONFIG_MAPS, key, version)
         store.advance(reached)
-        waiting = [asyncio.ensure_future(one) for one in (barrier.caught_up(), barrier.shows(MINE))]
+        waiting = [asyncio.ensure_future(one) for one in (barrier.wait_for_writes(), barrier.wait_for_object(MINE))]
         await clock.sleep(1)
         assert [one.done() for one in waiting] == [all_of_it, mine]
         store.advance(100)
@@ -46,14 +54,14 @@ def test_what_is_waited_for(written: list[tuple[Key, int]], reached: int, all_of
     play(story)
 
 
-def test_a_write_whose_answer_was_lost_is_asked_for_only_by_those_whom_it_concerns() -> None:
+def test_only_waiters_for_an_object_ask_about_its_lost_answer() -> None:
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         made = world.config_map("mine")
         store: Store[object] = Store()
         barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
-        barrier.unsure(CONFIG_MAPS, MINE)
-        await barrier.shows(OTHER)
-        waiting = asyncio.ensure_future(barrier.shows(MINE))
+        barrier.note_unknown(CONFIG_MAPS, MINE)
+        await barrier.wait_for_object(OTHER)
+        waiting = asyncio.ensure_future(barrier.wait_for_object(MINE))
         await clock.sleep(1)
         assert not waiting.done()
         store.advance(int(made["metadata"]["resourceVersion"]))

@@ -1,7 +1,4 @@
-"""The caches of a process, and what becomes of one that is broken.
-
-Kinds that may not be installed: who can do without does not wait for them, and sees them when they come.
-"""
+"""The caches of a process: failures, shared indexes, health, and optional kinds that are not installed."""
 
 from __future__ import annotations
 
@@ -51,8 +48,8 @@ def caches(clock: VirtualClock, streams: Sequence[Stream], *cached: Cached, stor
     )
 
 
-def test_a_cache_that_a_bug_has_stopped_begins_anew_after_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    """Not at once, over and over."""
+def test_a_reflector_that_a_bug_has_stopped_is_started_again_after_a_delay(caplog: pytest.LogCaptureFixture) -> None:
+    """Not at once, in a loop."""
 
     async def main(clock: VirtualClock) -> list[float]:
         streams = [Stream([*SYNCED, modified("a", 13)]), Stream([modified("a", 13)]), Stream([modified("a", 14, "n2")])]
@@ -66,11 +63,11 @@ def test_a_cache_that_a_bug_has_stopped_begins_anew_after_a_while(caplog: pytest
         return [asked.at for asked in transport.asked]
 
     assert run(main) == [0, RESTART_DELAY, 2 * RESTART_DELAY]
-    assert "the cache of pods is broken" in caplog.text
+    assert "the cache of pods failed" in caplog.text
 
 
-def test_those_who_share_a_cache_share_its_indexes() -> None:
-    """Under different names; two of one name must be the same."""
+def test_a_shared_cache_has_the_indexes_of_all_controllers() -> None:
+    """Under different names; two indexes with one name must be the same."""
 
     def by_node(item: Any) -> list[str]:
         return [item["spec"]["nodeName"]]
@@ -92,7 +89,7 @@ def test_those_who_share_a_cache_share_its_indexes() -> None:
 
 
 def test_health() -> None:
-    """What is left out and what went wrong can be seen."""
+    """Unreadable objects and the last error are reported."""
 
     async def main(clock: VirtualClock) -> None:
         cached = Cached(Selection(PODS), record=lambda item: {"n1": 1}[item["spec"]["nodeName"]])
@@ -123,8 +120,8 @@ def problems(process: Process) -> list[str]:
     return [finding.name for finding in caches_synced(process.manager)() if finding.problem]
 
 
-def test_what_is_optional_and_not_installed_holds_nobody_back(caplog: pytest.LogCaptureFixture) -> None:
-    """Work begins at once, the process is ready, nobody is warned, and what is installed later shows by itself."""
+def test_an_optional_kind_that_is_not_installed_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """Reconciles begin at once, the process is ready without a warning, and the kind is cached when it is installed."""
     caplog.set_level(logging.INFO)
     kind = stamp_controller(watches=(Watch(WORK), Watch(MAYBE, cache_only, optional=True)))
 
@@ -147,8 +144,8 @@ def test_what_is_optional_and_not_installed_holds_nobody_back(caplog: pytest.Log
     play(story)
 
 
-def test_what_is_needed_and_not_installed_is_waited_for() -> None:
-    """One controller that needs a kind makes it needed, whoever else could do without."""
+def test_a_required_kind_that_is_not_installed_is_waited_for() -> None:
+    """It is required if one controller requires it."""
     easy = stamp_controller(watches=(Watch(WORK), Watch(MAYBE, cache_only, optional=True)))
     strict = stamp_controller(name="strict", watches=(Watch(WORK), Watch(MAYBE, cache_only)))
 
@@ -157,7 +154,7 @@ def test_what_is_needed_and_not_installed_is_waited_for() -> None:
         process = Process(world, clock, easy, strict)
         await clock.sleep(60)
         assert (bool(easy.seen), strict.seen) == (True, [])
-        assert easy.seen[0][1] >= START + 30, "everybody waits a while for what somebody needs"
+        assert easy.seen[0][1] >= START + 30, "all controllers wait for required caches, up to the timeout"
         assert problems(process) == ["cache calendars.springtide.dev"]
         world.install_calendars()
         await clock.sleep(60)

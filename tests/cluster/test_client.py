@@ -1,4 +1,4 @@
-"""What a controller may do to a cluster, and what it sees of it afterwards."""
+"""The client of a controller: preconditions, permits, observe mode, and read-your-writes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", name
 LABEL = Patch.merge({"metadata": {"labels": {"seen": "yes"}}})
 
 
-class Desk:
-    """A client at work, with a store of ConfigMaps that follows the server."""
+class ClientHarness:
+    """A client, with a store of ConfigMaps that follows the server."""
 
     def __init__(self, clock: VirtualClock, mode: Mode = Mode.ACT) -> None:
         self.clock = clock
@@ -52,65 +52,65 @@ class Desk:
             raise NotSent("not now")
 
 
-def play(story: Callable[[Desk], Awaitable[None]], mode: Mode = Mode.ACT) -> None:
+def play(story: Callable[[ClientHarness], Awaitable[None]], mode: Mode = Mode.ACT) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        desk = Desk(clock, mode)
-        await desk.store.wait_synced()
-        await story(desk)
-        desk.following.cancel()
+        harness = ClientHarness(clock, mode)
+        await harness.store.wait_synced()
+        await story(harness)
+        harness.following.cancel()
 
     run(main, start=START)
 
 
-def test_writes_carry_who_and_why() -> None:
-    """The field manager is the controller's, and the reason comes along."""
+def test_writes_carry_field_manager_and_reason() -> None:
+    """The field manager is that of the controller."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: ClientHarness) -> None:
         body = {"metadata": {"name": "made", "namespace": "work"}}
-        made = await desk.client.create(CONFIG_MAPS, body, because="it is needed")
-        await desk.client.patch(CONFIG_MAPS, LABEL, of=made, because="it was seen")
+        made = await harness.client.create(CONFIG_MAPS, body, because="it is needed")
+        await harness.client.patch(CONFIG_MAPS, LABEL, of=made, because="it was seen")
 
-        assert [(one.write.manager, one.verb, one.write.because) for one in desk.world.writes] == [
+        assert [(one.write.manager, one.verb, one.write.because) for one in harness.world.writes] == [
             ("springtide-test", "create", "it is needed"),
             ("springtide-test", "patch", "it was seen"),
         ]
-        assert desk.client.traffic.sent == 2
+        assert harness.client.traffic.sent == 2
 
     play(story)
 
 
-def test_a_change_of_something_else_than_was_read_is_refused() -> None:
+def test_a_patch_of_an_object_that_has_changed_is_refused() -> None:
     """The patch was computed from an older version: it must be computed again."""
 
-    async def story(desk: Desk) -> None:
-        old = desk.world.config_map("a")
-        desk.world.change("a", data={"x": "1"})
+    async def story(harness: ClientHarness) -> None:
+        old = harness.world.config_map("a")
+        harness.world.change("a", data={"x": "1"})
 
         with pytest.raises(Conflict):
-            await desk.client.patch(CONFIG_MAPS, LABEL, of=old, because="?")
+            await harness.client.patch(CONFIG_MAPS, LABEL, of=old, because="?")
         with pytest.raises(Conflict):
-            await desk.client.delete(CONFIG_MAPS, of=old, because="?")
-        assert desk.world.written() == []
+            await harness.client.delete(CONFIG_MAPS, of=old, because="?")
+        assert harness.world.written() == []
 
     play(story)
 
 
-def test_a_looser_change_still_demands_the_same_object() -> None:
+def test_a_patch_that_is_not_exact_still_requires_the_uid() -> None:
     """Without `exact` the version may differ, but another object of the same name is refused."""
 
-    async def story(desk: Desk) -> None:
-        old = desk.world.config_map("a")
-        desk.world.change("a", data={"x": "1"})
-        await desk.client.patch(CONFIG_MAPS, LABEL, of=old, because="?", exact=False)
-        desk.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
-        desk.world.config_map("a")
+    async def story(harness: ClientHarness) -> None:
+        old = harness.world.config_map("a")
+        harness.world.change("a", data={"x": "1"})
+        await harness.client.patch(CONFIG_MAPS, LABEL, of=old, because="?", exact=False)
+        harness.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
+        harness.world.config_map("a")
 
         with pytest.raises(Conflict):
-            await desk.client.patch(CONFIG_MAPS, LABEL, of=old, because="?", exact=False)
+            await harness.client.patch(CONFIG_MAPS, LABEL, of=old, because="?", exact=False)
         with pytest.raises(Conflict):
-            await desk.client.delete(CONFIG_MAPS, of=old, because="?", exact=False)
+            await harness.client.delete(CONFIG_MAPS, of=old, because="?", exact=False)
 
     play(story)
 
@@ -123,68 +123,68 @@ def test_a_looser_change_still_demands_the_same_object() -> None:
         pytest.param(ObjectVersion(Key("work", "a"), "", "1"), False, id="no-uid"),
     ],
 )
-def test_unconditional_changes_are_not_sent(of: Any, exact: bool) -> None:
-    """There is no way to write over something that was not read."""
+def test_writes_without_a_precondition_are_not_sent(of: Any, exact: bool) -> None:
+    """An object that was not read from a cluster cannot be changed."""
 
-    async def story(desk: Desk) -> None:
-        asked = len(desk.line.asked)
-        with pytest.raises(ValueError, match="was never read from a cluster"):
-            await desk.client.patch(CONFIG_MAPS, LABEL, of=of, because="?", exact=exact)
-        with pytest.raises(ValueError, match="was never read from a cluster"):
-            await desk.client.delete(CONFIG_MAPS, of=of, because="?", exact=exact)
-        assert len(desk.line.asked) == asked
+    async def story(harness: ClientHarness) -> None:
+        asked = len(harness.line.asked)
+        with pytest.raises(ValueError, match="expected one that was read from a cluster"):
+            await harness.client.patch(CONFIG_MAPS, LABEL, of=of, because="?", exact=exact)
+        with pytest.raises(ValueError, match="expected one that was read from a cluster"):
+            await harness.client.delete(CONFIG_MAPS, of=of, because="?", exact=exact)
+        assert len(harness.line.asked) == asked
 
     play(story)
 
 
-def test_a_write_that_is_not_permitted_is_not_sent() -> None:
-    """The permit is asked by the transport, as the request leaves."""
+def test_a_write_without_permit_is_not_sent() -> None:
+    """The transport asks for the permit as the request leaves."""
 
-    async def story(desk: Desk) -> None:
-        item = desk.world.config_map("a")
-        desk.paused = True
+    async def story(harness: ClientHarness) -> None:
+        item = harness.world.config_map("a")
+        harness.paused = True
         with pytest.raises(NotSent):
-            await desk.client.patch(CONFIG_MAPS, LABEL, of=item, because="?")
-        assert desk.world.written() == []
+            await harness.client.patch(CONFIG_MAPS, LABEL, of=item, because="?")
+        assert harness.world.written() == []
 
     play(story)
 
 
-def test_observing_writes_nothing_and_tells_what_it_would(caplog: pytest.LogCaptureFixture) -> None:
-    """Every kind of write is held back, counted and logged; the caller gets what would have been sent."""
+def test_observe_mode_withholds_and_logs_every_write(caplog: pytest.LogCaptureFixture) -> None:
+    """All kinds of writes are counted; the caller gets what would have been sent."""
     caplog.set_level(logging.INFO)
 
-    async def story(desk: Desk) -> None:
-        item = desk.world.config_map("a")
-        desk.world.writes.clear()
+    async def story(harness: ClientHarness) -> None:
+        item = harness.world.config_map("a")
+        harness.world.writes.clear()
         body = {"metadata": {"name": "made", "namespace": "work"}}
 
-        assert await desk.client.create(CONFIG_MAPS, body, because="needed") == body
-        assert await desk.client.patch(CONFIG_MAPS, LABEL, of=item, because="seen") == {
+        assert await harness.client.create(CONFIG_MAPS, body, because="needed") == body
+        assert await harness.client.patch(CONFIG_MAPS, LABEL, of=item, because="seen") == {
             "metadata": {
                 "labels": {"seen": "yes"},
                 **{name: item["metadata"][name] for name in ("namespace", "name", "uid", "resourceVersion")},
             }
         }
-        await desk.client.delete(CONFIG_MAPS, of=item, because="old")
-        await desk.client.evict(of=item, because="full")
-        await desk.client.bind("node", of=item, because="fits")
-        await desk.client.scale(DEPLOYMENTS, 3, of=item, because="busy")
+        await harness.client.delete(CONFIG_MAPS, of=item, because="old")
+        await harness.client.evict(of=item, because="full")
+        await harness.client.bind("node", of=item, because="fits")
+        await harness.client.scale(DEPLOYMENTS, 3, of=item, because="busy")
 
-        assert desk.world.writes == []
-        assert (desk.client.traffic.sent, desk.client.traffic.held_back) == (0, 6)
+        assert harness.world.writes == []
+        assert (harness.client.traffic.sent, harness.client.traffic.held_back) == (0, 6)
         assert "would patch ConfigMap work/a: seen" in caplog.messages
 
     play(story, Mode.OBSERVE)
 
 
-def test_lists_come_whole() -> None:
+def test_lists_have_all_pages() -> None:
     """However many pages there are."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: ClientHarness) -> None:
         for number in range(1201):
-            desk.world.config_map(f"n{number:04}")
-        found = await desk.client.list(Selection(CONFIG_MAPS, "work"))
+            harness.world.config_map(f"n{number:04}")
+        found = await harness.client.list(Selection(CONFIG_MAPS, "work"))
 
         assert [item["metadata"]["name"] for item in found] == [f"n{number:04}" for number in range(1201)]
 
@@ -197,22 +197,22 @@ def pod(name: str) -> Object:
 
 
 def test_binding_and_evicting_a_pod() -> None:
-    """Both go through their subresources, and demand the pod that was read."""
+    """Both use their subresources, with the uid that was read as precondition."""
 
-    async def story(desk: Desk) -> None:
-        read = desk.world.server.create(PODS, pod("a"), USER, namespace="work")
-        await desk.client.bind("node-1", of=read, because="it fits")
-        assert desk.world.server.get(PODS, Key("work", "a"))["spec"]["nodeName"] == "node-1"
+    async def story(harness: ClientHarness) -> None:
+        read = harness.world.server.create(PODS, pod("a"), USER, namespace="work")
+        await harness.client.bind("node-1", of=read, because="it fits")
+        assert harness.world.server.get(PODS, Key("work", "a"))["spec"]["nodeName"] == "node-1"
 
-        await desk.client.evict(of=read, because="the node goes", grace_seconds=0)
+        await harness.client.evict(of=read, because="the node goes", grace_seconds=0)
         with pytest.raises(NotFound):
-            desk.world.server.get(PODS, Key("work", "a"))
+            harness.world.server.get(PODS, Key("work", "a"))
 
-        desk.world.server.create(PODS, pod("a"), USER, namespace="work")
+        harness.world.server.create(PODS, pod("a"), USER, namespace="work")
         with pytest.raises(Conflict):
-            await desk.client.evict(of=read, because="the node goes")
+            await harness.client.evict(of=read, because="the node goes")
         with pytest.raises(Conflict):
-            await desk.client.bind("node-1", of=read, because="it fits")
+            await harness.client.bind("node-1", of=read, because="it fits")
 
     play(story)
 
@@ -220,7 +220,7 @@ def test_binding_and_evicting_a_pod() -> None:
 def test_scaling_goes_through_the_subresource() -> None:
     """Only the number changes."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: ClientHarness) -> None:
         labels = {"app": "web"}
         body = {
             "metadata": {"name": "web", "namespace": "work"},
@@ -230,29 +230,29 @@ def test_scaling_goes_through_the_subresource() -> None:
                 "template": {"metadata": {"labels": labels}, "spec": pod("x")["spec"]},
             },
         }
-        desk.world.server.create(DEPLOYMENTS, body, USER, namespace="work")
-        scale = await desk.client.get(DEPLOYMENTS, Key("work", "web"), subresource="scale")
-        await desk.client.scale(DEPLOYMENTS, 7, of=scale, because="it is busy")
+        harness.world.server.create(DEPLOYMENTS, body, USER, namespace="work")
+        scale = await harness.client.get(DEPLOYMENTS, Key("work", "web"), subresource="scale")
+        await harness.client.scale(DEPLOYMENTS, 7, of=scale, because="it is busy")
 
-        assert desk.world.server.get(DEPLOYMENTS, Key("work", "web"))["spec"]["replicas"] == 7
+        assert harness.world.server.get(DEPLOYMENTS, Key("work", "web"))["spec"]["replicas"] == 7
         with pytest.raises(Conflict):
-            await desk.client.scale(DEPLOYMENTS, 8, of=scale, because="it is busy")
+            await harness.client.scale(DEPLOYMENTS, 8, of=scale, because="it is busy")
 
     play(story)
 
 
-def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
-    """The second time there is nothing to do; conditions and fields of others stay, ours go when they must."""
+def test_a_status_is_applied_once_and_keeps_fields_of_others() -> None:
+    """The second time there is nothing to do; conditions and fields of other managers stay."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.install_calendars()
+    async def story(harness: ClientHarness) -> None:
+        harness.world.install_calendars()
         body = {
             "apiVersion": "springtide.dev/v1alpha1",
             "kind": "Calendar",
             "metadata": {"name": "days"},
             "spec": {"yearly": ["01-01"]},
         }
-        server = desk.world.server
+        server = harness.world.server
         server.create(CALENDARS, body, USER)
         theirs = {
             "type": "Theirs",
@@ -269,7 +269,7 @@ def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
             item = server.get(CALENDARS, Key("", "days"))
             ready = Condition("Ready", ConditionStatus.TRUE, "Fine", "all is well")
             fields = {"nextDates": dates}
-            return await desk.client.apply_status(CALENDARS, fields, [ready], of=item, now=START, because="?")
+            return await harness.client.apply_status(CALENDARS, fields, [ready], of=item, now=START, because="?")
 
         assert await write(["2027-01-01"])
         assert not await write(["2027-01-01"])
@@ -284,245 +284,247 @@ def test_a_status_is_applied_once_and_leaves_others_alone() -> None:
 
 
 async def is_waiting(waiting: asyncio.Future[None]) -> bool:
-    """Let everything run that can, and tell whether somebody still waits."""
+    """Run all ready tasks, and tell whether one still waits."""
     for _ in range(20):
         await asyncio.sleep(0)
     return not waiting.done()
 
 
-async def create(desk: Desk) -> None:
-    await desk.client.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "work"}}, because="?")
+async def create(harness: ClientHarness) -> None:
+    await harness.client.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "work"}}, because="?")
 
 
-async def patch(desk: Desk) -> None:
-    await desk.client.patch(CONFIG_MAPS, LABEL, of=desk.store.get(Key("work", "a")), because="?")
+async def patch(harness: ClientHarness) -> None:
+    await harness.client.patch(CONFIG_MAPS, LABEL, of=harness.store.get(Key("work", "a")), because="?")
 
 
-async def delete(desk: Desk) -> None:
-    await desk.client.delete(CONFIG_MAPS, of=desk.store.get(Key("work", "a")), because="?")
+async def delete(harness: ClientHarness) -> None:
+    await harness.client.delete(CONFIG_MAPS, of=harness.store.get(Key("work", "a")), because="?")
 
 
-async def lose_the_answer(desk: Desk) -> None:
+async def lose_the_answer(harness: ClientHarness) -> None:
     async def lose(verb: str, resource: Resource, key: Key) -> None:
         if verb == "patch":
             raise RequestTimeout("no answer")
 
-    desk.line.after = lose
+    harness.line.after = lose
     with pytest.raises(RequestTimeout):
-        await patch(desk)
+        await patch(harness)
 
 
 @pytest.mark.parametrize("write", [create, patch, delete, lose_the_answer])
-def test_the_barrier_holds_until_the_store_shows_the_write(write: Callable[[Desk], Awaitable[None]]) -> None:
-    """Whatever the write was, also where its answer told no version or was lost."""
+def test_the_barrier_waits_until_the_store_shows_the_write(write: Callable[[ClientHarness], Awaitable[None]]) -> None:
+    """For every kind of write, also if its answer had no version or was lost."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
-        before = desk.store.version
-        desk.line.flowing.clear()
-        await write(desk)
+    async def story(harness: ClientHarness) -> None:
+        harness.world.config_map("a")
+        await harness.store.wait_for_version(harness.world.server.revision)
+        before = harness.store.version
+        harness.line.flowing.clear()
+        await write(harness)
 
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        waiting = asyncio.ensure_future(harness.barrier.wait_for_writes())
         assert await is_waiting(waiting)
-        assert desk.store.version == before
-        began = desk.clock.monotonic()
-        desk.line.flowing.set()
+        assert harness.store.version == before
+        began = harness.clock.monotonic()
+        harness.line.flowing.set()
         await waiting
         # At once, not with the next bookmark.
-        assert desk.clock.monotonic() == began
-        assert desk.store.values() == list(desk.world.server.list(Selection(CONFIG_MAPS)).items)
+        assert harness.clock.monotonic() == began
+        assert harness.store.values() == list(harness.world.server.list(Selection(CONFIG_MAPS)).items)
 
     play(story)
 
 
-def test_the_barrier_is_about_what_was_written_and_asked_for() -> None:
-    """Writes of other resources, writes of others, and writes that never happened hold nobody up."""
+def test_the_barrier_ignores_other_writes() -> None:
+    """Writes to other resources, of other clients, and writes that did not happen."""
 
-    async def story(desk: Desk) -> None:
-        desk.line.flowing.clear()
-        desk.world.config_map("a")
+    async def story(harness: ClientHarness) -> None:
+        harness.line.flowing.clear()
+        harness.world.config_map("a")
         body = {"metadata": {"name": "s", "namespace": "work"}}
-        secret = await desk.client.create(SECRETS, body, because="?")
-        await desk.client.delete(SECRETS, of=secret, because="?")
+        secret = await harness.client.create(SECRETS, body, because="?")
+        await harness.client.delete(SECRETS, of=secret, because="?")
 
         async def refuse(verb: str, resource: Resource, key: Key) -> None:
             if verb == "create":
                 raise RequestTimeout("never left")
 
-        desk.line.before = refuse
+        harness.line.before = refuse
         with pytest.raises(RequestTimeout):
-            await create(desk)
-        await desk.barrier.caught_up()
+            await create(harness)
+        await harness.barrier.wait_for_writes()
 
-        desk.line.before = desk.line.after
-        await create(desk)
-        await desk.barrier.caught_up(SECRETS)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up(CONFIG_MAPS))
+        harness.line.before = harness.line.after
+        await create(harness)
+        await harness.barrier.wait_for_writes(SECRETS)
+        waiting = asyncio.ensure_future(harness.barrier.wait_for_writes(CONFIG_MAPS))
         assert await is_waiting(waiting)
         waiting.cancel()
 
     play(story)
 
 
-def test_a_question_that_fails_is_asked_again() -> None:
-    """What nobody knows stays unknown until the server has told it."""
+def test_a_lookup_after_a_lost_answer_is_retried() -> None:
+    """The state of the object stays unknown until the server answers."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
-        await delete(desk)
+    async def story(harness: ClientHarness) -> None:
+        harness.world.config_map("a")
+        await harness.store.wait_for_version(harness.world.server.revision)
+        await delete(harness)
 
         async def refuse(verb: str, resource: Resource, key: Key) -> None:
             raise RequestTimeout("no answer")
 
-        desk.line.before = refuse
+        harness.line.before = refuse
         for _ in range(2):
             with pytest.raises(RequestTimeout):
-                await desk.barrier.caught_up()
-        desk.line.before = desk.line.after
-        await desk.barrier.caught_up()
-        assert Key("work", "a") not in desk.store
+                await harness.barrier.wait_for_writes()
+        harness.line.before = harness.line.after
+        await harness.barrier.wait_for_writes()
+        assert Key("work", "a") not in harness.store
 
     play(story)
 
 
-def test_everybody_waits_for_what_nobody_knows_yet() -> None:
-    """While one asks and waits, another one of the same controller must not decide on the old state."""
+def test_all_workers_wait_for_a_lookup_after_a_lost_answer() -> None:
+    """While one worker asks, another one of the same controller must not decide on the old state."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
-        desk.line.flowing.clear()
-        await delete(desk)
-        waiting = [asyncio.ensure_future(desk.barrier.caught_up()) for _ in range(2)]
+    async def story(harness: ClientHarness) -> None:
+        harness.world.config_map("a")
+        await harness.store.wait_for_version(harness.world.server.revision)
+        harness.line.flowing.clear()
+        await delete(harness)
+        waiting = [asyncio.ensure_future(harness.barrier.wait_for_writes()) for _ in range(2)]
         assert [await is_waiting(one) for one in waiting] == [True, True]
-        desk.line.flowing.set()
+        harness.line.flowing.set()
         await asyncio.gather(*waiting)
-        assert Key("work", "a") not in desk.store
-        asked = len(desk.line.asked)
-        await desk.barrier.caught_up()
-        assert len(desk.line.asked) == asked
+        assert Key("work", "a") not in harness.store
+        asked = len(harness.line.asked)
+        await harness.barrier.wait_for_writes()
+        assert len(harness.line.asked) == asked
 
     play(story)
 
 
-def test_what_is_written_again_while_one_asks_is_asked_again() -> None:
+def test_a_write_during_a_lookup_leads_to_another_lookup() -> None:
     """The answer is about the write before."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
+    async def story(harness: ClientHarness) -> None:
+        harness.world.config_map("a")
+        await harness.store.wait_for_version(harness.world.server.revision)
 
         async def write_again(verb: str, resource: Resource, key: Key) -> None:
-            if verb == "list" and desk.line.asked.count("list configmaps") == 1:
-                desk.line.flowing.clear()
-                desk.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
-                desk.barrier.unsure(CONFIG_MAPS, Key("work", "a"))
+            if verb == "list" and harness.line.asked.count("list configmaps") == 1:
+                harness.line.flowing.clear()
+                harness.world.server.delete(CONFIG_MAPS, Key("work", "a"), USER)
+                harness.barrier.note_unknown(CONFIG_MAPS, Key("work", "a"))
 
-        desk.line.after = write_again
-        desk.barrier.unsure(CONFIG_MAPS, Key("work", "a"))
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        harness.line.after = write_again
+        harness.barrier.note_unknown(CONFIG_MAPS, Key("work", "a"))
+        waiting = asyncio.ensure_future(harness.barrier.wait_for_writes())
         assert await is_waiting(waiting)
-        desk.line.flowing.set()
+        harness.line.flowing.set()
         await waiting
-        assert Key("work", "a") not in desk.store
+        assert Key("work", "a") not in harness.store
 
     play(story)
 
 
-def test_a_write_that_is_cancelled_under_way_may_have_happened() -> None:
-    """The barrier asks what has become of it."""
+def test_a_cancelled_write_may_have_taken_effect() -> None:
+    """The barrier asks the server for the object."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: ClientHarness) -> None:
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
             if verb == "create":
                 await asyncio.sleep(30)
 
-        desk.line.flowing.clear()
-        desk.line.after = dawdle
-        writing = asyncio.ensure_future(create(desk))
-        await desk.clock.sleep(1)
+        harness.line.flowing.clear()
+        harness.line.after = dawdle
+        writing = asyncio.ensure_future(create(harness))
+        await harness.clock.sleep(1)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+        waiting = asyncio.ensure_future(harness.barrier.wait_for_writes())
         assert await is_waiting(waiting)
-        desk.line.flowing.set()
+        harness.line.flowing.set()
         await waiting
-        assert Key("work", "b") in desk.store
+        assert Key("work", "b") in harness.store
 
     play(story)
 
 
 def test_the_barrier_waits_for_the_newest_write() -> None:
-    """Also where an older one is answered later."""
+    """Also if an older one is answered later."""
 
-    async def story(desk: Desk) -> None:
-        desk.line.flowing.clear()
-        new, old = desk.world.config_map("a"), desk.store.version
-        desk.barrier.wrote(CONFIG_MAPS, Key("work", "a"), int(new["metadata"]["resourceVersion"]))
-        desk.barrier.wrote(CONFIG_MAPS, Key("work", "a"), old)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+    async def story(harness: ClientHarness) -> None:
+        harness.line.flowing.clear()
+        new, old = harness.world.config_map("a"), harness.store.version
+        harness.barrier.note_write(CONFIG_MAPS, Key("work", "a"), int(new["metadata"]["resourceVersion"]))
+        harness.barrier.note_write(CONFIG_MAPS, Key("work", "a"), old)
+        waiting = asyncio.ensure_future(harness.barrier.wait_for_writes())
         assert await is_waiting(waiting)
-        desk.line.flowing.set()
+        harness.line.flowing.set()
         await waiting
 
     play(story)
 
 
-def test_the_barrier_is_about_the_namespace_of_a_store() -> None:
-    """A store of one namespace hears of others by bookmarks alone."""
+def test_the_barrier_of_a_store_with_a_namespace_ignores_other_namespaces() -> None:
+    """Such a store learns about other namespaces only by bookmarks."""
 
-    async def story(desk: Desk) -> None:
-        barrier = WriteBarrier(desk.line, [(Selection(CONFIG_MAPS, "work"), desk.store)])
-        barrier.wrote(CONFIG_MAPS, Key("elsewhere", "a"), desk.store.version + 1000)
-        barrier.unsure(CONFIG_MAPS, Key("elsewhere", "a"))
-        await asyncio.wait_for(barrier.caught_up(), 1)
-        assert desk.line.asked == []
+    async def story(harness: ClientHarness) -> None:
+        barrier = WriteBarrier(harness.line, [(Selection(CONFIG_MAPS, "work"), harness.store)])
+        barrier.note_write(CONFIG_MAPS, Key("elsewhere", "a"), harness.store.version + 1000)
+        barrier.note_unknown(CONFIG_MAPS, Key("elsewhere", "a"))
+        await asyncio.wait_for(barrier.wait_for_writes(), 1)
+        assert harness.line.asked == []
 
     play(story)
 
 
-def test_something_that_is_there_again_does_not_hold_the_barrier() -> None:
-    """What was deleted and made anew stays in the store: its deletion is history."""
+def test_an_object_that_was_recreated_does_not_block_the_barrier() -> None:
+    """The store never shows its deletion."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.config_map("a")
-        await desk.store.reached(desk.world.server.revision)
-        desk.line.flowing.clear()
-        await delete(desk)
-        waiting = asyncio.ensure_future(desk.barrier.caught_up())
+    async def story(harness: ClientHarness) -> None:
+        harness.world.config_map("a")
+        await harness.store.wait_for_version(harness.world.server.revision)
+        harness.line.flowing.clear()
+        await delete(harness)
+        waiting = asyncio.ensure_future(harness.barrier.wait_for_writes())
         assert await is_waiting(waiting)
-        desk.world.config_map("a")
-        # Both at once: whoever waits finds the new one.
-        desk.line.flowing.set()
+        harness.world.config_map("a")
+        # Both at once: the store only sees the new one.
+        harness.line.flowing.set()
         await asyncio.wait_for(waiting, 1)
 
     play(story)
 
 
-def test_observing_goes_on_from_what_it_only_would_have_made() -> None:
-    """It has no uid, and needs none: nothing is sent."""
+def test_observe_mode_may_change_objects_that_it_would_have_created() -> None:
+    """They have no uid, and nothing is sent."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: ClientHarness) -> None:
         body = {"metadata": {"name": "made", "namespace": "work"}}
-        made = await desk.client.create(CONFIG_MAPS, body, because="needed")
-        changed = await desk.client.patch(CONFIG_MAPS, Patch.json({"op": "remove", "path": "/x"}), of=made, because="?")
-        await desk.client.patch(CONFIG_MAPS, LABEL, of=changed, because="?", exact=False)
-        await desk.client.evict(of=made, because="?")
-        await desk.client.bind("node", of=made, because="?")
-        await desk.client.delete(CONFIG_MAPS, of=made, because="?")
-        assert desk.client.traffic.held_back == 6
+        made = await harness.client.create(CONFIG_MAPS, body, because="needed")
+        changed = await harness.client.patch(
+            CONFIG_MAPS, Patch.json({"op": "remove", "path": "/x"}), of=made, because="?"
+        )
+        await harness.client.patch(CONFIG_MAPS, LABEL, of=changed, because="?", exact=False)
+        await harness.client.evict(of=made, because="?")
+        await harness.client.bind("node", of=made, because="?")
+        await harness.client.delete(CONFIG_MAPS, of=made, because="?")
+        assert harness.client.traffic.held_back == 6
 
     play(story, Mode.OBSERVE)
 
 
-def test_a_status_field_that_must_not_be_there_goes_although_another_wrote_it() -> None:
-    """An apply takes away only what is our own; once, and not with every reconcile."""
+def test_a_status_field_of_another_manager_is_removed() -> None:
+    """An apply removes only fields of its own manager; the second patch is sent once, not at every reconcile."""
 
-    async def story(desk: Desk) -> None:
-        desk.world.install_calendars()
-        key, server = Key("", "days"), desk.world.server
+    async def story(harness: ClientHarness) -> None:
+        harness.world.install_calendars()
+        key, server = Key("", "days"), harness.world.server
         body = {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": "days"}, "spec": {}}
         server.create(CALENDARS, body, USER)
         theirs = Patch.merge({"status": {"nextDates": ["2030-01-01"]}})
@@ -531,7 +533,7 @@ def test_a_status_field_that_must_not_be_there_goes_although_another_wrote_it() 
 
         async def write() -> bool:
             of = server.get(CALENDARS, key)
-            return await desk.client.apply_status(
+            return await harness.client.apply_status(
                 CALENDARS, {"nextDates": None}, [ready], of=of, now=START, because="?"
             )
 

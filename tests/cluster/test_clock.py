@@ -1,11 +1,4 @@
-"""The clock of the real world: it follows the wall clock when that is set, and time passes while a machine sleeps.
-
-A clock that runs faster than the world: readings and waits agree with each other.
-
-Waiting for whatever comes first.
-
-Delays after failures, as arithmetic.
-"""
+"""Clocks, waiting for the first of several, backoff and rate limits."""
 
 from __future__ import annotations
 
@@ -21,7 +14,7 @@ from springtide.simulator.virtual_time import VirtualClock, run
 
 
 class Machine:
-    """A machine whose clocks a test sets; naps take no real time."""
+    """A machine whose clocks a test sets; sleeps take no real time."""
 
     def __init__(self) -> None:
         self.wall = 1_000_000.0
@@ -45,13 +38,13 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def test_a_long_wait_looks_at_the_wall_clock_again_and_again(machine: Machine) -> None:
+def test_a_long_wait_reads_the_wall_clock_periodically(machine: Machine) -> None:
     asyncio.run(WallClock().sleep_until(1_000_100))
 
     assert machine.naps == [LONGEST_SLEEP, LONGEST_SLEEP, LONGEST_SLEEP, 10]
 
 
-def test_a_clock_that_is_set_forward_ends_the_wait_within_a_nap(machine: Machine) -> None:
+def test_setting_the_clock_forward_ends_a_wait_within_the_longest_sleep(machine: Machine) -> None:
     def set_forward(nap: int) -> None:
         machine.wall += 1e6 if nap == 2 else 0
 
@@ -61,7 +54,7 @@ def test_a_clock_that_is_set_forward_ends_the_wait_within_a_nap(machine: Machine
     assert machine.naps == [LONGEST_SLEEP, LONGEST_SLEEP]
 
 
-def test_a_clock_that_is_set_back_prolongs_the_wait(machine: Machine) -> None:
+def test_setting_the_clock_back_prolongs_a_wait(machine: Machine) -> None:
     def set_back(nap: int) -> None:
         machine.wall -= 30 if nap == 1 else 0
 
@@ -81,7 +74,7 @@ def test_a_duration_counts_the_time_that_the_machine_was_suspended(machine: Mach
     assert machine.naps == [LONGEST_SLEEP]
 
 
-def test_a_duration_does_not_care_how_the_wall_clock_is_set(machine: Machine) -> None:
+def test_a_duration_ignores_steps_of_the_wall_clock(machine: Machine) -> None:
     def set_forward(nap: int) -> None:
         machine.wall += 1e6
 
@@ -98,7 +91,7 @@ def test_now_is_in_whole_seconds(machine: Machine) -> None:
 
 
 class _Wall(WallClock):
-    """A wall clock that stands still but for the sleeps that it is asked for."""
+    """A wall clock that advances only by sleeps."""
 
     def __init__(self) -> None:
         self.elapsed = 1000.0
@@ -115,10 +108,10 @@ class _Wall(WallClock):
 @pytest.mark.parametrize(
     ("speed", "elapsed", "now"),
     [
-        pytest.param(1, 10.0, 110, id="as the world"),
-        pytest.param(600, 1.0, 700, id="ten minutes a second"),
+        pytest.param(1, 10.0, 110, id="real time"),
+        pytest.param(600, 1.0, 700, id="600 times real time"),
         pytest.param(600, 0.001, 100, id="whole seconds, rounded down"),
-        pytest.param(0.5, 10.0, 105, id="slower than the world"),
+        pytest.param(0.5, 10.0, 105, id="slower than real time"),
     ],
 )
 def test_the_instant_moves_by_the_speed(speed: float, elapsed: float, now: int) -> None:
@@ -129,13 +122,13 @@ def test_the_instant_moves_by_the_speed(speed: float, elapsed: float, now: int) 
     assert clock.monotonic() == pytest.approx(elapsed * speed)
 
 
-def test_a_duration_takes_its_share_of_the_worlds_time() -> None:
+def test_a_duration_takes_real_time_divided_by_the_speed() -> None:
     wall = _Wall()
     asyncio.run(ScaledClock(600, start=0, wall=wall).sleep(3600))
     assert wall.slept == [6.0]
 
 
-def test_an_instant_is_reached_and_not_overslept() -> None:
+def test_a_wait_for_an_instant_ends_exactly_then() -> None:
     wall = _Wall()
     clock = ScaledClock(600, start=100, wall=wall)
     asyncio.run(clock.sleep_until(100 + 1800))
@@ -143,18 +136,18 @@ def test_an_instant_is_reached_and_not_overslept() -> None:
     assert sum(wall.slept) == pytest.approx(3.0)
 
 
-def test_an_instant_that_has_passed_is_not_waited_for() -> None:
+def test_a_past_instant_is_not_waited_for() -> None:
     wall = _Wall()
     asyncio.run(ScaledClock(600, start=100, wall=wall).sleep_until(50))
     assert wall.slept == []
 
 
-def test_a_clock_that_stands_still_is_refused() -> None:
+def test_a_speed_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot run at 0 times"):
         ScaledClock(0, start=0)
 
 
-def test_the_others_are_cancelled() -> None:
+def test_the_other_futures_are_cancelled() -> None:
     """What lost has no reason to go on."""
 
     async def main(clock: VirtualClock) -> tuple[float, bool]:
@@ -166,7 +159,7 @@ def test_the_others_are_cancelled() -> None:
     assert run(main) == (3, True)
 
 
-def test_what_is_shielded_goes_on() -> None:
+def test_a_shielded_future_goes_on() -> None:
     """A future of the caller's own is not ended by our waiting for it."""
 
     async def main(clock: VirtualClock) -> bool:
@@ -178,7 +171,7 @@ def test_what_is_shielded_goes_on() -> None:
     assert run(main) is False
 
 
-def test_whoever_is_cancelled_while_waiting_leaves_nothing_behind() -> None:
+def test_cancelling_the_wait_cancels_all_futures() -> None:
     """All of them end with the one who waits."""
 
     async def main(clock: VirtualClock) -> None:
@@ -197,7 +190,7 @@ def test_whoever_is_cancelled_while_waiting_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize(
     ("failures", "seconds"),
     [
-        pytest.param(-1, 0.0, id="fewer than none"),
+        pytest.param(-1, 0.0, id="negative"),
         pytest.param(0, 0.0, id="none"),
         pytest.param(1, 0.005, id="first"),
         pytest.param(2, 0.01, id="second"),
@@ -207,16 +200,16 @@ def test_whoever_is_cancelled_while_waiting_leaves_nothing_behind() -> None:
         pytest.param(10**9, 1000.0, id="no overflow"),
     ],
 )
-def test_delays_double_up_to_the_limit(failures: int, seconds: float) -> None:
+def test_backoff_doubles_up_to_the_limit(failures: int, seconds: float) -> None:
     assert Backoff().after(failures) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
     ("jitter", "random", "seconds"),
     [
-        pytest.param(0.0, 0.9, 30.0, id="without jitter luck is nothing"),
-        pytest.param(1.0, 0.0, 30.0, id="no luck adds nothing"),
-        pytest.param(1.0, 0.5, 45.0, id="luck adds beyond the limit"),
+        pytest.param(0.0, 0.9, 30.0, id="without jitter the random number is ignored"),
+        pytest.param(1.0, 0.0, 30.0, id="a random number of zero adds nothing"),
+        pytest.param(1.0, 0.5, 45.0, id="jitter may exceed the limit"),
         pytest.param(0.1, 0.5, 31.5, id="a small share"),
     ],
 )
@@ -230,12 +223,12 @@ def test_jitter_adds_a_share_of_the_delay(jitter: float, random: float, seconds:
         pytest.param(RateLimit(10, 3), [0, 0, 0, 0, 0], [0, 0, 0, 0.1, 0.2], id="a burst, then one by one"),
         pytest.param(RateLimit(10, 1), [0, 0, 0.5], [0, 0.1, 0], id="no burst; time refills"),
         pytest.param(RateLimit(1, 2), [0, 0, 1, 1], [0, 0, 0, 1], id="one token comes back in a second"),
-        pytest.param(RateLimit(1, 2), [0, 100, 100, 100], [0, 0, 0, 1], id="a long wait saves up no more than a burst"),
-        pytest.param(RateLimit(1, 1), [0, 0, 0, 2.5], [0, 1, 2, 0.5], id="turns that were promised count"),
+        pytest.param(RateLimit(1, 2), [0, 100, 100, 100], [0, 0, 0, 1], id="a long wait gives no more than a burst"),
+        pytest.param(RateLimit(1, 1), [0, 0, 0, 2.5], [0, 1, 2, 0.5], id="reserved slots count"),
         pytest.param(RateLimit(math.inf, 1), [0, 0, 0], [0, 0, 0], id="no limit"),
     ],
 )
-def test_a_bucket_shares_its_rate(rate: RateLimit, times: list[float], delays: list[float]) -> None:
+def test_a_token_bucket_limits_the_rate(rate: RateLimit, times: list[float], delays: list[float]) -> None:
     bucket = TokenBucket(rate)
 
     assert [bucket.reserve(now) for now in times] == pytest.approx(delays)

@@ -1,9 +1,4 @@
-"""Where long decisions run.
-
-Threads that belong to somebody: what waits in them keeps nobody else waiting.
-
-Looking for garbage less often: what it sets, for the whole process.
-"""
+"""Computations beside the event loop, threads per owner, and garbage collection."""
 
 from __future__ import annotations
 
@@ -19,8 +14,8 @@ from springtide.cluster.compute import InlineCompute, ProcessCompute, ThreadComp
 from springtide.simulator.virtual_time import VirtualClock, run
 
 
-def test_inline_gives_the_result_when_the_modelled_time_is_over() -> None:
-    """The simulated clock moves by the cost, whatever the machine takes."""
+def test_inline_returns_when_the_modelled_time_is_over() -> None:
+    """The virtual clock advances by the cost, independent of the machine."""
 
     async def main(clock: VirtualClock) -> tuple[int, float]:
         result = await InlineCompute(clock).run(max, 3, 4, cost=2.5)
@@ -39,7 +34,7 @@ def test_inline_raises_what_the_function_raises() -> None:
         run(main)
 
 
-def test_threads_leave_the_loop_alone() -> None:
+def test_a_thread_does_not_block_the_event_loop() -> None:
     """The function runs in another thread of the same process."""
 
     async def main() -> int:
@@ -52,7 +47,7 @@ def test_threads_leave_the_loop_alone() -> None:
     assert asyncio.run(main()) != threading.get_ident()
 
 
-def test_processes_leave_the_interpreter_alone() -> None:
+def test_a_process_does_not_block_the_interpreter() -> None:
     """The function runs in another process."""
 
     async def main() -> int:
@@ -65,8 +60,8 @@ def test_processes_leave_the_interpreter_alone() -> None:
     assert asyncio.run(main()) != os.getpid()
 
 
-def test_a_process_that_dies_does_not_take_the_next_ones_with_it() -> None:
-    """What it was doing fails; whoever asks then gets a new process."""
+def test_a_new_process_replaces_one_that_died() -> None:
+    """Calls that were under way fail; later calls get a new process."""
 
     async def main() -> int:
         compute = ProcessCompute(1)
@@ -80,8 +75,8 @@ def test_a_process_that_dies_does_not_take_the_next_ones_with_it() -> None:
     assert asyncio.run(main()) == 3
 
 
-def test_a_call_gives_what_the_function_gives() -> None:
-    """Its result or its failure, from another thread."""
+def test_a_call_returns_or_raises_what_the_function_does() -> None:
+    """From another thread."""
 
     async def main() -> str:
         with Threads("test", 2) as threads:
@@ -92,8 +87,8 @@ def test_a_call_gives_what_the_function_gives() -> None:
     assert asyncio.run(main()).startswith("test")
 
 
-def test_nobody_waits_for_threads_of_others() -> None:
-    """Neither other owners, nor the event loop, which looks up host names in threads of its own."""
+def test_owners_do_not_wait_for_threads_of_others() -> None:
+    """Nor does the event loop, which resolves host names in threads of its own."""
 
     async def main() -> list[str]:
         answered = threading.Event()
@@ -110,8 +105,8 @@ def test_nobody_waits_for_threads_of_others() -> None:
     assert asyncio.run(main()) == ["another owner"]
 
 
-def test_a_thread_is_its_owners_until_it_ends() -> None:
-    """Who gives up and asks again does not get more threads by it."""
+def test_a_thread_counts_for_its_owner_until_it_ends() -> None:
+    """A caller that gives up and calls again does not get more threads."""
 
     async def main() -> int:
         answered, begun = threading.Event(), threading.Semaphore(0)
@@ -133,7 +128,7 @@ def test_a_thread_is_its_owners_until_it_ends() -> None:
     assert asyncio.run(main()) == 2
 
 
-def test_a_failure_that_nobody_waits_for_is_not_told_by_anybody_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_after_the_caller_gave_up_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Who has given up does not want to know."""
 
     async def main() -> None:
@@ -155,8 +150,8 @@ def test_a_failure_that_nobody_waits_for_is_not_told_by_anybody_else(caplog: pyt
     assert caplog.records == []
 
 
-def test_cycles_are_looked_for_less_often() -> None:
-    """They still are: a process that has some must not grow without end."""
+def test_garbage_is_collected_less_often() -> None:
+    """It is still collected: a process with cycles must not grow without end."""
     before = gc.get_threshold()
     try:
         tune_gc()

@@ -1,4 +1,4 @@
-"""Conditions and the status they stand in."""
+"""Conditions and status patches."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def thing(**status: Any) -> Object:
         pytest.param([entry(since="")], "2026-01-05T00:00:00Z", id="no-time-before"),
     ],
 )
-def test_the_time_of_transition_follows_the_status(before: list[Object], since: str) -> None:
-    """It changes with the status and with nothing else."""
+def test_the_transition_time_follows_the_status(before: list[Object], since: str) -> None:
+    """It changes only with the status."""
     (written,) = own_conditions(before, [READY], now=NOW, generation=3)
 
     assert written == entry(since=since)
 
 
-def test_merging_keeps_what_others_wrote_in_its_place() -> None:
-    """Others' conditions stay, with fields that we do not know; new ones of ours go to the end."""
+def test_merging_keeps_conditions_of_others_in_place() -> None:
+    """They stay with unknown fields; new conditions go to the end."""
     theirs = {"type": "Theirs", "status": "False", "severity": "Info"}
     before = [theirs, entry(status="False"), {"type": "Last", "status": "True"}]
     also = Condition("Active", ConditionStatus.UNKNOWN, "Fine", "all is well")
@@ -69,7 +69,7 @@ def test_merging_keeps_what_others_wrote_in_its_place() -> None:
     assert merged == [theirs, entry(since=now), before[2], entry("Active", "Unknown", since=now)]
 
 
-def test_a_message_is_cut_to_what_the_api_takes() -> None:
+def test_a_message_is_truncated_to_the_limit_of_the_api() -> None:
     """The server would refuse the whole status for one long message."""
     (written,) = own_conditions(
         [], [Condition("Ready", ConditionStatus.TRUE, "R", "x" * 40_000)], now=NOW, generation=None
@@ -79,7 +79,7 @@ def test_a_message_is_cut_to_what_the_api_takes() -> None:
     assert "observedGeneration" not in written
 
 
-def test_an_apply_sends_all_of_ours_and_nothing_of_others() -> None:
+def test_an_apply_has_all_fields_of_this_controller_and_no_others() -> None:
     """Server-side apply owns what it sends: all fields and conditions of this controller, without those to remove."""
     item = thing(total=1, conditions=[{"type": "Theirs", "status": "True"}])
 
@@ -98,7 +98,7 @@ def test_an_apply_sends_all_of_ours_and_nothing_of_others() -> None:
 
 
 def test_an_atomic_list_is_patched_as_a_whole() -> None:
-    """Where the list is one value, what others wrote is sent back, and fields to remove are null."""
+    """Conditions of other writers are sent back, and fields to remove are null."""
     theirs = {"type": "Theirs", "status": "True"}
     item = thing(gone=5, conditions=[theirs])
 
@@ -121,17 +121,17 @@ def test_an_atomic_list_is_patched_as_a_whole() -> None:
         pytest.param({"total": 2, "other": 1, "conditions": [entry()]}, False, id="others-field"),
     ],
 )
-def test_a_patch_is_made_only_where_something_changes(
+def test_a_patch_is_made_only_if_something_changes(
     status: dict[str, Any], changed: bool, listed: ConditionList
 ) -> None:
-    """What is there already is not written again."""
+    """A status that is there already is not written again."""
     patch = status_patch(THINGS, thing(**status), {"total": 2, "gone": None}, [READY], now=NOW, listed=listed)
 
     assert (patch is not None) is changed
 
 
-def test_kinds_whose_conditions_know_no_generation_get_none() -> None:
-    """A field that the server drops would differ for ever."""
+def test_conditions_without_observed_generation() -> None:
+    """A field that the server drops would differ forever."""
     before = entry()
     del before["observedGeneration"]
 
@@ -140,8 +140,8 @@ def test_kinds_whose_conditions_know_no_generation_get_none() -> None:
     assert patch is None
 
 
-def test_of_ours_an_atomic_list_keeps_the_first() -> None:
-    """Nothing but us keeps such a list from naming a type twice; once it is mended it is quiet."""
+def test_of_two_conditions_of_one_type_the_first_is_kept() -> None:
+    """An atomic list may have duplicates; after the repair nothing is written."""
     theirs = {"type": "Theirs", "status": "True"}
     twice = [entry(), theirs, entry(status="False"), theirs]
 

@@ -1,4 +1,4 @@
-"""Events: what people are told, how often, and what becomes of those that cannot be sent."""
+"""Kubernetes Events: correlation, rate limits, and what happens to events that cannot be sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from tests.cluster.memory_cluster import CONFIG_MAPS, EVENTS, START, USER, MemoryCluster, do_nothing
 
 from springtide.cluster import events
-from springtide.cluster import events as event_correlation
 from springtide.cluster.errors import Conflict, Forbidden, NotLeader, RequestTimeout, ServerError, TooManyRequests
 from springtide.cluster.events import (
     PACE,
@@ -29,10 +28,10 @@ SUBJECT = InvolvedObject(CONFIG_MAPS, Key("work", "a"), "uid-a")
 
 
 def seen(correlator: EventCorrelator, notice: EventContent, *times: int) -> list[CountedEvent | None]:
-    return [correlator.see(SUBJECT, notice, time) for time in times]
+    return [correlator.correlate(SUBJECT, notice, time) for time in times]
 
 
-def test_the_same_event_is_counted() -> None:
+def test_equal_events_are_counted() -> None:
     """One name, one first time, a growing count."""
     first, second, third = seen(EventCorrelator("c"), normal("Made", "it was made"), 10, 20, 30)
 
@@ -47,11 +46,11 @@ def test_the_same_event_is_counted() -> None:
     ]
 
 
-def test_what_makes_events_the_same_can_be_said() -> None:
-    """Messages that hold a number would else be different each time."""
+def test_events_with_different_messages_can_count_as_equal() -> None:
+    """Messages with a number would differ each time."""
     correlator = EventCorrelator("c")
-    one = correlator.see(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
-    two = correlator.see(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
+    one = correlator.correlate(SUBJECT, normal("Busy", "3 pods wait", same="pods"), 0)
+    two = correlator.correlate(SUBJECT, normal("Busy", "4 pods wait", same="pods"), 1)
 
     assert one is not None
     assert two is not None
@@ -69,11 +68,11 @@ def test_what_makes_events_the_same_can_be_said() -> None:
         pytest.param("c", SUBJECT, normal("Made", "n"), id="message"),
     ],
 )
-def test_names_tell_different_events_apart(component: str, subject: InvolvedObject, notice: EventContent) -> None:
-    """Everything that an event says is in its name; a second process gives the same one."""
-    plain = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 0)
-    again = EventCorrelator("c").see(SUBJECT, normal("Made", "m"), 99)
-    other = EventCorrelator(component).see(subject, notice, 0)
+def test_different_events_have_different_names(component: str, subject: InvolvedObject, notice: EventContent) -> None:
+    """The name depends on the whole content; a second process derives the same one."""
+    plain = EventCorrelator("c").correlate(SUBJECT, normal("Made", "m"), 0)
+    again = EventCorrelator("c").correlate(SUBJECT, normal("Made", "m"), 99)
+    other = EventCorrelator(component).correlate(subject, notice, 0)
 
     assert plain is not None
     assert again is not None
@@ -83,10 +82,10 @@ def test_names_tell_different_events_apart(component: str, subject: InvolvedObje
     assert plain.name != other.name
 
 
-def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
-    """A name of 253 letters leaves no room for digits, and must not end in a dash where it is cut."""
+def test_names_and_messages_are_truncated_to_the_limits_of_the_api() -> None:
+    """A name of 253 characters leaves no room for digits, and must not end in a dash after truncation."""
     subject = InvolvedObject(CONFIG_MAPS, Key("work", "n" * 235 + "-" + "n" * 17))
-    sighting = EventCorrelator("c").see(subject, normal("Made", "x" * 5000), 0)
+    sighting = EventCorrelator("c").correlate(subject, normal("Made", "x" * 5000), 0)
 
     assert sighting is not None
     assert sighting.name[:235] + "." == "n" * 235 + sighting.name[235]
@@ -95,14 +94,14 @@ def test_names_and_messages_are_cut_to_what_the_api_takes() -> None:
 
 
 def test_similar_events_are_combined() -> None:
-    """After ten different ones within ten minutes of each other, until they have been quiet for as long."""
+    """After ten different ones within ten minutes of each other, until ten minutes without one."""
     correlator = EventCorrelator("c")
     messages = []
     for number in range(13):
-        sighting = correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number)
+        sighting = correlator.correlate(SUBJECT, normal("Busy", f"{number} pods"), number)
         assert sighting is not None
         messages.append((sighting.message, sighting.count))
-    later = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
+    later = correlator.correlate(SUBJECT, normal("Busy", "99 pods"), 12 + 601)
 
     assert messages[9:] == [
         ("9 pods", 1),
@@ -114,11 +113,11 @@ def test_similar_events_are_combined() -> None:
     assert later.message == "99 pods"
 
 
-def test_floods_are_cut_off() -> None:
-    """Twenty-five at once about one object, then one every five minutes; others are not concerned."""
+def test_events_of_one_object_are_rate_limited() -> None:
+    """A burst of 25 about one object, then one every five minutes; other objects are not affected."""
     correlator = EventCorrelator("c")
     sent = seen(correlator, normal("Made", "m"), *[0] * 40, 299, 300, 301, 900)
-    other = correlator.see(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
+    other = correlator.correlate(InvolvedObject(CONFIG_MAPS, Key("work", "b")), normal("Made", "m"), 0)
 
     assert [one is not None for one in sent] == [True] * 25 + [False] * 15 + [False, True, False, True]
     assert sent[-1] is not None
@@ -126,21 +125,21 @@ def test_floods_are_cut_off() -> None:
     assert other is not None
 
 
-def test_little_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not seen for longest is forgotten first, and begins anew."""
-    monkeypatch.setattr(event_correlation, "REMEMBERED", 2)
+def test_correlation_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least recently used entry is dropped, and its count restarts."""
+    monkeypatch.setattr(events, "REMEMBERED", 2)
     correlator = EventCorrelator("c")
     counts = []
     for message in "a", "b", "a", "c", "a", "b":
-        sighting = correlator.see(SUBJECT, normal("Made", message), 0)
+        sighting = correlator.correlate(SUBJECT, normal("Made", message), 0)
         assert sighting is not None
         counts.append(sighting.count)
 
     assert counts == [1, 1, 2, 1, 3, 1]
 
 
-class Desk:
-    """A recorder whose events are sent to a small world."""
+class EventHarness:
+    """A recorder whose events are sent to a cluster in memory."""
 
     def __init__(self, clock: VirtualClock, world: MemoryCluster | None = None) -> None:
         self.clock = clock
@@ -161,29 +160,29 @@ class Desk:
         self.recorder.record(CONFIG_MAPS, about or self.about, notice)
 
 
-def play(story: Callable[[Desk], Awaitable[None]]) -> None:
+def play(story: Callable[[EventHarness], Awaitable[None]]) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        desk = Desk(clock)
-        await story(desk)
-        desk.sending.cancel()
+        harness = EventHarness(clock)
+        await story(harness)
+        harness.sending.cancel()
 
     run(main, start=START)
 
 
-def counted(desk: Desk) -> list[tuple[str, int]]:
-    return [(event["message"], event["count"]) for event in desk.world.events()]
+def counted(harness: EventHarness) -> list[tuple[str, int]]:
+    return [(event["message"], event["count"]) for event in harness.world.events()]
 
 
 def test_an_event_as_the_server_gets_it() -> None:
-    """It stands beside its object; about objects without a namespace it stands in `default`."""
+    """In the namespace of its object; about objects without a namespace in `default`."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "it was made"))
-        await desk.sink.flushed()
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "it was made"))
+        await harness.sink.flushed()
 
-        (event,) = desk.world.events()
+        (event,) = harness.world.events()
         metadata = event["metadata"]
         assert metadata["namespace"] == "work"
         assert metadata["name"].startswith("a.")
@@ -208,83 +207,83 @@ def test_an_event_as_the_server_gets_it() -> None:
             "reportingInstance": "",
         }
 
-        desk.record(normal("Made", "it was made"), {"metadata": {"name": "cluster-wide", "uid": "2"}})
-        await desk.sink.flushed()
-        assert [one["metadata"]["namespace"] for one in desk.world.events()] == ["work", "default"]
+        harness.record(normal("Made", "it was made"), {"metadata": {"name": "cluster-wide", "uid": "2"}})
+        await harness.sink.flushed()
+        assert [one["metadata"]["namespace"] for one in harness.world.events()] == ["work", "default"]
 
     play(story)
 
 
 def test_recording_never_waits() -> None:
-    """Nothing is sent before the reconcile lets go, and then in the order in which it was recorded."""
+    """Events are sent after the reconcile yields, in the order in which they were recorded."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for number in range(3):
-            desk.record(normal(f"R{number}", "m"))
-        assert desk.line.asked == []
-        await desk.sink.flushed()
-        assert [one["reason"] for one in desk.world.events()] == ["R0", "R1", "R2"]
+            harness.record(normal(f"R{number}", "m"))
+        assert harness.line.asked == []
+        await harness.sink.flushed()
+        assert [one["reason"] for one in harness.world.events()] == ["R0", "R1", "R2"]
 
     play(story)
 
 
-def test_the_same_event_again_is_one_object() -> None:
-    """Its count and last time go up."""
+def test_equal_events_are_one_object() -> None:
+    """Its count and last time increase."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for _ in range(3):
-            desk.record(normal("Made", "m"))
-            await desk.clock.sleep(60)
+            harness.record(normal("Made", "m"))
+            await harness.clock.sleep(60)
 
-        (event,) = desk.world.events()
+        (event,) = harness.world.events()
         assert (event["count"], event["firstTimestamp"]) == (3, "2026-01-05T00:00:00Z")
         assert event["lastTimestamp"] == "2026-01-05T00:02:00Z"
 
     play(story)
 
 
-def test_a_new_process_goes_on_counting() -> None:
-    """The name follows from what the event says, so the next process finds it."""
+def test_a_new_process_continues_the_count() -> None:
+    """The name follows from the content, so the next process finds the event."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        await desk.clock.sleep(5)
-        other = Desk(desk.clock, desk.world)
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        await harness.clock.sleep(5)
+        other = EventHarness(harness.clock, harness.world)
         for _ in range(3):
             other.record(normal("Made", "m"))
         await other.sink.flushed()
 
-        assert counted(desk) == [("m", 5)]
+        assert counted(harness) == [("m", 5)]
         other.sending.cancel()
 
     play(story)
 
 
-def test_an_event_that_was_cleaned_up_begins_anew() -> None:
-    """Servers keep events for an hour or so."""
+def test_an_event_that_the_server_deleted_starts_again() -> None:
+    """Servers keep events for about an hour."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for _ in range(3):
-            desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        (event,) = desk.world.events()
-        desk.world.server.delete(EVENTS, Key("work", event["metadata"]["name"]), USER)
+            harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        (event,) = harness.world.events()
+        harness.world.server.delete(EVENTS, Key("work", event["metadata"]["name"]), USER)
         for _ in range(2):
-            desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
+            harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
 
-        assert counted(desk) == [("m", 2)]
+        assert counted(harness) == [("m", 2)]
 
     play(story)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_fails_is_tried_again_and_counted_once(when: str) -> None:
-    """Also where the first try took effect and only its answer was lost."""
+def test_a_failed_event_is_retried_and_counted_once(when: str) -> None:
+    """Also if the first try took effect and only its answer was lost."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         left = {"create": 1, "patch": 1}
 
         async def fail(verb: str, resource: Resource, key: Key) -> None:
@@ -292,14 +291,14 @@ def test_what_fails_is_tried_again_and_counted_once(when: str) -> None:
                 left[verb] -= 1
                 raise RequestTimeout("no answer")
 
-        setattr(desk.line, when, fail)
-        desk.record(normal("Made", "m"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
+        setattr(harness.line, when, fail)
+        harness.record(normal("Made", "m"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
 
-        assert counted(desk) == [("m", 2)]
-        assert (desk.sink.sent, desk.sink.dropped, left) == (2, 0, {"create": 0, "patch": 0})
-        assert desk.clock.monotonic() == 20
+        assert counted(harness) == [("m", 2)]
+        assert (harness.sink.sent, harness.sink.dropped, left) == (2, 0, {"create": 0, "patch": 0})
+        assert harness.clock.monotonic() == 20
 
     play(story)
 
@@ -315,35 +314,35 @@ def refusing(error: Exception) -> Callable[[str, Resource, Key], Awaitable[None]
     ("error", "seconds"),
     [
         pytest.param(TooManyRequests("busy"), 110, id="tried-twelve-times"),
-        pytest.param(Forbidden("not allowed"), 0, id="hopeless"),
+        pytest.param(Forbidden("not allowed"), 0, id="permanent"),
     ],
 )
-def test_what_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
+def test_an_event_that_cannot_be_sent_is_dropped(error: Exception, seconds: int) -> None:
     """Events are best effort: the next one is sent."""
 
-    async def story(desk: Desk) -> None:
-        desk.line.before = refusing(error)
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert (desk.clock.monotonic(), desk.sink.dropped) == (seconds, 1)
+    async def story(harness: EventHarness) -> None:
+        harness.line.before = refusing(error)
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert (harness.clock.monotonic(), harness.sink.dropped) == (seconds, 1)
 
-        desk.line.before = do_nothing
-        desk.record(normal("Made", "n"))
-        await desk.sink.flushed()
-        assert counted(desk) == [("n", 1)]
+        harness.line.before = do_nothing
+        harness.record(normal("Made", "n"))
+        await harness.sink.flushed()
+        assert counted(harness) == [("n", 1)]
 
     play(story)
 
 
-def test_who_leads_no_more_sends_none() -> None:
-    """An event of an ex-leader is held back like any write."""
+def test_a_former_leader_sends_no_events() -> None:
+    """They are withheld like any write."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        desk.leading = False
-        await desk.sink.flushed()
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        harness.leading = False
+        await harness.sink.flushed()
 
-        assert (desk.world.events(), desk.sink.dropped) == ([], 1)
+        assert (harness.world.events(), harness.sink.dropped) == ([], 1)
 
     play(story)
 
@@ -352,36 +351,34 @@ def about(number: int) -> Object:
     return {"metadata": {"name": f"n{number}", "namespace": "work", "uid": "1"}}
 
 
-def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """A server that does not answer must fill neither our memory nor our log."""
+def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """An API server that does not answer must fill neither the memory nor the log."""
     monkeypatch.setattr(events, "QUEUED", 50)
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for flood in (1, 2):
             for number in range(55):
-                desk.record(normal("Made", f"m{flood}"), about(number))
-            assert desk.sink.dropped == 5 * flood
-            await desk.sink.flushed()
-            assert len(desk.world.events()) == 50 * flood
+                harness.record(normal("Made", f"m{flood}"), about(number))
+            assert harness.sink.dropped == 5 * flood
+            await harness.sink.flushed()
+            assert len(harness.world.events()) == 50 * flood
 
     play(story)
-    assert [record.message.partition(",")[0] for record in caplog.records] == [
-        "events are dropped until fewer than 50 wait"
-    ] * 2
+    assert [record.message.partition(",")[0] for record in caplog.records] == ["the event queue is full (50)"] * 2
 
 
 @pytest.mark.parametrize(
     ("count", "seconds"),
     [pytest.param(PACE.burst, 0.0, id="a-burst"), pytest.param(PACE.burst + 75, 1.5, id="a-flood")],
 )
-def test_a_flood_of_events_is_sent_at_a_pace(count: int, seconds: float) -> None:
-    """Telling of changes must not take from the server the time that it needs to make them."""
+def test_sending_is_rate_limited(count: int, seconds: float) -> None:
+    """Events must not slow down the writes that they are about."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         for number in range(count):
-            desk.record(normal("Made", "m"), about(number))
-        await desk.sink.flushed()
-        assert (desk.sink.sent, round(desk.clock.monotonic(), 3)) == (count, seconds)
+            harness.record(normal("Made", "m"), about(number))
+        await harness.sink.flushed()
+        assert (harness.sink.sent, round(harness.clock.monotonic(), 3)) == (count, seconds)
 
     play(story)
 
@@ -390,61 +387,61 @@ def elsewhere(namespace: str, name: str = "x") -> Object:
     return {"metadata": {"name": name, "namespace": namespace, "uid": "1"}}
 
 
-def test_an_event_in_a_namespace_that_is_gone_is_dropped_at_once() -> None:
-    """Another try would find no namespace either."""
+def test_an_event_in_a_deleted_namespace_is_dropped_at_once() -> None:
+    """Another try would fail as well."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"), elsewhere("gone"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert (desk.clock.monotonic(), desk.sink.dropped, desk.sink.sent) == (0, 1, 1)
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"), elsewhere("gone"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert (harness.clock.monotonic(), harness.sink.dropped, harness.sink.sent) == (0, 1, 1)
 
     play(story)
 
 
 @pytest.mark.parametrize("removed", [False, True], ids=["changed", "removed"])
-def test_an_event_that_others_write_at_the_same_time_is_read_again_at_once(removed: bool) -> None:
-    """Nobody else has to wait for that."""
+def test_a_conflict_is_retried_at_once(removed: bool) -> None:
+    """Other events do not wait for it."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        key = Key("work", desk.world.events()[0]["metadata"]["name"])
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        key = Key("work", harness.world.events()[0]["metadata"]["name"])
         meddled: list[str] = []
 
         async def meddle(verb: str, resource: Resource, _: Key) -> None:
             if verb == "patch" and not meddled:
                 meddled.append(verb)
                 if removed:
-                    desk.world.server.delete(EVENTS, key, USER)
+                    harness.world.server.delete(EVENTS, key, USER)
                 else:
-                    desk.world.change(key.name, resource=EVENTS, count=7)
+                    harness.world.change(key.name, resource=EVENTS, count=7)
 
-        desk.line.before = meddle
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert desk.clock.monotonic() == 0
+        harness.line.before = meddle
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert harness.clock.monotonic() == 0
         # A count that others have brought up does not fall.
-        assert counted(desk) == [("m", 1 if removed else 7)]
+        assert counted(harness) == [("m", 1 if removed else 7)]
 
     play(story)
 
 
-def test_others_wait_no_longer_than_a_pause_for_an_event_that_fails() -> None:
-    """It goes to the end of the queue, with those of its kind behind it."""
+def test_an_event_that_fails_delays_others_by_one_pause() -> None:
+    """It moves to the end of the queue, before later counts of the same event."""
 
-    async def story(desk: Desk) -> None:
+    async def story(harness: EventHarness) -> None:
         async def fail(verb: str, resource: Resource, key: Key) -> None:
-            if key.name.startswith("bad") and desk.clock.monotonic() < 25:
+            if key.name.startswith("bad") and harness.clock.monotonic() < 25:
                 raise ServerError("a webhook is out of order")
 
-        desk.line.before = fail
+        harness.line.before = fail
         for name in "bad", "bad", "good", "fine":
-            desk.record(normal("Made", "m"), elsewhere("work", name))
-        await desk.clock.sleep(11)
-        assert [event["involvedObject"]["name"] for event in desk.world.events()] == ["fine", "good"]
-        await desk.sink.flushed()
-        assert [(event["involvedObject"]["name"], event["count"]) for event in desk.world.events()] == [
+            harness.record(normal("Made", "m"), elsewhere("work", name))
+        await harness.clock.sleep(11)
+        assert [event["involvedObject"]["name"] for event in harness.world.events()] == ["fine", "good"]
+        await harness.sink.flushed()
+        assert [(event["involvedObject"]["name"], event["count"]) for event in harness.world.events()] == [
             ("bad", 2),
             ("fine", 1),
             ("good", 1),
@@ -453,26 +450,26 @@ def test_others_wait_no_longer_than_a_pause_for_an_event_that_fails() -> None:
     play(story)
 
 
-def test_an_event_that_always_meets_another_writer_is_dropped_in_the_end() -> None:
-    """It is tried as often as one that fails in any other way."""
+def test_an_event_with_permanent_conflicts_is_dropped() -> None:
+    """After as many tries as for any other failure."""
 
-    async def story(desk: Desk) -> None:
-        desk.line.before = refusing(Conflict("somebody wrote"))
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        assert (desk.clock.monotonic(), desk.sink.dropped) == (110, 1)
+    async def story(harness: EventHarness) -> None:
+        harness.line.before = refusing(Conflict("it has changed"))
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        assert (harness.clock.monotonic(), harness.sink.dropped) == (110, 1)
 
     play(story)
 
 
-def test_a_later_process_counts_once_what_it_had_to_send_twice() -> None:
-    """The first try took effect, and changed what there was before."""
+def test_a_later_process_counts_a_retried_event_once() -> None:
+    """The first try took effect, and changed the count on the server."""
 
-    async def story(desk: Desk) -> None:
-        desk.record(normal("Made", "m"))
-        await desk.sink.flushed()
-        await desk.clock.sleep(5)
-        other = Desk(desk.clock, desk.world)
+    async def story(harness: EventHarness) -> None:
+        harness.record(normal("Made", "m"))
+        await harness.sink.flushed()
+        await harness.clock.sleep(5)
+        other = EventHarness(harness.clock, harness.world)
         lost: list[str] = []
 
         async def lose(verb: str, resource: Resource, key: Key) -> None:
@@ -483,25 +480,25 @@ def test_a_later_process_counts_once_what_it_had_to_send_twice() -> None:
         other.line.after = lose
         other.record(normal("Made", "m"))
         await other.sink.flushed()
-        assert (counted(desk), lost) == ([("m", 2)], ["patch"])
+        assert (counted(harness), lost) == ([("m", 2)], ["patch"])
         other.sending.cancel()
 
     play(story)
 
 
-def test_similar_events_are_combined_for_as_long_as_they_go_on() -> None:
+def test_the_window_of_similar_events_is_extended_by_each() -> None:
     """The ten minutes count from the last of them, not from the first."""
     correlator = EventCorrelator("c")
     for number in range(12):
-        correlator.see(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
-    last = correlator.see(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
+        correlator.correlate(SUBJECT, normal("Busy", f"{number} pods"), number * 400)
+    last = correlator.correlate(SUBJECT, normal("Busy", "99 pods"), 12 * 400)
 
     assert last is not None
     assert last.message == "(combined from similar events): 99 pods"
 
 
-def test_a_long_silence_allows_no_more_than_a_burst() -> None:
-    """Tokens come back, but not without end."""
+def test_tokens_do_not_exceed_the_burst() -> None:
+    """After any time without events."""
     correlator = EventCorrelator("c")
     seen(correlator, normal("Made", "m"), 0)
     sent = seen(correlator, normal("Made", "m"), *[10**6] * 40)

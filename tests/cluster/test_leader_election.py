@@ -1,4 +1,4 @@
-"""Leadership: who holds the lease, until when, and who may take it."""
+"""Leader election: which process holds the lease, until when, and which may take it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from springtide.simulator.virtual_time import VirtualClock, run
 KEY = Key("springtide-system", "springtide")
 
 
-class Rivals:
-    """Processes that want the same lease."""
+class Candidates:
+    """Processes that are candidates for the same lease."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.world = MemoryCluster(clock)
 
     def process(self, identity: str) -> tuple[LeaderElector, Line]:
-        """Make a process, with its own line to the server."""
+        """Make a process, with its own connection to the server."""
         line = self.world.line()
         return LeaderElector(line, self.clock, identity=identity, random=Random(identity)), line
 
@@ -36,24 +36,24 @@ class Rivals:
         return spec
 
     def write(self, **spec: object) -> None:
-        """Write the Lease as somebody else would."""
+        """Write the Lease as another process would."""
         self.world.server.patch(LEASES, KEY, Patch.merge({"spec": spec}), USER)
 
 
-def play(story: Callable[[Rivals], Awaitable[None]]) -> None:
+def play(story: Callable[[Candidates], Awaitable[None]]) -> None:
     """Play a story in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
         async with asyncio.timeout(10_000):
-            await story(Rivals(clock))
+            await story(Candidates(clock))
 
     run(main, start=START)
 
 
-def refused(leadership: LeaderElector) -> bool:
-    """Tell whether a write would be held back."""
+def refused(elector: LeaderElector) -> bool:
+    """Tell whether a write would be withheld."""
     try:
-        leadership.permit()
+        elector.permit()
     except NotLeader:
         return True
     return False
@@ -67,16 +67,16 @@ def failing(error: Exception, *verbs: str) -> Callable[[str, Resource, Key], Awa
     return fail
 
 
-def test_the_first_creates_the_lease_and_leads() -> None:
-    """There are no transitions yet, and the times are those of the clock."""
+def test_the_first_candidate_creates_the_lease_and_leads() -> None:
+    """Without transitions; the times are those of the clock."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, _ = rivals.process("a")
-        assert refused(leadership)
-        await leadership.acquire()
+    async def story(candidates: Candidates) -> None:
+        elector, _ = candidates.process("a")
+        assert refused(elector)
+        await elector.acquire()
 
-        assert not refused(leadership)
-        assert rivals.spec() == {
+        assert not refused(elector)
+        assert candidates.spec() == {
             "holderIdentity": "a",
             "leaseDurationSeconds": 15,
             "leaseTransitions": 0,
@@ -87,158 +87,158 @@ def test_the_first_creates_the_lease_and_leads() -> None:
     play(story)
 
 
-def test_the_second_stands_by_while_the_first_renews() -> None:
-    """An hour later nothing has changed but the time of renewal."""
+def test_a_second_candidate_waits_while_the_first_renews() -> None:
+    """An hour later only the renewal time has changed."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
         holding = asyncio.ensure_future(first.hold())
         waiting = asyncio.ensure_future(second.acquire())
-        await rivals.clock.sleep(3601)
+        await candidates.clock.sleep(3601)
 
         assert (first.leading, waiting.done(), holding.done()) == (True, False, False)
-        assert rivals.spec()["acquireTime"] == "2026-01-05T00:00:00.000000Z"
-        assert rivals.spec()["renewTime"] == "2026-01-05T01:00:00.000000Z"
+        assert candidates.spec()["acquireTime"] == "2026-01-05T00:00:00.000000Z"
+        assert candidates.spec()["renewTime"] == "2026-01-05T01:00:00.000000Z"
         holding.cancel()
         waiting.cancel()
 
     play(story)
 
 
-def test_another_takes_over_when_the_lease_has_run_out_by_its_own_clock() -> None:
-    """Not before fifteen seconds after it last saw a renewal, and then within the next try."""
+def test_a_candidate_takes_over_when_the_lease_has_expired_by_its_own_clock() -> None:
+    """Not before fifteen seconds after it last saw a renewal, and then at its next attempt."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
         await second.acquire()
 
-        assert 15 <= rivals.clock.monotonic() <= 15 + 2 * 2.2
-        assert rivals.spec()["holderIdentity"] == "b"
-        assert rivals.spec()["leaseTransitions"] == 1
+        assert 15 <= candidates.clock.monotonic() <= 15 + 2 * 2.2
+        assert candidates.spec()["holderIdentity"] == "b"
+        assert candidates.spec()["leaseTransitions"] == 1
         assert refused(first)
         assert not refused(second)
 
     play(story)
 
 
-def test_times_that_others_write_decide_nothing() -> None:
-    """A holder whose clock is years ahead, or behind, is judged by what we see."""
+def test_times_in_the_lease_are_ignored() -> None:
+    """A holder whose clock is years ahead or behind makes no difference."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
-        rivals.write(renewTime="2099-01-01T00:00:00.000000Z")
+        candidates.write(renewTime="2099-01-01T00:00:00.000000Z")
         await second.acquire()
-        assert 15 <= rivals.clock.monotonic() <= 20
+        assert 15 <= candidates.clock.monotonic() <= 20
 
-        third, _ = rivals.process("c")
-        rivals.write(renewTime="1999-01-01T00:00:00.000000Z")
-        began = rivals.clock.monotonic()
+        third, _ = candidates.process("c")
+        candidates.write(renewTime="1999-01-01T00:00:00.000000Z")
+        began = candidates.clock.monotonic()
         await third.acquire()
-        assert rivals.clock.monotonic() - began >= 15
+        assert candidates.clock.monotonic() - began >= 15
 
     play(story)
 
 
-def test_a_leader_that_cannot_renew_stops_ten_seconds_after_its_last_renewal_was_sent() -> None:
-    """Five seconds before anybody else may take over."""
+def test_a_leader_stops_ten_seconds_after_its_last_confirmed_renewal_was_sent() -> None:
+    """Five seconds before another process may take over."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        await leadership.acquire()
-        await rivals.clock.sleep(3)
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
+        await candidates.clock.sleep(3)
         line.before = failing(ServerError("out of order"))
-        await leadership.hold()
+        await elector.hold()
 
-        assert rivals.clock.monotonic() == 10
-        assert refused(leadership)
+        assert candidates.clock.monotonic() == 10
+        assert refused(elector)
 
     play(story)
 
 
-def test_a_renewal_of_unknown_outcome_extends_nothing() -> None:
-    """It may not have happened: the deadline stays where the last confirmed one put it."""
+def test_a_renewal_of_unknown_outcome_does_not_extend_the_deadline() -> None:
+    """It may not have happened."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        await leadership.acquire()
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
         line.after = failing(RequestTimeout("no answer"), "patch")
-        await leadership.hold()
+        await elector.hold()
 
-        assert rivals.clock.monotonic() == 10
+        assert candidates.clock.monotonic() == 10
         # It took effect on the server all the same.
-        assert rivals.spec()["renewTime"] > "2026-01-05T00:00:07"
+        assert candidates.spec()["renewTime"] > "2026-01-05T00:00:07"
 
     play(story)
 
 
 def test_after_an_unknown_outcome_the_lease_is_read_and_renewed() -> None:
-    """Our own renewal, of which we do not know, changed the version: that is no reason to give up."""
+    """The version may have changed by the own renewal, which is no reason to stop."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        await leadership.acquire()
-        holding = asyncio.ensure_future(leadership.hold())
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
+        holding = asyncio.ensure_future(elector.hold())
         line.after = failing(RequestTimeout("no answer"), "patch")
-        await rivals.clock.sleep(5)
+        await candidates.clock.sleep(5)
         line.after = do_nothing
-        await rivals.clock.sleep(60)
+        await candidates.clock.sleep(60)
 
-        assert leadership.leading
-        assert rivals.spec()["leaseTransitions"] == 0
+        assert elector.leading
+        assert candidates.spec()["leaseTransitions"] == 0
         holding.cancel()
 
     play(story)
 
 
 def test_the_deadline_counts_from_when_a_renewal_was_sent() -> None:
-    """An answer that comes late does not make the lease last longer."""
+    """A late answer does not extend the lease."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
 
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
             if verb != "get":
-                await rivals.clock.sleep(4)
+                await candidates.clock.sleep(4)
 
         line.after = dawdle
-        await leadership.acquire()
+        await elector.acquire()
 
-        assert rivals.clock.monotonic() == 4
-        assert leadership.deadline == 10
+        assert candidates.clock.monotonic() == 4
+        assert elector.deadline == 10
 
     play(story)
 
 
-def test_a_renewal_that_hangs_does_not_keep_the_leader() -> None:
-    """The term ends at the deadline although a request is still under way."""
+def test_the_term_ends_at_the_deadline_during_a_renewal() -> None:
+    """Although the request is still under way."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        await leadership.acquire()
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
 
         async def hang(verb: str, resource: Resource, key: Key) -> None:
-            await rivals.clock.sleep(1000)
+            await candidates.clock.sleep(1000)
 
         line.before = hang
-        await leadership.hold()
+        await elector.hold()
 
-        assert rivals.clock.monotonic() == 10
+        assert candidates.clock.monotonic() == 10
 
     play(story)
 
 
-def test_a_process_that_was_stopped_for_a_while_sends_nothing_when_it_goes_on() -> None:
-    """The permit looks at the clock itself, and does not wait until somebody has noticed."""
+def test_a_process_that_was_suspended_sends_nothing_afterwards() -> None:
+    """The permit reads the clock itself."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         seen: list[bool] = []
 
         async def program() -> None:
@@ -246,13 +246,13 @@ def test_a_process_that_was_stopped_for_a_while_sends_nothing_when_it_goes_on() 
             holding = asyncio.ensure_future(first.hold())
             for _ in range(20):
                 seen.append(refused(first))
-                await rivals.clock.sleep(1)
+                await candidates.clock.sleep(1)
             assert holding.done()
 
         loop = asyncio.get_running_loop()
         owner = object()
         task = loop.create_owned_task(owner, program())  # type: ignore[attr-defined]
-        await rivals.clock.sleep(5.5)
+        await candidates.clock.sleep(5.5)
         loop.freeze(owner)  # type: ignore[attr-defined]
         await second.acquire()
         loop.thaw(owner)  # type: ignore[attr-defined]
@@ -261,127 +261,127 @@ def test_a_process_that_was_stopped_for_a_while_sends_nothing_when_it_goes_on() 
         assert seen[:6] == [False] * 6
         assert seen[6:]
         assert all(seen[6:])
-        assert rivals.spec()["holderIdentity"] == "b"
+        assert candidates.spec()["holderIdentity"] == "b"
 
     play(story)
 
 
-def test_others_may_write_the_lease_without_taking_it() -> None:
-    """A conflict means only that somebody wrote: what is there is read, and if it is still ours we go on."""
+def test_a_write_of_the_lease_by_others_does_not_end_the_term() -> None:
+    """After a conflict the Lease is read again; if the holder is unchanged, the term goes on."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, _ = rivals.process("a")
-        await leadership.acquire()
-        holding = asyncio.ensure_future(leadership.hold())
+    async def story(candidates: Candidates) -> None:
+        elector, _ = candidates.process("a")
+        await elector.acquire()
+        holding = asyncio.ensure_future(elector.hold())
         for _ in range(20):
-            await rivals.clock.sleep(1.3)
-            rivals.world.server.patch(
-                LEASES, KEY, Patch.merge({"metadata": {"annotations": {"at": str(rivals.clock.monotonic())}}}), USER
+            await candidates.clock.sleep(1.3)
+            candidates.world.server.patch(
+                LEASES, KEY, Patch.merge({"metadata": {"annotations": {"at": str(candidates.clock.monotonic())}}}), USER
             )
 
-        assert leadership.leading
+        assert elector.leading
         holding.cancel()
 
     play(story)
 
 
 @pytest.mark.parametrize("holder", ["b", ""])
-def test_a_leader_whose_lease_is_another_s_stops_at_once(holder: str) -> None:
-    """It notices with its next renewal, does not wait for the deadline, and does not take the lease back."""
+def test_a_leader_stops_at_once_when_another_holds_the_lease(holder: str) -> None:
+    """At its next renewal, without waiting for the deadline; it does not take the lease back."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, _ = rivals.process("a")
-        await leadership.acquire()
-        rivals.write(holderIdentity=holder)
-        await leadership.hold()
+    async def story(candidates: Candidates) -> None:
+        elector, _ = candidates.process("a")
+        await elector.acquire()
+        candidates.write(holderIdentity=holder)
+        await elector.hold()
 
-        assert rivals.clock.monotonic() == 2
-        assert refused(leadership)
-        assert rivals.spec()["holderIdentity"] == holder
-
-    play(story)
-
-
-def test_a_lease_that_was_removed_is_lost() -> None:
-    """Somebody else may have made and used it meanwhile; a new term makes a new one."""
-
-    async def story(rivals: Rivals) -> None:
-        leadership, _ = rivals.process("a")
-        await leadership.acquire()
-        rivals.world.server.delete(LEASES, KEY, USER)
-        await leadership.hold()
-        assert refused(leadership)
-
-        await leadership.acquire()
-        assert rivals.spec()["holderIdentity"] == "a"
+        assert candidates.clock.monotonic() == 2
+        assert refused(elector)
+        assert candidates.spec()["holderIdentity"] == holder
 
     play(story)
 
 
-def test_a_term_that_is_over_never_comes_back() -> None:
-    """What was begun in an earlier term is held back in a later one of the same process."""
+def test_a_deleted_lease_is_lost() -> None:
+    """Another process may have created and held it meanwhile; a new term creates a new one."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        earlier = await leadership.acquire()
+    async def story(candidates: Candidates) -> None:
+        elector, _ = candidates.process("a")
+        await elector.acquire()
+        candidates.world.server.delete(LEASES, KEY, USER)
+        await elector.hold()
+        assert refused(elector)
+
+        await elector.acquire()
+        assert candidates.spec()["holderIdentity"] == "a"
+
+    play(story)
+
+
+def test_a_term_that_is_over_stays_over() -> None:
+    """Writes that began in an earlier term are withheld in a later one of the same process."""
+
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        earlier = await elector.acquire()
         line.before = failing(ServerError("out of order"))
-        await leadership.hold()
+        await elector.hold()
         line.before = do_nothing
-        later = await leadership.acquire()
+        later = await elector.acquire()
 
         later.permit()
         with pytest.raises(NotLeader, match="a does not hold the lease any more"):
             earlier.permit()
-        assert rivals.spec()["leaseTransitions"] == 0
+        assert candidates.spec()["leaseTransitions"] == 0
 
     play(story)
 
 
-def test_a_lease_that_is_given_up_is_free_at_once() -> None:
-    """The next one need not wait until it runs out, and the one who gave it up sends nothing more."""
+def test_a_released_lease_is_free_at_once() -> None:
+    """The next leader need not wait until it expires, and the former one sends nothing more."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
         await first.release()
 
         assert refused(first)
-        assert (rivals.spec()["holderIdentity"], rivals.spec()["leaseDurationSeconds"]) == ("", 1)
+        assert (candidates.spec()["holderIdentity"], candidates.spec()["leaseDurationSeconds"]) == ("", 1)
         await second.acquire()
-        assert rivals.clock.monotonic() == 0
-        assert rivals.spec()["leaseTransitions"] == 1
+        assert candidates.clock.monotonic() == 0
+        assert candidates.spec()["leaseTransitions"] == 1
 
     play(story)
 
 
-def test_a_lease_that_is_not_ours_is_not_given_up() -> None:
-    """Neither when it ran out, nor when another has taken it without our noticing."""
+def test_a_lease_of_another_process_is_not_released() -> None:
+    """Neither after it expired, nor when another process has taken it unnoticed."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
         await first.acquire()
-        await rivals.clock.sleep(11)
+        await candidates.clock.sleep(11)
         await first.release()
-        assert rivals.spec()["holderIdentity"] == "a"
+        assert candidates.spec()["holderIdentity"] == "a"
 
-        second, _ = rivals.process("b")
+        second, _ = candidates.process("b")
         await second.acquire()
-        rivals.write(holderIdentity="c")
+        candidates.write(holderIdentity="c")
         await second.release()
-        assert rivals.spec()["holderIdentity"] == "c"
+        assert candidates.spec()["holderIdentity"] == "c"
 
     play(story)
 
 
-def test_of_many_who_try_at_once_one_leads() -> None:
-    """Creating and taking are conditional: the server lets one through."""
+def test_of_many_candidates_at_once_one_leads() -> None:
+    """Creating and acquiring have preconditions: the server accepts one."""
 
-    async def story(rivals: Rivals) -> None:
-        processes = [rivals.process(str(number))[0] for number in range(5)]
+    async def story(candidates: Candidates) -> None:
+        processes = [candidates.process(str(number))[0] for number in range(5)]
         tasks = [asyncio.ensure_future(process.acquire()) for process in processes]
         for _ in range(60):
-            await rivals.clock.sleep(0.5)
+            await candidates.clock.sleep(0.5)
             assert sum(process.leading for process in processes) <= 1
         assert sum(task.done() for task in tasks) >= 2
         for task in tasks:
@@ -391,105 +391,105 @@ def test_of_many_who_try_at_once_one_leads() -> None:
 
 
 @pytest.mark.parametrize("reachable", [True, False], ids=["it notices", "it cannot be reached"])
-def test_a_lease_that_was_removed_invites_nobody_who_saw_it_held(reachable: bool) -> None:
-    """The one who holds it may not have noticed; never do two lead at once."""
+def test_a_deleted_lease_is_not_free_at_once_for_candidates_that_saw_it_held(reachable: bool) -> None:
+    """The holder may not have noticed; two processes never lead at once."""
 
-    async def story(rivals: Rivals) -> None:
-        first, line = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, line = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
         holding = asyncio.ensure_future(first.hold())
         waiting = asyncio.ensure_future(second.acquire())
-        await rivals.clock.sleep(20)
-        rivals.world.server.delete(LEASES, KEY, USER)
+        await candidates.clock.sleep(20)
+        candidates.world.server.delete(LEASES, KEY, USER)
         if not reachable:
             line.before = failing(RequestTimeout("no answer"))
         for _ in range(300):
             assert not (first.leading and second.leading)
-            await rivals.clock.sleep(0.1)
+            await candidates.clock.sleep(0.1)
 
         assert (first.leading, holding.done(), waiting.done()) == (False, True, True)
-        assert rivals.spec()["holderIdentity"] == "b"
+        assert candidates.spec()["holderIdentity"] == "b"
 
     play(story)
 
 
-def test_a_leader_notices_with_its_next_renewal_that_its_lease_was_removed() -> None:
+def test_a_leader_notices_at_its_next_renewal_that_its_lease_was_deleted() -> None:
     """It does not wait for the one after."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, _ = rivals.process("a")
-        await leadership.acquire()
-        rivals.world.server.delete(LEASES, KEY, USER)
-        await leadership.hold()
-        assert rivals.clock.monotonic() == 2
+    async def story(candidates: Candidates) -> None:
+        elector, _ = candidates.process("a")
+        await elector.acquire()
+        candidates.world.server.delete(LEASES, KEY, USER)
+        await elector.hold()
+        assert candidates.clock.monotonic() == 2
 
     play(story)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_one_renewal_without_an_answer_does_not_cost_the_term(when: str) -> None:
-    """It is given up in time for another one, which reads first: the lost one may have taken effect."""
+def test_one_unanswered_renewal_does_not_end_the_term(when: str) -> None:
+    """It is cancelled in time for another one, which reads first: the lost one may have taken effect."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        await leadership.acquire()
-        holding = asyncio.ensure_future(leadership.hold())
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
+        holding = asyncio.ensure_future(elector.hold())
         hung: list[str] = []
 
         async def hang(verb: str, resource: Resource, key: Key) -> None:
             if not hung:
                 hung.append(verb)
-                await rivals.clock.sleep(1000)
+                await candidates.clock.sleep(1000)
             # Later ones are slow: there is no time for a pause.
-            await rivals.clock.sleep(0.6)
+            await candidates.clock.sleep(0.6)
 
         setattr(line, when, hang)
-        await rivals.clock.sleep(60)
+        await candidates.clock.sleep(60)
         assert hung == ["patch"]
-        assert leadership.leading
+        assert elector.leading
         assert not holding.done()
         holding.cancel()
 
     play(story)
 
 
-def test_giving_the_lease_up_takes_no_longer_than_an_attempt() -> None:
-    """A server that does not answer must not keep a process from ending."""
+def test_releasing_the_lease_has_a_timeout() -> None:
+    """A server that does not answer must not keep a process from stopping."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
-        await leadership.acquire()
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
 
         async def hang(verb: str, resource: Resource, key: Key) -> None:
-            await rivals.clock.sleep(1000)
+            await candidates.clock.sleep(1000)
 
         line.before = hang
-        await leadership.release()
-        assert rivals.clock.monotonic() == 5
-        assert refused(leadership)
+        await elector.release()
+        assert candidates.clock.monotonic() == 5
+        assert refused(elector)
 
     play(story)
 
 
-def test_a_lease_that_was_got_without_knowing_is_given_up() -> None:
+def test_a_lease_that_was_acquired_unnoticed_is_released() -> None:
     """An attempt that was cancelled under way may have succeeded."""
 
-    async def story(rivals: Rivals) -> None:
-        leadership, line = rivals.process("a")
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
 
         async def dawdle(verb: str, resource: Resource, key: Key) -> None:
             if verb == "create":
-                await rivals.clock.sleep(3)
+                await candidates.clock.sleep(3)
 
         line.after = dawdle
-        acquiring = asyncio.ensure_future(leadership.acquire())
-        await rivals.clock.sleep(1)
+        acquiring = asyncio.ensure_future(elector.acquire())
+        await candidates.clock.sleep(1)
         acquiring.cancel()
         await asyncio.wait((acquiring,))
-        assert rivals.spec()["holderIdentity"] == "a"
-        await leadership.release()
-        assert rivals.spec()["holderIdentity"] == ""
+        assert candidates.spec()["holderIdentity"] == "a"
+        await elector.release()
+        assert candidates.spec()["holderIdentity"] == ""
 
     play(story)
 
@@ -497,16 +497,16 @@ def test_a_lease_that_was_got_without_knowing_is_given_up() -> None:
 def test_whoever_gives_up_before_it_got_the_lease_leaves_it_to_its_holder() -> None:
     """It is read first, and it is another's."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
         acquiring = asyncio.ensure_future(second.acquire())
-        await rivals.clock.sleep(1)
+        await candidates.clock.sleep(1)
         acquiring.cancel()
         await asyncio.wait((acquiring,))
         await second.release()
-        assert rivals.spec()["holderIdentity"] == "a"
+        assert candidates.spec()["holderIdentity"] == "a"
 
     play(story)
 
@@ -514,13 +514,13 @@ def test_whoever_gives_up_before_it_got_the_lease_leaves_it_to_its_holder() -> N
 def test_how_long_a_lease_lasts_is_what_its_holder_says() -> None:
     """Processes of another version may have other times."""
 
-    async def story(rivals: Rivals) -> None:
-        first, _ = rivals.process("a")
-        second, _ = rivals.process("b")
+    async def story(candidates: Candidates) -> None:
+        first, _ = candidates.process("a")
+        second, _ = candidates.process("b")
         await first.acquire()
-        rivals.write(leaseDurationSeconds=60)
+        candidates.write(leaseDurationSeconds=60)
         await second.acquire()
-        assert 60 <= rivals.clock.monotonic() <= 60 + 2 * 2.2
+        assert 60 <= candidates.clock.monotonic() <= 60 + 2 * 2.2
 
     play(story)
 
@@ -528,14 +528,14 @@ def test_how_long_a_lease_lasts_is_what_its_holder_says() -> None:
 @pytest.mark.parametrize(
     "timing",
     [
-        pytest.param({"duration": 10}, id="the lease runs out at the deadline"),
-        pytest.param({"deadline": 4.0}, id="no time for two tries"),
-        pytest.param({"retry": 0.0}, id="tries without a pause"),
-        pytest.param({"jitter": -0.5}, id="luck that takes away"),
+        pytest.param({"duration": 10}, id="the lease expires at the deadline"),
+        pytest.param({"deadline": 4.0}, id="no time for two attempts"),
+        pytest.param({"retry": 0.0}, id="attempts without a pause"),
+        pytest.param({"jitter": -0.5}, id="negative jitter"),
     ],
 )
 def test_times_must_make_sense(timing: dict[str, float]) -> None:
-    """Else two could lead at once, or nobody for long."""
+    """Else two processes could lead at once, or none for long."""
     with pytest.raises(ValueError, match=r"expected duration > deadline > retry \* \(1 \+ jitter\)"):
         LeaseTiming(**timing)  # type: ignore[arg-type]
 
@@ -543,8 +543,8 @@ def test_times_must_make_sense(timing: dict[str, float]) -> None:
 def test_a_process_without_rivals_sends_nothing_when_it_has_ended() -> None:
     """There is no lease that could run out: its term ends when it says so."""
 
-    async def story(rivals: Rivals) -> None:
-        election = NoElection(rivals.clock)
+    async def story(candidates: Candidates) -> None:
+        election = NoElection(candidates.clock)
         term = await election.acquire()
         term.permit()
         await election.release()

@@ -1,4 +1,4 @@
-"""Logs for people in a terminal, and for machines everywhere else."""
+"""The log format: text in a terminal, JSON everywhere else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from springtide.simulator.virtual_time import VirtualClock, run
 
 
 class Terminal(io.StringIO):
-    """A stream that people read."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -45,7 +45,7 @@ def logged(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_machines_get_json_lines() -> None:
+def test_json_lines() -> None:
     stream = io.StringIO()
     configure(stream)
     logging.getLogger("springtide.calendar").info("wrote %s", "it", extra={"attempts": 3, "node": "a b"})
@@ -66,7 +66,7 @@ def test_machines_get_json_lines() -> None:
 
 
 @pytest.mark.usefixtures("plain")
-def test_people_get_lines_to_read() -> None:
+def test_text_lines() -> None:
     stream = Terminal()
     configure(stream)
     with log_subject("Calendar days"):
@@ -85,7 +85,7 @@ def test_people_get_lines_to_read() -> None:
         pytest.param(Terminal, "json", True, id="a terminal, as JSON"),
     ],
 )
-def test_the_format_follows_the_stream_unless_told(
+def test_the_format_follows_the_stream_by_default(
     stream: type[io.StringIO], wanted: LogFormat | str, is_json: bool
 ) -> None:
     out = stream()
@@ -98,8 +98,8 @@ def test_the_format_follows_the_stream_unless_told(
     ("stream", "environment", "coloured"),
     [
         pytest.param(Terminal, {}, True, id="a terminal"),
-        pytest.param(Terminal, {"NO_COLOR": "1"}, False, id="people who want none"),
-        pytest.param(Terminal, {"NO_COLOR": ""}, True, id="an empty wish is none"),
+        pytest.param(Terminal, {"NO_COLOR": "1"}, False, id="NO_COLOR"),
+        pytest.param(Terminal, {"NO_COLOR": ""}, True, id="empty NO_COLOR"),
         pytest.param(Terminal, {"TERM": "dumb"}, False, id="a dumb terminal"),
         pytest.param(io.StringIO, {}, False, id="a file"),
     ],
@@ -117,7 +117,7 @@ def test_colours_are_for_terminals(
     assert ("\x1b[" in out.getvalue()) is coloured
 
 
-def test_a_stack_is_one_field() -> None:
+def test_json_has_the_stack_trace_in_one_field() -> None:
     stream = io.StringIO()
     configure(stream)
     try:
@@ -132,7 +132,7 @@ def test_a_stack_is_one_field() -> None:
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_stack_stands_below_its_line() -> None:
+def test_text_has_the_stack_trace_below_the_line() -> None:
     stream = Terminal()
     configure(stream)
     try:
@@ -150,16 +150,16 @@ def test_a_stack_stands_below_its_line() -> None:
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        pytest.param("a\nERROR forged", "a\\nERROR forged", id="a line that is none"),
-        pytest.param("a\x1b[31mb", "a\\x1b[31mb", id="a command to the terminal"),
-        pytest.param("a\x9b31mb", "a\\x9b31mb", id="another one"),
+        pytest.param("a\nERROR forged", "a\\nERROR forged", id="a forged line"),
+        pytest.param("a\x1b[31mb", "a\\x1b[31mb", id="an escape sequence"),
+        pytest.param("a\x9b31mb", "a\\x9b31mb", id="an eight-bit escape sequence"),
         pytest.param("a\u2028b", "a\\u2028b", id="a separator of lines"),
-        pytest.param("a\udcffb", "a\\udcffb", id="half a character"),
-        pytest.param("grün ✓", "grün ✓", id="words"),
+        pytest.param("a\udcffb", "a\\udcffb", id="a lone surrogate"),
+        pytest.param("grün ✓", "grün ✓", id="printable text"),
     ],
 )
 def test_messages_cannot_forge_lines(message: str, shown: str) -> None:
-    """They quote what servers and people wrote; also as values of fields."""
+    """They quote text of servers and users; also as values of fields."""
     stream = Terminal()
     configure(stream)
     logging.getLogger("springtide.x").info("%s", message, extra={"said": f"{message}"})
@@ -168,8 +168,8 @@ def test_messages_cannot_forge_lines(message: str, shown: str) -> None:
     assert line.count(shown) == 2
 
 
-def test_json_takes_anything() -> None:
-    """What is no text and no number comes as its words; nothing given as `extra` hides what a record says."""
+def test_json_accepts_any_value() -> None:
+    """Other values become text; `extra` does not override the constant fields."""
     stream = io.StringIO()
     configure(stream)
     extra = {"key": Key("ns", "a"), "half": "\udcff", "nothing": None, "level": "none", "ratio": float("nan")}
@@ -183,20 +183,20 @@ def test_json_takes_anything() -> None:
 @pytest.mark.parametrize(
     ("logger", "level", "heard"),
     [
-        pytest.param("springtide.x", logging.INFO, True, id="ours"),
-        pytest.param("springtide.x", logging.DEBUG, False, id="ours, in detail"),
-        pytest.param("uvicorn.error", logging.INFO, False, id="the server's chatter"),
-        pytest.param("asyncio", logging.WARNING, True, id="others when something is wrong"),
+        pytest.param("springtide.x", logging.INFO, True, id="springtide"),
+        pytest.param("springtide.x", logging.DEBUG, False, id="springtide, debug"),
+        pytest.param("uvicorn.error", logging.INFO, False, id="uvicorn, info"),
+        pytest.param("asyncio", logging.WARNING, True, id="another library, warning"),
     ],
 )
-def test_others_are_heard_when_something_is_wrong(logger: str, level: int, heard: bool) -> None:
+def test_other_libraries_log_from_warnings_on(logger: str, level: int, heard: bool) -> None:
     stream = io.StringIO()
     configure(stream, "info")
     logging.getLogger(logger).log(level, "hello")
     assert bool(stream.getvalue()) is heard
 
 
-def test_the_level_is_for_all_of_ours() -> None:
+def test_the_level_applies_to_all_loggers_of_springtide() -> None:
     stream = io.StringIO()
     configure(stream, "debug")
     configure(stream, "error")
@@ -205,7 +205,7 @@ def test_the_level_is_for_all_of_ours() -> None:
     assert stream.getvalue() == ""
 
 
-def test_warnings_of_python_come_as_logs() -> None:
+def test_python_warnings_are_logged() -> None:
     stream = io.StringIO()
     configure(stream)
     with warnings.catch_warnings():
@@ -223,10 +223,10 @@ def test_warnings_of_python_come_as_logs() -> None:
         pytest.param("springtide.calendar", "calendar", id="a controller"),
         pytest.param("springtide.cluster.leader_election", None, id="a module"),
         pytest.param("aiohttp.client", None, id="another library"),
-        pytest.param("springtide", None, id="the root of ours"),
+        pytest.param("springtide", None, id="the root logger of springtide"),
     ],
 )
-def test_controllers_are_known_by_their_loggers(logger: str, controller: str | None) -> None:
+def test_the_controller_is_derived_from_the_logger(logger: str, controller: str | None) -> None:
     stream = io.StringIO()
     configure(stream)
     logging.getLogger(logger).error("hello")
@@ -234,8 +234,8 @@ def test_controllers_are_known_by_their_loggers(logger: str, controller: str | N
     assert record.get("controller") == controller
 
 
-def test_whatever_a_reconcile_logs_names_its_object() -> None:
-    """Side by side, each of two has its own; and what follows has none."""
+def test_logs_of_a_reconcile_name_its_object() -> None:
+    """Also if two run side by side; logs after it name none."""
     stream = io.StringIO()
     configure(stream)
 

@@ -1,4 +1,4 @@
-"""The manager: what starts when, what stops what, and what does not."""
+"""The manager: start, reconciles, failures, modes, takeover and stop."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> Non
     run(main, start=START)
 
 
-def test_everything_is_looked_at_once_and_then_what_changes() -> None:
-    """The first reconcile sees a complete cache; later ones follow changes."""
+def test_every_object_is_reconciled_once_and_then_after_changes() -> None:
+    """The first reconcile sees a complete cache."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -65,8 +65,8 @@ def test_everything_is_looked_at_once_and_then_what_changes() -> None:
     play(story)
 
 
-def test_objects_that_are_not_owned_are_left_alone() -> None:
-    """Neither at the start nor when they change; what is owned no more is left alone from then on."""
+def test_objects_that_are_not_owned_are_not_reconciled() -> None:
+    """Neither at the start nor when they change, nor after they stop being owned."""
     kind = stamp_controller(
         owns=lambda self, record: record["metadata"]["name"] == "mine" and "theirs" not in record["data"]
     )
@@ -87,8 +87,8 @@ def test_objects_that_are_not_owned_are_left_alone() -> None:
     play(story)
 
 
-def test_changes_of_other_kinds_wake_those_they_concern() -> None:
-    """Before and after the change: whoever was named before is told as well, also by what is gone."""
+def test_a_watch_maps_changes_of_other_kinds_to_keys() -> None:
+    """By the record before and after the change, also after a deletion."""
     kind = stamp_controller(watches=(Watch(WORK), Watch(SECRET_OF, keys=named_by_label)))
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -112,12 +112,12 @@ def test_changes_of_other_kinds_wake_those_they_concern() -> None:
     play(story)
 
 
-def test_again_brings_a_key_back() -> None:
+def test_a_result_requeues_a_key() -> None:
     """At an instant, or after some seconds; the earlier one counts."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now - START))
-        return Result(at=START + 100, after=700) if now < START + 100 else None
+        return Result(requeue_at=START + 100, requeue_after=700) if now < START + 100 else None
 
     kind = stamp_controller(reconcile=reconcile)
 
@@ -131,8 +131,8 @@ def test_again_brings_a_key_back() -> None:
     play(story)
 
 
-def test_a_failure_is_tried_again_and_stays_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    """Another object of the same controller, and other controllers, do not notice."""
+def test_a_failure_is_retried_and_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither another object of the same controller nor another controller."""
 
     failures: list[Key] = []
 
@@ -185,8 +185,8 @@ def broken_mapping(key: Key, record: Any) -> list[Key]:
         pytest.param({"watches": (Watch(WORK, keys=broken_mapping),)}, ControllerState.RUNNING, id="mapping"),
     ],
 )
-def test_a_broken_controller_stops_nobody_else(parts: dict[str, Any], state: ControllerState) -> None:
-    """It is logged and counted; the others work."""
+def test_a_broken_controller_does_not_affect_others(parts: dict[str, Any], state: ControllerState) -> None:
+    """It is logged and counted."""
     broken, sound = stamp_controller(name="broken", **parts), stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -206,8 +206,8 @@ def test_a_broken_controller_stops_nobody_else(parts: dict[str, Any], state: Con
     play(story)
 
 
-def test_a_cache_that_never_comes_holds_back_only_who_needs_it() -> None:
-    """A kind that is not installed is no reason to do nothing at all."""
+def test_a_cache_that_does_not_sync_holds_back_only_dependent_controllers() -> None:
+    """For example if its kind is not installed."""
     unknown = Cached(Selection(Resource("example.com", "v1", "things", "Thing")))
     needy, sound = stamp_controller(name="needy", watches=(Watch(WORK), Watch(unknown))), stamp_controller()
 
@@ -227,8 +227,8 @@ def test_a_cache_that_never_comes_holds_back_only_who_needs_it() -> None:
     play(story)
 
 
-def test_a_stale_cache_never_reaches_a_reconcile() -> None:
-    """After its own write a controller waits until it sees it, however slow the watch is."""
+def test_a_reconcile_never_sees_a_stale_cache() -> None:
+    """After its own write a controller waits until the cache shows it, however slow the watch is."""
     counts: list[int] = []
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
@@ -238,7 +238,7 @@ def test_a_stale_cache_never_reaches_a_reconcile() -> None:
         if len(made) < 3:
             body = {"metadata": {"name": f"made-{len(made)}", "namespace": "work"}}
             await self.context.client.create(WORK.selection.resource, body, because="there are too few")
-            return Result(after=1)
+            return Result(requeue_after=1)
         return None
 
     kind = stamp_controller(reconcile=reconcile)
@@ -268,8 +268,8 @@ def test_a_stale_cache_never_reaches_a_reconcile() -> None:
     play(story)
 
 
-def test_observing_writes_nothing_but_events() -> None:
-    """It decides all the same, and tells."""
+def test_observe_mode_writes_only_events() -> None:
+    """It decides all the same."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -306,8 +306,8 @@ def test_modes_can_differ() -> None:
         pytest.param([stamp_controller()], {"stamped": Mode.ACT}, "no controller named 'stamped'", id="unknown"),
     ],
 )
-def test_names_must_make_sense(kinds: list[type[StampController]], modes: dict[str, Mode], message: str) -> None:
-    """A mode for a controller that does not exist would be a mode that is not kept."""
+def test_names_are_checked(kinds: list[type[StampController]], modes: dict[str, Mode], message: str) -> None:
+    """Of controllers, and of modes for controllers that do not exist."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         with pytest.raises(ValueError, match=message):
@@ -316,8 +316,8 @@ def test_names_must_make_sense(kinds: list[type[StampController]], modes: dict[s
     play(story)
 
 
-def test_a_crashed_leader_is_followed_by_another() -> None:
-    """The one that stood by has its caches ready, and looks at everything at once."""
+def test_another_replica_takes_over_from_a_crashed_leader() -> None:
+    """Its caches are ready, and it reconciles everything at once."""
     one, two = stamp_controller(), stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -338,8 +338,8 @@ def test_a_crashed_leader_is_followed_by_another() -> None:
     play(story)
 
 
-def test_losing_the_lease_stops_everything_at_once_and_standing_by_goes_on() -> None:
-    """A reconcile that is under way is cancelled, nothing more is sent, and later the process leads again."""
+def test_losing_the_lease_cancels_reconciles_and_the_process_stands_by() -> None:
+    """Nothing more is sent, and later the process leads again."""
     ends: list[str] = []
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
@@ -376,8 +376,8 @@ def test_losing_the_lease_stops_everything_at_once_and_standing_by_goes_on() -> 
     play(story)
 
 
-def test_a_reconcile_that_will_not_stop_sends_nothing() -> None:
-    """Whoever ignores that the term is over is held back by the permit, also in a later term of the same process."""
+def test_a_reconcile_that_ignores_cancellation_sends_nothing() -> None:
+    """The permit withholds its writes, also in a later term of the same process."""
     refusals: list[str] = []
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
@@ -423,7 +423,7 @@ def test_a_reconcile_that_will_not_stop_sends_nothing() -> None:
     play(story)
 
 
-def test_stopping_finishes_what_is_under_way_and_gives_the_lease_up_last() -> None:
+def test_a_stop_finishes_reconciles_and_releases_the_lease_last() -> None:
     """No new keys are taken; events are sent; then others may lead."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
@@ -455,8 +455,8 @@ def test_stopping_finishes_what_is_under_way_and_gives_the_lease_up_last() -> No
     play(story)
 
 
-def test_stopping_does_not_wait_for_ever() -> None:
-    """What is not done within the grace is cancelled."""
+def test_a_stop_has_a_timeout() -> None:
+    """Reconciles that are not done within the grace are cancelled."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         await self.context.clock.sleep(1000)
@@ -475,7 +475,7 @@ def test_stopping_does_not_wait_for_ever() -> None:
     play(story)
 
 
-def test_stopping_while_standing_by_leaves_the_lease_alone() -> None:
+def test_a_standby_that_stops_does_not_touch_the_lease() -> None:
     """It is another's."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -490,8 +490,8 @@ def test_stopping_while_standing_by_leaves_the_lease_alone() -> None:
     play(story)
 
 
-def test_controllers_share_a_cache_of_the_same_things() -> None:
-    """Two that watch the same selection cause one watch."""
+def test_controllers_share_the_cache_of_a_selection() -> None:
+    """Two watches of the same selection are one watch on the server."""
     one, two = stamp_controller(name="one"), stamp_controller(name="two")
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -512,8 +512,8 @@ def test_controllers_share_a_cache_of_the_same_things() -> None:
     play(story)
 
 
-def test_a_server_that_says_when_to_come_back_is_believed() -> None:
-    """The key comes again after the time that the server named, and not sooner."""
+def test_retry_after_is_respected() -> None:
+    """The key is requeued after the time that the server named, not sooner."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now - START))

@@ -28,7 +28,7 @@ def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> Non
 
 
 def test_pausing_one_object_by_its_annotation(caplog: pytest.LogCaptureFixture) -> None:
-    """It is left alone, people are told once, and the end of the pause brings it back."""
+    """It is not reconciled, one event is recorded, and the end of the pause enqueues it."""
     caplog.set_level(logging.INFO)
     kind = stamp_controller()
 
@@ -47,16 +47,16 @@ def test_pausing_one_object_by_its_annotation(caplog: pytest.LogCaptureFixture) 
         world.change("a", metadata={"annotations": {"springtide.dev/paused": None}})
         await clock.sleep(1)
         assert length(world, "a") == "3"
-        told = [(one["reason"], one["count"]) for one in world.events() if one["reason"] != "Stamped"]
-        assert told == [("Paused", 1), ("Resumed", 1)]
+        events = [(one["reason"], one["count"]) for one in world.events() if one["reason"] != "Stamped"]
+        assert events == [("Paused", 1), ("Resumed", 1)]
         assert "work/a is paused by its annotation springtide.dev/paused" in caplog.messages
         await process.manager.stop()
 
     play(story)
 
 
-def test_a_pause_is_seen_although_the_records_do_not_hold_it() -> None:
-    """Records are made to be small; neither the beginning nor the end of a pause changes this one."""
+def test_a_pause_is_noted_although_records_do_not_hold_annotations() -> None:
+    """Neither the beginning nor the end of a pause changes the record."""
     texts = Cached(WORK.selection, record=lambda item: item["data"]["text"])
     seen: list[str] = []
 
@@ -90,7 +90,7 @@ def test_a_pause_is_seen_although_the_records_do_not_hold_it() -> None:
 
 
 def test_pausing_everything_by_the_config_map() -> None:
-    """Nothing is written, not even by what is under way; its end brings everything back."""
+    """Writes of running reconciles are withheld as well; its end enqueues everything."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         await self.context.clock.sleep(3)
@@ -113,15 +113,17 @@ def test_pausing_everything_by_the_config_map() -> None:
         world.change("springtide-pause", "springtide-system", data={"paused": "false"})
         await clock.sleep(20)
         assert (length(world, "a"), length(world, "b")) == ("1", "1")
-        told = [(one["involvedObject"]["name"], one["reason"]) for one in world.events() if one["reason"] != "Stamped"]
-        assert told == [("springtide-pause", "Paused"), ("springtide-pause", "Resumed")]
+        events = [
+            (one["involvedObject"]["name"], one["reason"]) for one in world.events() if one["reason"] != "Stamped"
+        ]
+        assert events == [("springtide-pause", "Paused"), ("springtide-pause", "Resumed")]
         await process.manager.stop()
 
     play(story)
 
 
-def test_a_process_that_starts_in_a_pause_does_nothing() -> None:
-    """It knows before it does anything; removing the ConfigMap ends the pause."""
+def test_a_process_that_starts_during_a_pause_does_nothing() -> None:
+    """It reads the ConfigMap first; deleting the ConfigMap ends the pause."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -139,8 +141,8 @@ def test_a_process_that_starts_in_a_pause_does_nothing() -> None:
     play(story)
 
 
-def test_what_stands_for_kubernetes_itself_cannot_be_paused() -> None:
-    """It has other field managers, and no pause concerns it."""
+def test_simulated_parts_of_kubernetes_cannot_be_paused() -> None:
+    """They have other field managers, and ignore pauses."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -163,11 +165,11 @@ def seen(version: int, *, paused: bool) -> Object:
     return {"metadata": {"name": "a", "uid": "1", "resourceVersion": str(version), "annotations": annotations}}
 
 
-def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
-    """What is older than the store is old news, as it is to the store itself."""
+def test_a_stale_server_does_not_restore_a_pause() -> None:
+    """Events that are older than the store are ignored, as by the store itself."""
     marks = PausedObjects()
     resumed: list[Key] = []
-    store: Store[Object] = Store(marks.marking(lambda item: item))
+    store: Store[Object] = Store(marks.noting(lambda item: item))
     marks.attach(store)
     marks.listen(resumed.append)
     key = Key("", "a")
@@ -183,11 +185,11 @@ def test_a_server_that_lags_behind_does_not_bring_a_pause_back() -> None:
     assert key in marks
 
 
-def test_the_mark_of_what_is_gone_goes() -> None:
+def test_the_pause_of_a_deleted_object_is_forgotten() -> None:
     """A new object of that name is another one."""
     marks = PausedObjects()
     resumed: list[Key] = []
-    store: Store[Object] = Store(marks.marking(lambda item: item))
+    store: Store[Object] = Store(marks.noting(lambda item: item))
     marks.attach(store)
     marks.listen(resumed.append)
     store.replace([seen(1, paused=True)], 1)
@@ -196,10 +198,10 @@ def test_the_mark_of_what_is_gone_goes() -> None:
     assert (Key("", "a") in marks, resumed) == (False, [Key("", "a")])
 
 
-def test_what_cannot_be_read_stays_paused() -> None:
-    """It counts as absent, which is no reason to begin to do something about it."""
+def test_an_unreadable_object_stays_paused() -> None:
+    """It counts as absent, but must not be reconciled."""
     marks = PausedObjects()
-    store: Store[Object] = Store(marks.marking(lambda item: item["metadata"]["annotations"]["kind"] and item))
+    store: Store[Object] = Store(marks.noting(lambda item: item["metadata"]["annotations"]["kind"] and item))
     marks.attach(store)
     fine, odd = seen(1, paused=True), seen(2, paused=True)
     fine["metadata"]["annotations"]["kind"] = "x"

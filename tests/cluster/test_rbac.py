@@ -1,4 +1,4 @@
-"""RBAC rules follow from what code declares, and what code declares is what it needs."""
+"""RBAC rules are generated from declared permissions, and the declared permissions suffice."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_permissions_of_one_resource_become_one_rule() -> None:
 @pytest.mark.parametrize(
     ("permission", "words"),
     [
-        pytest.param(Permission(SECRETS, ("update",)), "there is no verb 'update'", id="a verb of no port"),
+        pytest.param(Permission(SECRETS, ("update",)), "there is no verb 'update'", id="an unknown verb"),
         pytest.param(Permission(SECRETS, ("create",), names=("a",)), "cannot be limited to names", id="named create"),
         pytest.param(Permission(NODES, ("get",), own_namespace=True), "it is in no namespace", id="own node"),
     ],
 )
-def test_what_would_be_no_permission_is_refused(permission: Permission, words: str) -> None:
+def test_ineffective_permissions_are_refused(permission: Permission, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         rules_of([permission])
 
@@ -81,7 +81,7 @@ def test_rules_allow_exactly_what_was_declared(permissions: list[Permission]) ->
 
 
 def single_rights(permission: Permission) -> list[tuple[Any, ...]]:
-    """Take a permission apart: one right for each verb and name."""
+    """Split a permission into one for each verb and name."""
     below = f"/{permission.subresource}" if permission.subresource else ""
     return [
         (permission.own_namespace, permission.resource.group, f"{permission.resource.plural}{below}", verb, name)
@@ -102,7 +102,7 @@ def _single(rules: tuple[PolicyRule, ...], *, own: bool) -> list[tuple[Any, ...]
 
 
 @pytest.mark.parametrize("kind", CONTROLLERS, ids=lambda kind: kind.name)
-def test_a_controller_may_read_what_it_watches(kind: Any) -> None:
+def test_controllers_have_permissions_for_their_watches(kind: Any) -> None:
     for watch in kind.watches:
         resource = watch.cached.selection.resource
         verbs = {
@@ -132,8 +132,8 @@ USED = [
 """All that the calendars' story needs."""
 
 
-class Office:
-    """Two replicas under the roles of the manager and of the controller, calendars, and people who edit them."""
+class RbacHarness:
+    """Two replicas with the roles of the manager and of the controller, and users who edit calendars."""
 
     def __init__(self, clock: VirtualClock, *, without: str = "", mode: Mode = Mode.ACT) -> None:
         self.clock = clock
@@ -151,7 +151,7 @@ class Office:
         )
         self.lines.append(line)
         leadership = LeaderElector(line, self.clock, identity=identity, random=Random(identity))
-        return Manager(line, self.clock, STORY, random=Random(1), leadership=leadership, mode=self.mode)
+        return Manager(line, self.clock, STORY, random=Random(1), election=leadership, mode=self.mode)
 
     def write(self, name: str, *dates: str) -> None:
         """Create a calendar, or give it other days."""
@@ -172,19 +172,19 @@ class Office:
         return {one for line in self.lines for one in line.used}
 
 
-async def everything(office: Office) -> None:
-    """Let happen whatever makes the processes ask for something."""
-    managers = [office.open(identity) for identity in ("first", "second")]
+async def everything(harness: RbacHarness) -> None:
+    """Play everything that leads to requests of the processes."""
+    managers = [harness.open(identity) for identity in ("first", "second")]
     running = [asyncio.ensure_future(manager.run()) for manager in managers]
-    clock = office.clock
-    office.write("good", "2026-12-24")
-    office.write("bad", "2026-02-30")
+    clock = harness.clock
+    harness.write("good", "2026-12-24")
+    harness.write("bad", "2026-02-30")
     await clock.sleep(60)
-    office.write("bad", "2026-02-30", "2026-12-24")
+    harness.write("bad", "2026-02-30", "2026-12-24")
     await clock.sleep(60)
-    office.world.change("good", "", CALENDARS, metadata={"annotations": {ANNOTATION: "true"}})
+    harness.world.change("good", "", CALENDARS, metadata={"annotations": {ANNOTATION: "true"}})
     await clock.sleep(10)
-    office.world.config_map("springtide-pause", "springtide-system", paused="true")
+    harness.world.config_map("springtide-pause", "springtide-system", paused="true")
     await clock.sleep(10)
     for manager, task in zip(managers, running, strict=True):
         stopping = asyncio.ensure_future(manager.stop())
@@ -193,32 +193,32 @@ async def everything(office: Office) -> None:
         await task
 
 
-def play(story: Callable[[Office], Awaitable[None]], **options: Any) -> Office:
-    async def main(clock: VirtualClock) -> Office:
-        office = Office(clock, **options)
-        await story(office)
-        return office
+def play(story: Callable[[RbacHarness], Awaitable[None]], **options: Any) -> RbacHarness:
+    async def main(clock: VirtualClock) -> RbacHarness:
+        harness = RbacHarness(clock, **options)
+        await story(harness)
+        return harness
 
     return run(main, start=START)
 
 
 def test_the_declared_permissions_suffice() -> None:
-    """Calendars are kept, people are told, and leadership changes hands under the generated roles and no others."""
-    office = play(everything)
-    assert office.refused == []
-    assert sorted(office.used) == USED
-    assert office.world.server.get(CALENDARS, Key("", "good"))["status"]["nextDates"] == ["2026-12-24"]
-    assert {event["reason"] for event in office.world.events()} >= {"Invalid", "Paused"}
+    """Statuses and events are written, and leadership changes, with only the generated roles."""
+    harness = play(everything)
+    assert harness.refused == []
+    assert sorted(harness.used) == USED
+    assert harness.world.server.get(CALENDARS, Key("", "good"))["status"]["nextDates"] == ["2026-12-24"]
+    assert {event["reason"] for event in harness.world.events()} >= {"Invalid", "Paused"}
 
 
 @pytest.mark.parametrize("right", USED)
-def test_a_missing_verb_is_noticed(right: str) -> None:
+def test_every_used_permission_is_needed(right: str) -> None:
     """Each right that is used is needed: without it the same story is refused something."""
     assert right in play(everything, without=right).refused
 
 
-def test_observing_needs_no_more_than_acting() -> None:
+def test_observe_mode_needs_no_further_permissions() -> None:
     """It has a Lease of its own, which the roles name too."""
-    office = play(everything, mode=Mode.OBSERVE)
-    assert office.refused == []
-    assert "patch calendars/status.springtide.dev" not in office.used
+    harness = play(everything, mode=Mode.OBSERVE)
+    assert harness.refused == []
+    assert "patch calendars/status.springtide.dev" not in harness.used

@@ -1,4 +1,4 @@
-"""Reflectors against the API server in memory: every store is the server at some version, and ends as it is now."""
+"""Reflectors against the API server in memory: every store is a state that the server had."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def with_reflectors(
 
 @pytest.mark.parametrize("transport", [DirectTransport, WithoutWatchList])
 @pytest.mark.parametrize("seed", range(6))
-def test_stores_follow_through_ends_of_streams_and_compaction(seed: int, transport: type[DirectTransport]) -> None:
+def test_stores_follow_through_closed_streams_and_compaction(seed: int, transport: type[DirectTransport]) -> None:
     async def story(watched: Watched, clock: VirtualClock) -> None:
         random = watched.random
         versions = [0, 0]
@@ -154,14 +154,14 @@ def test_stores_follow_through_ends_of_streams_and_compaction(seed: int, transpo
     with_reflectors(story, seed=seed, transport=transport)
 
 
-def test_a_write_elsewhere_is_reached_by_a_bookmark() -> None:
+def test_bookmarks_advance_a_store_past_other_writes() -> None:
     """A barrier ends although nothing of the selection has changed."""
 
     async def story(watched: Watched, clock: VirtualClock) -> None:
         await watched.stores[1].wait_synced()
         body: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "red", "labels": {"color": "red"}}}
         created = await watched.transport.create(NODES, body, Write("test"))
-        await watched.stores[1].reached(int(created["metadata"]["resourceVersion"]))
+        await watched.stores[1].wait_for_version(int(created["metadata"]["resourceVersion"]))
 
         assert clock.monotonic() == 10
         assert len(watched.stores[1]) == 0
@@ -185,7 +185,7 @@ class View(msgspec.Struct):
 
 
 @pytest.mark.parametrize("transport", [DirectTransport, WithoutWatchList])
-def test_views_are_read_as_whole_objects_are(transport: type[DirectTransport]) -> None:
+def test_views_and_whole_objects_give_the_same_records(transport: type[DirectTransport]) -> None:
     async def main(clock: VirtualClock) -> None:
         watched = Watched(clock, 1, transport)
         watched.write()
@@ -205,8 +205,8 @@ def test_views_are_read_as_whole_objects_are(transport: type[DirectTransport]) -
     run(main)
 
 
-def test_a_stream_of_the_server_says_gone_where_it_cannot_go_on() -> None:
-    """What the reflectors above recover from is what the server really answers."""
+def test_the_server_ends_a_stream_with_gone() -> None:
+    """The reflectors above recover from what this server really answers."""
 
     async def main(clock: VirtualClock) -> None:
         watched = Watched(clock, 1, DirectTransport)
@@ -227,8 +227,8 @@ class Sized(msgspec.Struct):
     size: int
 
 
-def test_one_object_that_does_not_fit_the_view_is_left_out() -> None:
-    """The others are read one by one then; when it is mended, it appears."""
+def test_an_object_that_does_not_fit_the_view_is_left_out() -> None:
+    """The others are decoded one by one then; when it is repaired, it appears."""
 
     async def main(clock: VirtualClock) -> None:
         server = ApiServer(now=clock.now, random=Random(1))

@@ -1,9 +1,4 @@
-"""Answers in one piece: what is sent when, for every order in which a head, a body and an end can come.
-
-What a stranger may take from a server: bytes, time and places all have an end, and others are served meanwhile.
-
-Serving an application: on loopback, with TLS that can be replaced, and an end to it.
-"""
+"""Serving an application: coalesced writes, limits for clients, TLS, and an orderly end."""
 
 from __future__ import annotations
 
@@ -16,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from springtide.cluster import serving as connections
 from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.serving import CoalescedWrites, RunningServer, ServingFailed, TlsIdentity, serving
 
@@ -24,7 +18,7 @@ END = b"(closed)"
 
 
 class Line(asyncio.Transport):
-    """Takes down what is sent, and when it was closed."""
+    """Records what is sent, and the close."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,8 +58,8 @@ def done(answer: CoalescedWrites, *parts: bytes) -> None:
         pytest.param([[END]], [END], id="closed-at-once"),
     ],
 )
-def test_what_is_sent(turns: list[list[bytes]], sent: list[bytes]) -> None:
-    """What is written in one turn of the event loop, turn by turn."""
+def test_coalesced_writes(turns: list[list[bytes]], sent: list[bytes]) -> None:
+    """The writes of each iteration of the event loop."""
 
     async def story() -> list[bytes]:
         line = Line()
@@ -78,7 +72,7 @@ def test_what_is_sent(turns: list[list[bytes]], sent: list[bytes]) -> None:
     assert sent == asyncio.run(story())
 
 
-def test_a_head_is_not_sent_into_a_connection_that_was_closed_meanwhile() -> None:
+def test_a_head_is_not_sent_after_the_connection_was_closed() -> None:
     async def story() -> None:
         line = Line()
         answer = CoalescedWrites(line, asyncio.get_running_loop())
@@ -97,7 +91,7 @@ TOO_MUCH = b"x" * 2_000_000
 
 
 class Echo:
-    """Answers with the number of bytes it was sent, and remembers who went away."""
+    """Responds with the number of received bytes, and records disconnects."""
 
     def __init__(self) -> None:
         self.gone = 0
@@ -122,16 +116,16 @@ class Echo:
 
 
 def served(story: Callable[[RunningServer, Echo], Awaitable[None]]) -> None:
-    async def told() -> None:
+    async def exchange() -> None:
         echo = Echo()
         async with serving(echo) as server:
             await story(server, echo)
 
-    asyncio.run(asyncio.wait_for(told(), 30))
+    asyncio.run(asyncio.wait_for(exchange(), 30))
 
 
 async def said(server: RunningServer, data: bytes, *, drip: bytes = b"") -> bytes:
-    """Send something, then drip on, and give all that is answered until the server hangs up."""
+    """Send bytes, then further ones slowly, and give all responses until the server closes the connection."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
 
     async def dripping() -> None:
@@ -156,16 +150,16 @@ async def said(server: RunningServer, data: bytes, *, drip: bytes = b"") -> byte
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(b"GET /" + TOO_MUCH, id="an address without end"),
-        pytest.param(b"GET / HTTP/1.1\r\nX: " + TOO_MUCH, id="a header without end"),
-        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300, id="headers without end"),
-        pytest.param(POST + b"0\r\n" + b"X: y\r\n" * 300, id="trailers without end"),
-        pytest.param(POST + b"0\r\nX: " + TOO_MUCH, id="a trailer without end"),
-        pytest.param(POST + b"1;" + TOO_MUCH, id="an extension of a chunk without end"),
-        pytest.param(GET * 100_000, id="requests sent ahead without end"),
+        pytest.param(b"GET /" + TOO_MUCH, id="an endless URL"),
+        pytest.param(b"GET / HTTP/1.1\r\nX: " + TOO_MUCH, id="an endless header"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300, id="endless headers"),
+        pytest.param(POST + b"0\r\n" + b"X: y\r\n" * 300, id="endless trailers"),
+        pytest.param(POST + b"0\r\nX: " + TOO_MUCH, id="an endless trailer"),
+        pytest.param(POST + b"1;" + TOO_MUCH, id="an endless chunk extension"),
+        pytest.param(GET * 100_000, id="endless pipelined requests"),
     ],
 )
-def test_what_never_ends_is_cut_and_others_are_served(data: bytes) -> None:
+def test_endless_requests_are_cut_off_and_other_clients_are_served(data: bytes) -> None:
     async def story(server: RunningServer, _: Echo) -> None:
         await said(server, data)
         assert (await said(server, LAST)).startswith(b"HTTP/1.1 200")
@@ -173,7 +167,7 @@ def test_what_never_ends_is_cut_and_others_are_served(data: bytes) -> None:
     served(story)
 
 
-def test_a_long_body_is_no_long_head() -> None:
+def test_a_long_body_is_accepted() -> None:
     async def story(server: RunningServer, _: Echo) -> None:
         head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
         assert (await said(server, head % len(TOO_MUCH) + TOO_MUCH)).endswith(b"\r\n\r\n2000000")
@@ -181,7 +175,7 @@ def test_a_long_body_is_no_long_head() -> None:
     served(story)
 
 
-def test_some_requests_may_be_sent_ahead_and_are_answered_in_order() -> None:
+def test_pipelined_requests_are_answered_in_order() -> None:
     async def story(server: RunningServer, _: Echo) -> None:
         posts = b"".join(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (n, b"x" * n) for n in range(9))
         answer = await said(server, posts + LAST)
@@ -200,8 +194,8 @@ def test_some_requests_may_be_sent_ahead_and_are_answered_in_order() -> None:
         pytest.param(GET + b"GET", b"", id="half a request after a whole one"),
     ],
 )
-def test_whoever_takes_too_long_is_hung_up_on(data: bytes, drip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "ARRIVAL_SECONDS", 0.2)
+def test_slow_requests_are_cut_off(data: bytes, drip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("springtide.cluster.serving.ARRIVAL_SECONDS", 0.2)
 
     async def story(server: RunningServer, _: Echo) -> None:
         async with asyncio.timeout(10):
@@ -211,7 +205,7 @@ def test_whoever_takes_too_long_is_hung_up_on(data: bytes, drip: bytes, monkeypa
     served(story)
 
 
-def test_whoever_says_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("springtide.cluster.serving.IDLE_SECONDS", 0.2)
 
     async def story(server: RunningServer, _: Echo) -> None:
@@ -221,7 +215,7 @@ def test_whoever_says_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> 
     served(story)
 
 
-def test_there_are_so_many_places_and_one_that_is_left_is_given_away_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_limited_and_closed_ones_free_their_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("springtide.cluster.serving.MOST_CONNECTIONS", 5)
 
     async def story(server: RunningServer, _: Echo) -> None:
@@ -236,7 +230,7 @@ def test_there_are_so_many_places_and_one_that_is_left_is_given_away_again(monke
     served(story)
 
 
-def test_who_leaves_with_requests_sent_ahead_is_missed_by_the_one_that_is_answered() -> None:
+def test_a_client_that_disconnects_with_pipelined_requests_is_noticed() -> None:
     async def story(server: RunningServer, echo: Echo) -> None:
         _, writer = await asyncio.open_connection(server.host, server.port)
         writer.write(b"GET /wait HTTP/1.1\r\n\r\n" + GET)
@@ -273,7 +267,7 @@ async def fetch(url: str, context: ssl.SSLContext | bool = True) -> str:
         return await answer.text()
 
 
-def test_an_application_is_reached_on_loopback_for_as_long_as_the_block_lasts() -> None:
+def test_an_application_is_served_on_loopback_within_the_block() -> None:
     async def story() -> None:
         async with serving(hello) as served:
             assert served.url.startswith("http://127.0.0.1:")
@@ -302,7 +296,7 @@ def test_the_certificate_is_verified_under_every_name_and_no_other() -> None:
         asyncio.run(story())
 
 
-def test_a_replaced_certificate_is_shown_to_whoever_connects_next() -> None:
+def test_a_replaced_certificate_is_used_for_new_connections() -> None:
     now = int(time.time())
     first, second = (make_authority(name, now=now, seconds=DAY) for name in ("first", "second"))
 
@@ -318,7 +312,7 @@ def test_a_replaced_certificate_is_shown_to_whoever_connects_next() -> None:
     asyncio.run(story())
 
 
-def test_a_certificate_that_has_ended_is_not_believed() -> None:
+def test_an_expired_certificate_is_refused() -> None:
     past = int(time.time()) - 10 * DAY
     authority = make_authority("test authority", now=past, seconds=DAY)
     pair = make_serving(authority, ["127.0.0.1"], now=past, seconds=DAY)
@@ -332,7 +326,7 @@ def test_a_certificate_that_has_ended_is_not_believed() -> None:
     asyncio.run(story())
 
 
-def test_a_port_that_is_taken_is_told_in_words() -> None:
+def test_a_port_in_use_is_reported() -> None:
     async def story() -> None:
         async with serving(hello) as served:
             with pytest.raises(ServingFailed, match=f"cannot listen on 127.0.0.1:{served.port}: "):
@@ -342,7 +336,7 @@ def test_a_port_that_is_taken_is_told_in_words() -> None:
     asyncio.run(story())
 
 
-def test_an_answer_that_never_ends_does_not_keep_the_server_from_ending() -> None:
+def test_an_endless_response_does_not_keep_the_server_from_stopping() -> None:
     async def story() -> None:
         async with aiohttp.ClientSession() as session:
             async with serving(endless, grace=1) as served:
@@ -353,7 +347,7 @@ def test_an_answer_that_never_ends_does_not_keep_the_server_from_ending() -> Non
     asyncio.run(asyncio.wait_for(story(), 30))
 
 
-def test_clients_that_never_finish_do_not_make_the_end_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+def test_unfinished_requests_do_not_make_the_stop_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     async def patient(scope: Any, receive: Any, send: Any) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass

@@ -1,4 +1,4 @@
-"""A store is what the server held at one version, and never goes back."""
+"""A store equals the server at one resourceVersion, and never goes back."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def nodes(by: dict[str, str]) -> dict[Key, str]:
 
 
 def filled(**nodes: str) -> tuple[Store[str], list[Delta[str]]]:
-    """Make a store of pods at version 10, and the list of what it tells from now on."""
+    """Make a store of pods at version 10, and the list of its deltas from now on."""
     store: Store[str] = Store(node_of, {"node": lambda node: (node,) if node else ()})
     store.replace([pod(name, 5, node) for name, node in nodes.items()], 10)
-    told: list[Delta[str]] = []
-    store.listen(told.append)
-    return store, told
+    deltas: list[Delta[str]] = []
+    store.listen(deltas.append)
+    return store, deltas
 
 
 def contents(store: Store[str]) -> dict[Key, str]:
@@ -83,12 +83,12 @@ def test_writes(
     version: int,
     deltas: list[tuple[str, str | None, str | None]],
 ) -> None:
-    store, told = filled(a="n1")
+    store, found = filled(a="n1")
     write(store)
 
     assert contents(store) == nodes(expected)
     assert store.version == version
-    assert told == [Delta(key(name), old, new) for name, old, new in deltas]
+    assert found == [Delta(key(name), old, new) for name, old, new in deltas]
 
 
 def test_reading() -> None:
@@ -106,13 +106,13 @@ def test_reading() -> None:
     assert store.by("node", "n3") == []
 
 
-def test_an_index_that_does_not_exist_is_a_mistake() -> None:
+def test_an_unknown_index_is_an_error() -> None:
     store, _ = filled()
     with pytest.raises(KeyError):
         store.by("zone", "a")
 
 
-def test_what_is_listed_does_not_change_with_the_store() -> None:
+def test_a_list_of_records_does_not_change_with_the_store() -> None:
     store, _ = filled(a="n1")
     store.keys().append(key("mine"))
     before = store.keys()
@@ -138,8 +138,8 @@ def test_without_a_record_function_the_item_itself_is_kept() -> None:
     assert store.get(key("a")) is item
 
 
-def test_an_unchanged_record_stays_the_same_object_over_a_relist() -> None:
-    """Whoever holds on to a record does not hold a second copy of it."""
+def test_an_unchanged_record_stays_the_same_object_after_a_relist() -> None:
+    """References to a record keep no second copy of it."""
     store: Store[list[str]] = Store(lambda item: [item["spec"]["nodeName"]])
     store.replace([pod("a", 1, "n1")], 1)
     before = store.get(key("a"))
@@ -148,7 +148,7 @@ def test_an_unchanged_record_stays_the_same_object_over_a_relist() -> None:
     assert store.get(key("a")) is before
 
 
-def test_an_index_forgets_values_that_nothing_has_any_more() -> None:
+def test_an_index_drops_values_without_records() -> None:
     class Value:
         """Something that tells when it is gone."""
 
@@ -161,7 +161,7 @@ def test_an_index_forgets_values_that_nothing_has_any_more() -> None:
     assert value() is None
 
 
-def test_listeners_see_the_whole_of_a_new_list() -> None:
+def test_listeners_see_the_complete_new_list() -> None:
     store, _ = filled(a="n1")
     seen: list[tuple[int, list[Key]]] = []
     store.listen(lambda delta: seen.append((store.version, store.keys())))
@@ -170,32 +170,32 @@ def test_listeners_see_the_whole_of_a_new_list() -> None:
     assert seen == [(13, [key("b"), key("c")])] * 3
 
 
-def test_a_listener_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_listener_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     store: Store[str] = Store(node_of)
-    told: list[Delta[str]] = []
+    deltas: list[Delta[str]] = []
 
     def fail(delta: Delta[str]) -> None:
         raise ZeroDivisionError
 
     store.listen(fail)
-    store.listen(told.append)
+    store.listen(deltas.append)
     with caplog.at_level(logging.ERROR):
         store.replace([pod("a", 1, "n1")], 1)
         store.apply(deleted("a", 2))
 
-    assert told == [Delta(key("a"), None, "n1"), Delta(key("a"), "n1", None)]
+    assert deltas == [Delta(key("a"), None, "n1"), Delta(key("a"), "n1", None)]
     assert [record.message for record in caplog.records] == [
         "a listener failed on the change of default/a; others go on"
     ] * 2
 
 
-def test_who_comes_late_is_told_of_all_that_is_there(caplog: pytest.LogCaptureFixture) -> None:
-    """Of every record, also where one of them is more than the listener can bear."""
+def test_replay_passes_every_record(caplog: pytest.LogCaptureFixture) -> None:
+    """Also if the listener fails on one of them."""
     store, _ = filled(a="n1", b="n2")
-    told: list[Delta[str]] = []
+    deltas: list[Delta[str]] = []
 
     def fail_on_the_first(delta: Delta[str]) -> None:
-        told.append(delta)
+        deltas.append(delta)
         if delta.key == key("a"):
             raise ZeroDivisionError
 
@@ -203,7 +203,7 @@ def test_who_comes_late_is_told_of_all_that_is_there(caplog: pytest.LogCaptureFi
         store.listen(fail_on_the_first, replay=True)
         store.apply(deleted("b", 30))
 
-    assert told == [Delta(key("a"), None, "n1"), Delta(key("b"), None, "n2"), Delta(key("b"), "n2", None)]
+    assert deltas == [Delta(key("a"), None, "n1"), Delta(key("b"), None, "n2"), Delta(key("b"), "n2", None)]
     assert len(caplog.records) == 1
 
 
@@ -213,15 +213,15 @@ def broken(name: str, version: int) -> WatchEvent:
     return WatchEvent(WatchEventType.MODIFIED, {"metadata": metadata})
 
 
-def test_an_object_without_a_record_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
-    """The others go on, and it is named, with the stack in the log."""
-    store, told = filled(a="n1", b="n1")
+def test_an_unreadable_object_counts_as_absent_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """Other objects are not affected, and the log names it with a stack trace."""
+    store, deltas = filled(a="n1", b="n1")
     store.apply(broken("a", 11))
     store.apply(modified("b", 12, "n2"))
 
     assert (contents(store), store.version) == (nodes({"b": "n2"}), 12)
     assert {name: why.reason for name, why in store.unreadable.items()} == {key("a"): "KeyError: 'spec'"}
-    assert told == [Delta(key("a"), "n1", None), Delta(key("b"), "n1", "n2")]
+    assert deltas == [Delta(key("a"), "n1", None), Delta(key("b"), "n1", "n2")]
     assert "Traceback" in caplog.text
 
     store.apply(modified("a", 13, "n3"))
@@ -229,8 +229,8 @@ def test_an_object_without_a_record_counts_as_absent_until_it_changes(caplog: py
     assert store.unreadable == {}
 
 
-def test_an_object_without_a_record_does_not_hold_up_a_list() -> None:
-    """What is left out follows the list as everything else does."""
+def test_an_unreadable_object_does_not_block_a_list() -> None:
+    """A later list updates what is unreadable."""
     store, _ = filled(a="n1")
     store.replace([broken("a", 11).object, broken("b", 12).object, pod("c", 13, "n1")], 20)
     assert (contents(store), list(store.unreadable)) == (nodes({"c": "n1"}), [key("a"), key("b")])
@@ -241,8 +241,8 @@ def test_an_object_without_a_record_does_not_hold_up_a_list() -> None:
     assert store.unreadable == {}
 
 
-def test_a_record_that_is_none_is_refused() -> None:
-    """None means that there is no object; whoever wants to leave some out has selectors for it."""
+def test_a_record_that_is_none_is_unreadable() -> None:
+    """None means that there is no object; use selectors to leave objects out."""
     store: Store[Any] = Store(lambda item: None)
     store.replace([pod("a", 1)], 1)
     store.apply(added("b", 2))
@@ -259,31 +259,31 @@ def test_a_record_that_is_none_is_refused() -> None:
         pytest.param(lambda node: [{"odd": [], "n1": "x", "n2": "y"}[node]], id="of no hashable value"),
     ],
 )
-def test_an_index_that_fails_finds_the_record_under_nothing(values: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Everything else is as it should be, also what came with it, and what it was found under before."""
+def test_a_failing_index_finds_the_record_under_no_value(values: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Other records and indexes are not affected, and its former value is dropped."""
     store: Store[str] = Store(node_of, {"good": lambda node: [node], "bad": values})
     store.replace([pod("a", 1, "n1"), pod("b", 2, "odd"), pod("c", 3, "n2")], 5)
-    told: list[Delta[str]] = []
-    store.listen(told.append)
+    deltas: list[Delta[str]] = []
+    store.listen(deltas.append)
     store.apply(modified("a", 6, "odd"))
 
     assert contents(store) == nodes({"a": "odd", "b": "odd", "c": "n2"})
     assert store.keys_by("good", "odd") == [key("a"), key("b")]
     assert (store.keys_by("bad", "x"), store.keys_by("bad", "y")) == ([], [key("c")])
-    assert told == [Delta(key("a"), "n1", "odd")]
+    assert deltas == [Delta(key("a"), "n1", "odd")]
     assert "an index fails on default/b" in caplog.text
 
     store.apply(modified("a", 7, "n1"))
     assert store.keys_by("bad", "x") == [key("a")]
 
 
-def test_whoever_stops_waiting_leaves_nothing_behind() -> None:
-    """A cache that never comes must not collect those who once waited for it."""
+def test_a_cancelled_wait_leaves_nothing_behind() -> None:
+    """A cache that never syncs must not collect futures."""
 
     async def main(clock: VirtualClock) -> None:
         store: Store[Any] = Store()
-        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.reached(5))]
-        patient = asyncio.ensure_future(store.reached(7))
+        waiting = [asyncio.ensure_future(store.wait_synced()), asyncio.ensure_future(store.wait_for_version(5))]
+        patient = asyncio.ensure_future(store.wait_for_version(7))
         await clock.sleep(1)
         for one in waiting:
             one.cancel()
@@ -320,12 +320,12 @@ def test_waiting_for_the_first_list() -> None:
         pytest.param(lambda s: s.replace([], 20), id="by a list"),
     ],
 )
-def test_a_version_is_reached(write: Callable[[Store[str]], None]) -> None:
+def test_waiting_for_a_version(write: Callable[[Store[str]], None]) -> None:
     async def main(clock: VirtualClock) -> None:
         store, _ = filled(a="n1")
-        await store.reached(10)
-        waiting = {version: asyncio.create_task(store.reached(version)) for version in (100, 15, 12)}
-        cancelled = asyncio.create_task(store.reached(15))
+        await store.wait_for_version(10)
+        waiting = {version: asyncio.create_task(store.wait_for_version(version)) for version in (100, 15, 12)}
+        cancelled = asyncio.create_task(store.wait_for_version(15))
         await asyncio.sleep(1)
         cancelled.cancel()
         assert not any(task.done() for task in waiting.values())
@@ -340,7 +340,7 @@ def test_a_version_is_reached(write: Callable[[Store[str]], None]) -> None:
 
 
 class Server:
-    """The slow truth: the whole history of a few pods, and the state at each version."""
+    """A naive model: the whole history of a few pods, and the state at each version."""
 
     def __init__(self) -> None:
         self.states: list[dict[str, str]] = [{}]
@@ -384,15 +384,15 @@ def test_a_store_equals_the_server_at_its_version_whatever_is_replayed(steps: li
     """Lists of any age, and watches from any version that the store has passed, for as long as they last."""
     server = Server()
     store: Store[str] = Store(node_of, {"node": lambda node: (node, node) if node else ()})
-    told: dict[Key, str] = {}
+    deltas: dict[Key, str] = {}
 
     def take(delta: Delta[str]) -> None:
-        assert told.get(delta.key) == delta.old
+        assert deltas.get(delta.key) == delta.old
         assert delta.old != delta.new
         if delta.new is None:
-            del told[delta.key]
+            del deltas[delta.key]
         else:
-            told[delta.key] = delta.new
+            deltas[delta.key] = delta.new
 
     store.listen(take)
     store.replace([], 0)
@@ -417,7 +417,7 @@ def test_a_store_equals_the_server_at_its_version_whatever_is_replayed(steps: li
         assert store.version >= before
         expected = nodes(server.states[store.version])
         assert contents(store) == expected
-        assert told == expected
+        assert deltas == expected
         assert store.keys() == sorted(expected)
         for node in ("", "n1", "n2"):
             assert store.keys_by("node", node) == sorted(k for k, n in expected.items() if n == node != "")

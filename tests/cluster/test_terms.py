@@ -1,4 +1,4 @@
-"""Terms of leading: what a new one sees, what an old one leaves behind, and how they end."""
+"""Leadership terms: what a new one sees, what an old one leaves behind, and how they end."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ async def hang(verb: str, resource: Resource, key: Key) -> None:
 
 @pytest.mark.parametrize("written", [["a", "b", "c"], ["a"]], ids=["made", "deleted"])
 @pytest.mark.parametrize("labels", ["", "app=x"], ids=["whole", "selected"])
-def test_a_new_term_sees_what_was_written_before_it(labels: str, written: list[str]) -> None:
-    """By the process itself or by another, however far its watches lag behind; and at once when they do not."""
+def test_a_new_term_sees_all_earlier_writes(labels: str, written: list[str]) -> None:
+    """Of the process itself or of another, however far its watches lag behind; and without delay if they do not."""
     cached = Cached(Selection(CONFIG_MAPS, "work", labels=labels))
     saw: list[list[str]] = []
 
@@ -96,8 +96,8 @@ def test_a_new_term_sees_what_was_written_before_it(labels: str, written: list[s
     play(story)
 
 
-def test_a_new_term_asks_again_where_it_gets_no_answer() -> None:
-    """It must not begin with what may be old."""
+def test_the_freshness_check_of_a_new_term_is_retried() -> None:
+    """A term must not begin on stale caches."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -118,13 +118,13 @@ def test_a_new_term_asks_again_where_it_gets_no_answer() -> None:
     play(story)
 
 
-def test_whoever_cannot_tell_whether_everything_is_paused_does_not_act() -> None:
-    """The cache of the ConfigMap comes first, and shows what there is when the term begins."""
+def test_controllers_wait_until_the_pause_config_map_is_known() -> None:
+    """Its cache comes first, and is fresh when the term begins."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
-        process = Process(world, clock, kind, identity="me", settings=ManagerSettings(patience=2))
+        process = Process(world, clock, kind, identity="me", settings=ManagerSettings(sync_timeout=2))
         inner = process.line.watch
 
         def blind(selection: Selection, **options: Any) -> Any:
@@ -146,8 +146,8 @@ def test_whoever_cannot_tell_whether_everything_is_paused_does_not_act() -> None
     play(story)
 
 
-def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
-    """What is paused is asked last, immediately before the reconcile."""
+def test_a_pause_that_begins_while_a_key_waits_for_the_cache_holds() -> None:
+    """The pause is checked last, immediately before the reconcile."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -158,7 +158,7 @@ def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
             if verb == "patch":
                 process.line.flowing.clear()
                 # A second change is delivered before our own write is.
-                process.manager._posts[0].enqueue_all()
+                process.manager._runners[0].enqueue_all()
 
         process.line.after = lag
         await clock.sleep(5)
@@ -173,8 +173,8 @@ def test_a_pause_that_comes_while_a_key_waits_for_the_cache_holds() -> None:
     play(story)
 
 
-def test_something_cancelled_that_a_reconcile_waits_for_is_its_failure() -> None:
-    """The worker itself is not cancelled: it goes on, and the key comes again."""
+def test_a_cancelled_future_in_a_reconcile_is_a_failure_of_the_reconcile() -> None:
+    """The worker itself is not cancelled, and the key is requeued."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now))
@@ -202,7 +202,7 @@ def test_something_cancelled_that_a_reconcile_waits_for_is_its_failure() -> None
 
 
 def test_one_key_is_never_reconciled_in_two_terms_at_once() -> None:
-    """A reconcile that takes its time to end holds back its own controller, and no other."""
+    """A slow end of a reconcile holds back its own controller, and no other."""
     living: list[str] = []
     side_by_side: list[str] = []
 
@@ -238,7 +238,7 @@ def test_one_key_is_never_reconciled_in_two_terms_at_once() -> None:
 
 
 def test_a_reconcile_that_ignores_the_end_of_its_term_is_the_last_one() -> None:
-    """When it comes back it finds nothing more to do."""
+    """When it returns, its queue is empty."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.seen.append((key.name, now))
@@ -263,16 +263,16 @@ def test_a_reconcile_that_ignores_the_end_of_its_term_is_the_last_one() -> None:
     play(story)
 
 
-def test_what_a_controller_follows_ends_with_its_term() -> None:
-    """Else an ex-controller would be told of changes for ever."""
+def test_followers_are_removed_at_the_end_of_a_term() -> None:
+    """Else a former controller would be called forever."""
     made: list[list[str]] = []
 
     class Follower(StampController):
         def __init__(self, context: Any) -> None:
             super().__init__(context)
-            told: list[str] = []
-            made.append(told)
-            context.follow(WORK, lambda delta: told.append(delta.key.name))
+            followed: list[str] = []
+            made.append(followed)
+            context.follow(WORK, lambda delta: followed.append(delta.key.name))
 
     kind = type("Variant", (Follower,), {"seen": []})
 
@@ -292,7 +292,7 @@ def test_what_a_controller_follows_ends_with_its_term() -> None:
 
 
 def test_an_event_of_an_ended_term_is_not_sent() -> None:
-    """Also where the line does not notice in time that it is cancelled."""
+    """Also if the request is cancelled late."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         self.context.events.record(CONFIG_MAPS, self.context.store(WORK).get(key), normal("Seen", "it was seen"))
@@ -321,8 +321,8 @@ def test_an_event_of_an_ended_term_is_not_sent() -> None:
     play(story)
 
 
-def test_stopping_sends_the_events_that_wait() -> None:
-    """The last ones tell what was done last."""
+def test_a_stop_sends_queued_events() -> None:
+    """They are about the last writes."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="x")
@@ -342,8 +342,8 @@ def test_stopping_sends_the_events_that_wait() -> None:
     play(story)
 
 
-def test_stopping_drops_what_only_waits_for_its_cache() -> None:
-    """Nothing has begun that would have to be finished."""
+def test_a_stop_drops_keys_that_wait_for_the_cache() -> None:
+    """Their reconciles have not begun."""
     kind = stamp_controller()
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -353,7 +353,7 @@ def test_stopping_drops_what_only_waits_for_its_cache() -> None:
         async def lag(verb: str, resource: Resource, key: Key) -> None:
             if verb == "patch" and resource == CONFIG_MAPS:
                 process.line.flowing.clear()
-                process.manager._posts[0].enqueue_all()
+                process.manager._runners[0].enqueue_all()
 
         process.line.after = lag
         await clock.sleep(1.5)
@@ -364,8 +364,8 @@ def test_stopping_drops_what_only_waits_for_its_cache() -> None:
     play(story)
 
 
-def test_stopping_ends_also_where_the_server_does_not_answer() -> None:
-    """The lease runs out by itself then."""
+def test_a_stop_ends_without_answers_of_the_server() -> None:
+    """The lease expires then."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller(), identity="me")
@@ -378,8 +378,8 @@ def test_stopping_ends_also_where_the_server_does_not_answer() -> None:
     play(story)
 
 
-def test_stopping_while_the_lease_is_being_got_gives_it_up() -> None:
-    """The answer had not come yet, and would have been yes."""
+def test_a_stop_while_the_lease_is_being_acquired_releases_it() -> None:
+    """The answer had not come yet, and would have been positive."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller(), identity="me")
@@ -397,8 +397,8 @@ def test_stopping_while_the_lease_is_being_got_gives_it_up() -> None:
     play(story)
 
 
-def test_losing_the_lease_while_stopping_ends_what_is_under_way() -> None:
-    """There is no grace for those who may not write any more."""
+def test_losing_the_lease_during_a_stop_cancels_reconciles() -> None:
+    """There is no grace without permission to write."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         await self.context.clock.sleep(1000)
@@ -417,8 +417,8 @@ def test_losing_the_lease_while_stopping_ends_what_is_under_way() -> None:
     play(story)
 
 
-def test_the_lease_is_given_up_when_everything_has_ended() -> None:
-    """Not while a reconcile that was cancelled still cleans up: it may write, for as long as we lead."""
+def test_the_lease_is_released_when_everything_has_ended() -> None:
+    """Not while a cancelled reconcile still cleans up: it may write as long as the process leads."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         try:
@@ -446,8 +446,8 @@ def test_the_lease_is_given_up_when_everything_has_ended() -> None:
     play(story)
 
 
-def test_nothing_is_sent_after_a_stop_without_a_lease() -> None:
-    """A reconcile that will not end is held back, as it is where a lease was given up."""
+def test_nothing_is_sent_after_a_stop_without_election() -> None:
+    """Writes of a reconcile that does not end are withheld, as after a released lease."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         try:
@@ -470,7 +470,7 @@ def test_nothing_is_sent_after_a_stop_without_a_lease() -> None:
     play(story)
 
 
-def test_an_observer_keeps_nobody_out_who_acts() -> None:
+def test_an_observing_process_does_not_keep_an_acting_one_from_leading() -> None:
     """It has a lease of its own; another observer stands by."""
     kinds = [stamp_controller() for _ in range(3)]
 
@@ -492,8 +492,8 @@ def test_an_observer_keeps_nobody_out_who_acts() -> None:
     play(story)
 
 
-def test_one_that_acts_in_part_is_one_that_acts() -> None:
-    """There must not be two who write the same."""
+def test_a_process_with_one_acting_controller_takes_the_acting_lease() -> None:
+    """Two processes must not write the same objects."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         kinds = stamp_controller(name="one"), stamp_controller(name="two")
@@ -505,8 +505,8 @@ def test_one_that_acts_in_part_is_one_that_acts() -> None:
     play(story)
 
 
-def test_an_object_that_cannot_be_read_is_counted_and_stops_nobody() -> None:
-    """The others are looked after; when it changes, it is as well."""
+def test_an_unreadable_object_is_counted_and_does_not_affect_others() -> None:
+    """It is reconciled when it changes."""
     texts = Cached(WORK.selection, record=lambda item: item["data"]["text"])
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
@@ -530,7 +530,7 @@ def test_an_object_that_cannot_be_read_is_counted_and_stops_nobody() -> None:
     play(story)
 
 
-def test_failures_are_forgotten_after_a_success() -> None:
+def test_a_success_resets_the_backoff() -> None:
     """The next failure is followed by the shortest pause again."""
     failing = [True] * 8
 
@@ -558,8 +558,8 @@ def test_failures_are_forgotten_after_a_success() -> None:
     play(story)
 
 
-def test_what_a_pause_holds_back_is_not_tried_again_until_it_ends() -> None:
-    """A write that is held back is no failure: no pauses grow, nothing is tried in vain."""
+def test_a_write_withheld_by_a_pause_is_not_retried_until_it_ends() -> None:
+    """It is no failure: no backoff grows."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         await self.context.clock.sleep(3)
@@ -573,7 +573,7 @@ def test_what_a_pause_holds_back_is_not_tried_again_until_it_ends() -> None:
         await clock.sleep(1)
         world.config_map(SWITCH.name, SWITCH.namespace, paused="true")
         await clock.sleep(10)
-        queue = process.manager._posts[0]._worker
+        queue = process.manager._runners[0]._worker
         assert queue is not None
         assert (names(kind), len(queue.queue), queue.queue.delayed) == (["a"], 0, 0)
         await process.manager.stop()

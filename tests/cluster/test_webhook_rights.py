@@ -1,4 +1,4 @@
-"""The webhooks keep their certificates under the role that the chart gives them, and need all of it."""
+"""The webhooks keep their certificates with the role from the chart, and need all of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from tests.cluster.memory_cluster import CRDS, START, USER, MemoryCluster
 from tests.cluster.rbac_transport import RbacTransport
-from tools.chart import bearers
+from tools.chart import permissions_by_file
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.cluster.admission import ServiceTarget, webhook_configurations, with_conversion
@@ -20,7 +20,7 @@ from springtide.cluster.resources import Key, Resource
 from springtide.cluster.serving import TlsIdentity
 from springtide.simulator.virtual_time import VirtualClock, run
 
-PERMISSIONS = bearers()["roles/webhooks.yaml"]
+PERMISSIONS = permissions_by_file()["roles/webhooks.yaml"]
 TARGET = ServiceTarget("springtide-system", "springtide-webhooks")
 DAY = 86_400
 CONFIGURATIONS = Resource(
@@ -101,6 +101,6 @@ def test_the_declared_permissions_suffice() -> None:
 
 
 @pytest.mark.parametrize("right", [right for right in USED if right != "patch secrets"])
-def test_a_missing_verb_is_noticed(right: str) -> None:
+def test_every_used_permission_is_needed(right: str) -> None:
     """The first minute shows all but the renewal."""
     assert right in keep(without=right).refused

@@ -1,4 +1,4 @@
-"""The queue behaves as client-go's does, on virtual time."""
+"""The work queue behaves like that of client-go, in virtual time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrivals = list[tuple[float, str]]
 
 
 async def arrivals(queue: WorkQueue[str], clock: VirtualClock, seconds: float) -> Arrivals:
-    """Work on whatever comes for a while; tell when each key came."""
+    """Process keys for a while, and give the time of each."""
     came: Arrivals = []
 
     async def work() -> None:
@@ -86,7 +86,7 @@ def add(queue: WorkQueue[str], *keys: str) -> None:
         ),
     ],
 )
-def test_when_keys_come(fill: Callable[[WorkQueue[str]], object], expected: Arrivals) -> None:
+def test_times_of_keys(fill: Callable[[WorkQueue[str]], object], expected: Arrivals) -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         fill(queue)
         assert await arrivals(queue, clock, 200) == expected
@@ -94,7 +94,7 @@ def test_when_keys_come(fill: Callable[[WorkQueue[str]], object], expected: Arri
     story(main)
 
 
-def test_a_delay_that_was_replaced_does_not_come_back() -> None:
+def test_a_replaced_delay_does_not_enqueue_the_key() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         queue.add_after("a", 10)
         queue.add_after("a", 1)
@@ -105,7 +105,7 @@ def test_a_delay_that_was_replaced_does_not_come_back() -> None:
     story(main)
 
 
-def test_a_clock_that_rounds_down_is_not_slept_on_twice() -> None:
+def test_a_clock_that_rounds_down_leads_to_one_sleep() -> None:
     async def main(clock: VirtualClock) -> None:
         sleeps: list[float] = []
         woken: list[str] = []
@@ -122,7 +122,7 @@ def test_a_clock_that_rounds_down_is_not_slept_on_twice() -> None:
     run(main)
 
 
-def test_a_key_added_while_it_is_worked_on_comes_once_more_when_that_is_done() -> None:
+def test_a_key_added_during_processing_is_queued_again_afterwards() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         add(queue, "a", "b")
         assert await queue.get() == "a"
@@ -140,7 +140,7 @@ def test_a_key_added_while_it_is_worked_on_comes_once_more_when_that_is_done() -
     story(main)
 
 
-def test_no_key_has_two_workers_and_workers_share_the_rest() -> None:
+def test_no_key_has_two_workers() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         busy: list[str] = []
         done: list[str] = []
@@ -169,7 +169,7 @@ def test_no_key_has_two_workers_and_workers_share_the_rest() -> None:
     story(main)
 
 
-def test_delays_take_one_task_however_many_keys_wait() -> None:
+def test_delays_need_one_task_for_any_number_of_keys() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         before = len(asyncio.all_tasks())
         for n in range(1000):
@@ -189,7 +189,7 @@ def test_delays_take_one_task_however_many_keys_wait() -> None:
     ("failures", "seconds"),
     [pytest.param(n, s, id=f"after {n}") for n, s in [(1, 0.005), (2, 0.01), (3, 0.02), (18, 655.36), (30, 1000.0)]],
 )
-def test_a_key_that_fails_comes_later_each_time(failures: int, seconds: float) -> None:
+def test_a_failing_key_has_growing_backoff(failures: int, seconds: float) -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         for _ in range(failures):
             began = clock.monotonic()
@@ -208,7 +208,7 @@ def test_a_key_that_fails_comes_later_each_time(failures: int, seconds: float) -
     story(main)
 
 
-def test_many_keys_that_fail_at_once_share_one_rate() -> None:
+def test_keys_that_fail_together_are_rate_limited() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         for n in range(103):
             queue.add_failed(f"key-{n}")
@@ -228,7 +228,7 @@ def test_backoff_and_rate_are_settings() -> None:
 
 
 class SetClock(VirtualClock):
-    """A clock that somebody sets; like a live one it looks at the time every now and then while it waits."""
+    """A clock that a test sets; like a live one it reads the time periodically while it waits."""
 
     offset = 0
 
@@ -262,7 +262,7 @@ def test_instants_follow_a_clock_that_is_set_and_durations_do_not(offset: int, e
 
 
 @pytest.mark.parametrize("when", ["before it is woken", "after it is woken"])
-def test_a_cancelled_worker_swallows_no_key(when: str) -> None:
+def test_a_cancelled_worker_loses_no_key(when: str) -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         first, second = asyncio.create_task(queue.get()), asyncio.create_task(queue.get())
         await clock.sleep(1)
@@ -277,16 +277,16 @@ def test_a_cancelled_worker_swallows_no_key(when: str) -> None:
     story(main)
 
 
-def test_giving_back_what_nobody_took_is_a_mistake() -> None:
+def test_returning_a_key_that_was_not_taken_is_an_error() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         queue.add("a")
-        with pytest.raises(ValueError, match="key 'a' is given back, but no worker has it"):
+        with pytest.raises(ValueError, match="key 'a' is returned, but no worker has it"):
             queue.done("a")
 
     story(main)
 
 
-def test_shutting_down_at_once_drops_everything_and_wakes_everybody() -> None:
+def test_shutting_down_without_drain_drops_all_keys_and_wakes_all_workers() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         add(queue, "a", "b")
         queue.add_after("c", 5)
@@ -308,7 +308,7 @@ def test_shutting_down_at_once_drops_everything_and_wakes_everybody() -> None:
     story(main)
 
 
-def test_shutting_down_wakes_those_who_wait() -> None:
+def test_shutting_down_wakes_waiting_workers() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         workers = [asyncio.create_task(queue.get()) for _ in range(3)]
         await clock.sleep(1)
@@ -320,7 +320,7 @@ def test_shutting_down_wakes_those_who_wait() -> None:
     story(main)
 
 
-def test_draining_hands_out_what_is_queued_and_what_was_added_to_work_in_progress() -> None:
+def test_draining_hands_out_queued_keys_and_those_added_during_processing() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         add(queue, "a", "b")
         queue.add_after("late", 1)
@@ -342,7 +342,7 @@ def test_draining_hands_out_what_is_queued_and_what_was_added_to_work_in_progres
 
 
 class Model:
-    """The slow truth about a queue: every promise in a list, looked through from the start each time."""
+    """A naive model of the queue: all due times in a list, searched from the start each time."""
 
     def __init__(self) -> None:
         self.queued: list[tuple[float, str]] = []
@@ -400,7 +400,7 @@ WORK = st.lists(
 
 @settings(max_examples=300)
 @given(WORK)
-def test_a_queue_is_what_a_naive_one_is(work: list[tuple[str, str, float]]) -> None:
+def test_the_queue_equals_a_naive_model(work: list[tuple[str, str, float]]) -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         model = Model()
         for turn, (verb, key, number) in enumerate(work):

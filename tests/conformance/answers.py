@@ -1,4 +1,4 @@
-"""The recorded answers of a real API server, one file for each area; and how other answers differ from them."""
+"""The recorded answers of a kube-apiserver, one file per area, and how other answers differ from them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ ABSENT = "(absent)"
 
 
 class Difference(NamedTuple):
-    """A field that is not as it was recorded."""
+    """A field that differs from the recorded one."""
 
     field: str
-    """Where: the number of the step, from 1, and then names of members and numbers of items, with slashes."""
+    """The number of the step, from 1, then field names and list positions from 1, separated by slashes."""
     recorded: Any
-    played: Any
+    answered: Any
 
     def __str__(self) -> str:
-        return f"{self.field}\n    recorded: {_text(self.recorded)}\n    played:   {_text(self.played)}"
+        return f"{self.field}\n    recorded: {_text(self.recorded)}\n    answered:   {_text(self.answered)}"
 
 
 @cache
 def recorded(area: str) -> Mapping[str, Sequence[Object]]:
-    """Read the answers of an area, by the names of its cases."""
+    """Return the recorded answers of an area, by case."""
     path = _FOLDER / f"{area}.json"
     read: Mapping[str, Sequence[Object]] = json.loads(path.read_text()) if path.exists() else {}
     return read
 
 
 def recorded_areas() -> list[str]:
-    """Name the areas of which answers are kept."""
+    """Return the areas that have recorded answers."""
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
 def write(area: str, answers: Mapping[str, Sequence[Object]]) -> None:
-    """Keep the answers of an area: a line for each step, so that a change of the server reads well."""
+    """Write the answers of an area, one line per step, for readable diffs."""
     cases = [
         f"  {json.dumps(name)}: [\n" + ",\n".join(f"    {_text(step)}" for step in steps) + "\n  ]"
         for name, steps in answers.items()
@@ -50,9 +50,9 @@ def write(area: str, answers: Mapping[str, Sequence[Object]]) -> None:
     recorded.cache_clear()
 
 
-def differences(recorded: Sequence[Object], played: Sequence[Object]) -> Iterator[Difference]:
-    """Compare the steps of two plays: member by member where the outcome is the same, and else only the outcome."""
-    for place, (expected, actual) in enumerate(zip(recorded, played, strict=True), 1):
+def differences(recorded: Sequence[Object], answered: Sequence[Object]) -> Iterator[Difference]:
+    """Yield the differences of two runs. Steps with different status codes are compared by code and message only."""
+    for place, (expected, actual) in enumerate(zip(recorded, answered, strict=True), 1):
         if expected.get("status") == actual.get("status"):
             yield from _differences(expected, actual, str(place))
         else:
@@ -64,15 +64,15 @@ def _outcome(step: Object) -> str:
     return f"{step.get('status')} {body.get('message', '') if isinstance(body, dict) else body}".strip()
 
 
-def _differences(recorded: Any, played: Any, field: str) -> Iterator[Difference]:
-    if isinstance(recorded, dict) and isinstance(played, dict):
-        for key in sorted(recorded.keys() | played.keys()):
-            yield from _differences(recorded.get(key, ABSENT), played.get(key, ABSENT), f"{field}/{key}")
-    elif isinstance(recorded, list) and isinstance(played, list) and len(recorded) == len(played):
-        for place, (expected, actual) in enumerate(zip(recorded, played, strict=True), 1):
+def _differences(recorded: Any, answered: Any, field: str) -> Iterator[Difference]:
+    if isinstance(recorded, dict) and isinstance(answered, dict):
+        for key in sorted(recorded.keys() | answered.keys()):
+            yield from _differences(recorded.get(key, ABSENT), answered.get(key, ABSENT), f"{field}/{key}")
+    elif isinstance(recorded, list) and isinstance(answered, list) and len(recorded) == len(answered):
+        for place, (expected, actual) in enumerate(zip(recorded, answered, strict=True), 1):
             yield from _differences(expected, actual, f"{field}/{place}")
-    elif recorded != played or isinstance(recorded, bool) != isinstance(played, bool):
-        yield Difference(field, recorded, played)
+    elif recorded != answered or isinstance(recorded, bool) != isinstance(answered, bool):
+        yield Difference(field, recorded, answered)
 
 
 def _text(value: Any) -> str:

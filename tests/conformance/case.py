@@ -1,6 +1,6 @@
-"""What a case is, and how the modules of cases are read.
+"""Conformance cases, and how they are collected.
 
-A case is a function that is given a `Play`; its name says what is shown. A module of cases is an area.
+A case is a function that takes a `Session`. A module of cases is an area.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from tests.conformance.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that a Kubernetes API server does."""
+    """A function that sends requests to an API server."""
 
     area: str
     name: str
-    scene: Callable[[Session], None]
+    run: Callable[[Session], None]
     controllers: bool = False
-    """Whether the server alone does not do it: the garbage collector and the namespace controller must run."""
+    """Whether the garbage collector and the namespace controller must run."""
 
     @property
     def id(self) -> str:
-        """The name under which it is found everywhere."""
+        """Area and name."""
         return f"{self.area}/{self.name}"
 
 
-def case(scene: Callable[[Session], None]) -> Callable[[Session], None]:
-    """Make a function a case."""
-    scene.conformance = [(scene.__name__, scene)]  # type: ignore[attr-defined]
-    return scene
+def case(run: Callable[[Session], None]) -> Callable[[Session], None]:
+    """Register a function as a case."""
+    run.conformance = [(run.__name__, run)]  # type: ignore[attr-defined]
+    return run
 
 
 def each(table: Mapping[str, Any]) -> Callable[[Callable[[Session, Any], None]], Callable[[Session, Any], None]]:
-    """Make a function a case for each entry of a table; the keys end the names."""
+    """Register a function as one case per entry of a table. The keys are appended to the name."""
 
-    def made(scene: Callable[[Session, Any], None]) -> Callable[[Session, Any], None]:
-        scene.conformance = [  # type: ignore[attr-defined]
-            (f"{scene.__name__}[{key}]", lambda play, value=value: scene(play, value)) for key, value in table.items()
+    def made(run: Callable[[Session, Any], None]) -> Callable[[Session, Any], None]:
+        run.conformance = [  # type: ignore[attr-defined]
+            (f"{run.__name__}[{key}]", lambda session, value=value: run(session, value)) for key, value in table.items()
         ]
-        return scene
+        return run
 
     return made
 
 
-def controlled(scene: Callable[[Session], None]) -> Callable[[Session], None]:
-    """Say of a case that controllers must run."""
-    scene.controlled = True  # type: ignore[attr-defined]
-    return scene
+def controlled(run: Callable[[Session], None]) -> Callable[[Session], None]:
+    """Mark a case that needs controllers."""
+    run.controlled = True  # type: ignore[attr-defined]
+    return run
 
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Read all areas, in the order of their names; the cases of each in the order in which they are written."""
-    return tuple(_read())
+    """Return all cases, ordered by area and then as written."""
+    return tuple(_collect())
 
 
-def _read() -> Iterator[Case]:
+def _collect() -> Iterator[Case]:
     for module in sorted(pkgutil.iter_modules(cases.__path__), key=lambda each: each.name):
         area = importlib.import_module(f"{cases.__name__}.{module.name}")
-        for scene in vars(area).values():
-            for name, play in getattr(scene, "conformance", ()):
-                yield Case(module.name, name, play, getattr(scene, "controlled", False))
+        for run in vars(area).values():
+            for name, case_run in getattr(run, "conformance", ()):
+                yield Case(module.name, name, case_run, getattr(run, "controlled", False))

@@ -1,4 +1,4 @@
-"""What the real server needs: the programs of the control plane."""
+"""Fixtures of the end-to-end tests that the conformance suite needs: the binaries of the control plane."""
 
 from __future__ import annotations
 

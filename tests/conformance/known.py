@@ -1,7 +1,7 @@
-"""Where the embedded API server differs from a real one, and why: everything else is the same.
+"""The known differences between the embedded API server and a kube-apiserver.
 
-An entry that is no longer true fails a test, and so does a difference that is not here. The list is part of
-`docs/embedded.md`: `python -m tests.conformance.known` prints it, and a test compares.
+An entry that is no longer true fails a test, and so does a difference that is not listed. The list is part of
+`docs/embedded.md`: `python -m tests.conformance.known` prints that section, and a test compares it.
 """
 
 from __future__ import annotations
@@ -21,189 +21,227 @@ def _anything(difference: Difference) -> bool:
     return True
 
 
-def _left_out(difference: Difference) -> bool:
-    """Tell whether only an empty value is missing."""
-    return difference.played == ABSENT and _empty(difference.recorded)
+def _is_left_out(difference: Difference) -> bool:
+    """Whether only an empty value is missing."""
+    return difference.answered == ABSENT and _empty(difference.recorded)
 
 
 def _empty(value: Any) -> bool:
     return all(map(_empty, value.values())) if isinstance(value, dict) else value in (None, 0, "", [])
 
 
-def _in_other_words(difference: Difference) -> bool:
-    """Tell whether both servers say something, and not the same."""
-    return isinstance(difference.recorded, str) and isinstance(difference.played, str) and difference.played != ABSENT
+def _other_message(difference: Difference) -> bool:
+    """Whether both servers have a message, in different words."""
+    return (
+        isinstance(difference.recorded, str) and isinstance(difference.answered, str) and difference.answered != ABSENT
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One difference."""
+    """A known difference."""
 
-    what: str
-    """A sentence for the documentation: what the embedded server does instead."""
-    places: tuple[tuple[str, str], ...]
-    """Where it shows: the case, and the field of its answers; `*` stands for anything in both."""
+    sentence: str
+    """A sentence for the documentation: sentence the embedded server does."""
+    patterns: tuple[tuple[str, str], ...]
+    """Pairs of patterns: the case and the field of the answer."""
     when: Callable[[Difference], bool] = _anything
 
     def covers(self, case: str, difference: Difference) -> bool:
-        """Tell whether a difference is this one."""
+        """Whether a difference is this one."""
         return self.when(difference) and any(
             fnmatchcase(case, literal(where)) and fnmatchcase(difference.field, literal(field))
-            for where, field in self.places
+            for where, field in self.patterns
         )
 
 
 def literal(pattern: str) -> str:
-    """Take the brackets in the name of a case as they are."""
+    """Escape the brackets in the name of a case."""
     return pattern.replace("[", "[[]")
 
 
-def _at(field: str, *cases: str) -> tuple[tuple[str, str], ...]:
-    """Name the same field of several cases."""
+def _in_cases(field: str, *cases: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs of one field and several cases."""
     return tuple((case, field) for case in cases)
 
 
-_WORDS = "*/message"
+_MESSAGE = "*/message"
 _OUTCOME = "*/status"
-_BORN = "objects/comes_with_its_defaults_and_stays_as_it_came"
+_CREATED = "objects/is_created_with_defaults_and_read"
 
 KNOWN: tuple[Known, ...] = (
-    Known("Empty values are left out, where a real server writes some of them.", (("*", "*"),), _left_out),
+    Known("Empty values are left out, where a real server writes some of them.", (("*", "*"),), _is_left_out),
     Known(
-        "A Service gets no cluster IP and no node port, since there is no network.",
+        "A Service gets no cluster IP and no node port: there is no network.",
         tuple(("*", f"*/{name}") for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "nodePort")),
     ),
     Known(
-        "The response to a review, which is not stored, has no managed fields.",
-        (("discovery/what_the_admin_may", "*/managedFields"),),
+        "The answer to an access review has no managed fields.",
+        (("discovery/self_subject_access_review", "*/managedFields"),),
     ),
     Known(
-        "Some error messages are worded differently; status, reason and field are the same.",
-        _at(
-            _WORDS,
-            "applying/is_refused*",
-            "custom/is_refused_with_*",
+        "Some error messages differ; status code, reason and field are the same.",
+        _in_cases(
+            _MESSAGE,
+            "apply/is_rejected*",
+            "custom_resources/is_rejected_with_*",
             "definitions/schema[broken pattern]",
             "definitions/schema[rule of an unknown field]",
-            "definitions/is_refused_for_its[one version twice]",
-            "deleting/with_options_of*",
-            "limits/quota_is_refused[no quantity]",
-            "listing/is_refused_with*",
+            "definitions/is_rejected_for_its[one version twice]",
+            "deletion/with_options_of*",
+            "limits/quota_is_rejected[not a quantity]",
+            "list/is_rejected_with*",
             "metadata/labels[number]",
-            "metadata/of_a_wrong_type*",
-            "objects/a_config_map_is_refused*",
-            "objects/a_deployment_is_refused[replicas in words]",
-            "objects/resources_of_a_container[no quantity]",
-            "patches/of_the_spec_of_a_pod_only_a_little_may_change*",
+            "metadata/wrong_type*",
+            "objects/a_config_map_is_rejected*",
+            "objects/a_deployment_is_rejected[replicas of a wrong type]",
+            "objects/resources_of_a_container[not a quantity]",
+            "patches/the_spec_of_a_pod_is_mostly_immutable*",
             "requests/creation_from*",
-            "requests/json_that_is_too_deep",
-            "strictness/unknown_fields_of_a*",
+            "requests/json_too_deep",
+            "field_validation/unknown_fields_of_a*",
             "subresources/scale_patch[of another name]",
-            "subresources/scale_replaced_with_too_little",
+            "subresources/scale_replaced_with_an_incomplete_body",
             "subresources/eviction_with[another kind]",
-            "updating/is_refused_with*",
+            "update/is_rejected_with*",
         ),
-        _in_other_words,
+        _other_message,
     ),
     Known(
-        "An error lists each cause once, where a real server repeats some; that of a definition may list fewer or more "
-        "causes, or name the field by another of its paths.",
+        "An error has each cause once, where a real server repeats some. For a definition it may have fewer or more "
+        "causes, or another path of the same field.",
         (
-            *_at(
+            *_in_cases(
                 "1/body/details/causes*",
                 "definitions/schema*",
-                "definitions/is_refused_for_its*",
-                "objects/an_autoscaler_is_refused[metric of no type]",
+                "definitions/is_rejected_for_its*",
+                "objects/an_autoscaler_is_rejected[metric of no type]",
                 "patches/a_merge_patch[changes the uid]",
             ),
-            *_at("1/body/message", "definitions/schema*", "definitions/is_refused_for_its*"),
-            *_at("2/body/details/causes", "deleting/allows_no_new_finalizers", "metadata/deletion_cannot_be_written"),
-            *_at("3/body/*", "updating/labels_change_but_not_names_in_references"),
+            *_in_cases("1/body/message", "definitions/schema*", "definitions/is_rejected_for_its*"),
+            *_in_cases(
+                "2/body/details/causes",
+                "deletion/rejects_new_finalizers",
+                "metadata/the_deletion_timestamp_cannot_be_set",
+            ),
+            *_in_cases("3/body/*", "update/names_in_references_are_immutable"),
         ),
     ),
     Known(
-        "A patch with a value of a wrong type is refused with the name of the field, where a real server shows the "
-        "whole patch; one with another kind or version is refused with 400, not 422.",
+        "A patch with a value of a wrong type is rejected with the path of the field, where a real server shows the "
+        "whole patch; one with another kind or version is rejected with 400, not 422.",
         (
-            *_at(_OUTCOME, "patches/a_merge_patch[changes the *]", "custom/is_refused_with_another_type"),
-            *_at(
+            *_in_cases(
+                _OUTCOME, "patches/a_merge_patch[changes the *]", "custom_resources/is_rejected_with_another_kind"
+            ),
+            *_in_cases(
                 "1/body/*",
                 "patches/a_merge_patch[sets a wrong type]",
-                "patches/a_strategic_patch[has a list that is none]",
-                "subresources/scale_patch[in words]",
-                "updating/status_is_judged_too[words for a number]",
+                "patches/a_strategic_patch[has a string for a list]",
+                "subresources/scale_patch[of a wrong type]",
+                "update/status_is_validated[string for a number]",
             ),
-            *_at("*/warnings", "custom/is_refused_with_another_type", "subresources/scale_patch[of an unknown field]"),
+            *_in_cases(
+                "*/warnings",
+                "custom_resources/is_rejected_with_another_kind",
+                "subresources/scale_patch[of an unknown field]",
+            ),
         ),
     ),
     Known(
-        "Where a real server answers invalid requests with 500, which clients retry, the status is that of a client "
-        "error: versions that are not numbers, invalid targets of bindings, an apply that does not match the structure "
-        "of its kind, invalid directives of a strategic patch, and the eviction of a pod with two budgets.",
-        _at(
+        "Some requests that a real server answers with 500, which clients retry, are rejected with another status "
+        "code: versions that are not numbers, malformed bindings, an apply that does not fit the schema, unknown "
+        "directives of strategic patches, and the eviction of a pod with two budgets.",
+        _in_cases(
             _OUTCOME,
-            "applying/is_refused[an unknown field]",
-            "applying/is_refused[a wrong type]",
-            "applying/numbers_of_yaml_are_not_strings",
-            "applying/two_containers_of_one_name_are_refused",
-            "custom/is_not_applied_with*",
-            "listing/get_of_one_at_any_version",
-            "objects/a_version_cannot_be_given_at_birth",
-            "patches/a_merge_patch[names a version that is no number]",
-            "patches/a_strategic_patch[knows no such directive]",
+            "apply/is_rejected[an unknown field]",
+            "apply/is_rejected[a wrong type]",
+            "apply/yaml_numbers_are_not_strings",
+            "apply/duplicate_containers_are_rejected",
+            "custom_resources/is_not_applied_with*",
+            "list/get_of_one_at_any_version",
+            "objects/a_resource_version_cannot_be_set_on_create",
+            "patches/a_merge_patch[names a version that is not a number]",
+            "patches/a_strategic_patch[has an unknown directive]",
             "patches/a_strategic_patch[needs the name of a container]",
-            "strictness/unknown_fields_of_an_apply",
-            "springtide/a_group_of_nodes_without_replicas_scales",
+            "field_validation/unknown_fields_of_an_apply",
+            "springtide/a_node_group_without_replicas_is_scaled",
             "subresources/scale_of_a_custom_kind_without_a_number",
             "subresources/binding_with*",
             "subresources/eviction_under_two_budgets",
-            "updating/is_refused_with[a version that is no number]",
-            "watching/is_refused_with[a version in words]",
+            "update/is_rejected_with[a version that is not a number]",
+            "watch/is_rejected_with[a version of a wrong type]",
         ),
     ),
     Known(
-        "There are no endpoints, no runtime classes, no bindings apart from pods, and no events in `events.k8s.io`.",
+        "There are no endpoints, runtime classes, standalone bindings, and no events of the group `events.k8s.io`.",
         (
-            *_at(
+            *_in_cases(
                 _OUTCOME,
-                "discovery/the_resources_of[events.k8s.io/v1]",
-                f"{_BORN}[endpoints]",
-                "objects/comes_outside_of_namespaces[runtime class]",
-                "objects/an_event_*",
-                "subresources/binding_under_its_old_path",
+                "discovery/resources_of[events.k8s.io/v1]",
+                f"{_CREATED}[endpoints]",
+                "objects/is_created_outside_of_namespaces[runtime class]",
+                "objects/an_event*",
+                "subresources/binding_by_the_old_path",
             ),
-            *_at(
+            *_in_cases(
                 "*/body/resources",
-                "discovery/a_resource_of_the_core[bindings]",
-                "discovery/a_resource_of_the_core[endpoints]",
+                "discovery/core_resource[bindings]",
+                "discovery/core_resource[endpoints]",
             ),
         ),
     ),
     Known(
-        "Volumes and claims get no protection finalizers, and a DaemonSet has no annotation with its template "
+        "Volumes and claims have no protection finalizers, and a DaemonSet has no annotation with its template "
         "generation.",
         (
-            *_at("*/finalizers", f"{_BORN}[claim]", "objects/comes_outside_of_namespaces[persistent volume]"),
-            ("objects/comes_outside_of_namespaces[persistent volume]", "*/lastPhaseTransitionTime"),
-            (f"{_BORN}[daemon set]", "*/annotations"),
-            (f"{_BORN}[daemon set]", "*/managedFields/*"),
+            *_in_cases(
+                "*/finalizers", f"{_CREATED}[claim]", "objects/is_created_outside_of_namespaces[persistent volume]"
+            ),
+            ("objects/is_created_outside_of_namespaces[persistent volume]", "*/lastPhaseTransitionTime"),
+            (f"{_CREATED}[daemon set]", "*/annotations"),
+            (f"{_CREATED}[daemon set]", "*/managedFields/*"),
         ),
     ),
     Known(
-        "CEL rules have no format and semantic version libraries, their cost is not estimated, and a violation that "
-        "ratcheting tolerates causes no warning.",
+        "Definitions are checked less strictly: unsupported keywords, optional list keys, unknown selectable fields, "
+        "rules that cannot use `oldSelf`, and groups that need approval are accepted.",
+        _in_cases(
+            _OUTCOME,
+            "definitions/is_rejected_for_a_protected_group",
+            "definitions/is_rejected_for_its[unknown selectable field]",
+            "definitions/schema[map list with an optional key]",
+            "definitions/schema[old value within a list]",
+            "definitions/schema[unique items]",
+        ),
+    ),
+    Known(
+        "The ports of Services and the schedules of CronJobs are not checked: the embedded cluster does not use them.",
+        _in_cases(
+            _OUTCOME,
+            "objects/a_cron_job_is_rejected[invalid schedule]",
+            "objects/a_service_is_rejected[no ports]",
+        ),
+    ),
+    Known(
+        "Rules in CEL cannot use the libraries for formats, semantic versions, URLs, addresses, networks and lists; "
+        "the cost of rules is not estimated, and an update that keeps an old violation gets no warning.",
         (
-            *_at(
+            *_in_cases(
                 _OUTCOME,
-                "rules/with_a_library_of[labels]",
-                "rules/with_a_library_of[versions]",
+                "validation_rules/library[addresses]",
+                "validation_rules/library[labels]",
+                "validation_rules/library[links]",
+                "validation_rules/library[networks]",
+                "validation_rules/library[sums]",
+                "validation_rules/library[versions]",
                 "definitions/schema[rule that costs too much]",
             ),
-            ("rules/that_come_later_spare_what_does_not_change", "*/warnings"),
+            ("validation_rules/ratcheting_of_new_rules", "*/warnings"),
         ),
     ),
     Known(
-        "A schema default of `null` stays in the definition.",
+        "A default of a schema that is `null` stays in the definition.",
         (("definitions/schema[null as default]", "*/default"),),
     ),
 )
@@ -212,13 +250,13 @@ HEADING = "## Differences from a real API server"
 
 
 def section() -> str:
-    """Write what is known for the documentation."""
+    """Return the section for the documentation."""
     count = len(all_cases())
-    bullets = [textwrap.fill(f"- {known.what}", 120, subsequent_indent="  ") for known in KNOWN]
+    bullets = [textwrap.fill(f"- {known.sentence}", 120, subsequent_indent="  ") for known in KNOWN]
     return (
         f"{HEADING}\n\n"
-        f"{count} cases are played on the embedded server and on a kube-apiserver (`tests/conformance`).\n"
-        "The responses are the same, except for these differences:\n\n" + "\n".join(bullets) + "\n"
+        f"{count} test cases run against the embedded server and a kube-apiserver (`tests/conformance`).\n"
+        "The answers are equal except for these differences:\n\n" + "\n".join(bullets) + "\n"
     )
 
 

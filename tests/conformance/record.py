@@ -1,7 +1,7 @@
-"""Records the answers of a real API server: `python -m tests.conformance.record [AREA…]`.
+"""Records the answers of a kube-apiserver: `python -m tests.conformance.record [AREA…]`.
 
-The server is the control plane of the end-to-end tests, once without and once with controllers, or the one that
-`--url` and `--token` name. Cases keep their old answers where the server is not the one that they need.
+The server is the control plane of the end-to-end tests, without and with controllers, or the one that `--url` and
+`--token` name. Cases that need the other setup keep their recorded answers.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tests.e2e.assets import find
 from tests.e2e.control_plane import running
 
 _Server: TypeAlias = tuple[bool, AbstractContextManager[Endpoint]]
-"""Whether controllers run, and where."""
+"""Whether controllers run, and the endpoint."""
 
 
 def record(endpoint: Endpoint, areas: list[str], *, controllers: bool) -> int:
-    """Play the cases of some areas, or all, and keep the answers; gives how many were played."""
+    """Run the cases of some areas, or all, and record the answers; returns the number of cases."""
     chosen: dict[str, dict[str, Sequence[Object]]] = {}
     count = 0
     with case_runner(endpoint) as played:
@@ -46,7 +46,7 @@ def record(endpoint: Endpoint, areas: list[str], *, controllers: bool) -> int:
 
 
 def main() -> None:
-    """Read the command line, and record."""
+    """Parse the command line and record."""
     parser = argparse.ArgumentParser(description="Record the answers of a real API server.")
     parser.add_argument("areas", nargs="*", metavar="AREA", help="what to record; everything, where nothing is named")
     parser.add_argument("--url", help="a server that runs already, instead of the control plane of the tests")

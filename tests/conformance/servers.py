@@ -1,11 +1,7 @@
-"""Where cases are played: a server, and what all plays on it share.
+"""Runs cases on a server, and serves the embedded API server for them, on loopback and in a thread of its own.
 
-The embedded API server, on loopback and in a thread of its own, as the cases want it: with or without controllers.
-
-The controllers are the two that Kubernetes runs beside its API server and without which deletion is not whole. Most
-cases are about the server alone, and must not see them at work.
-
-The embedded servers of a module of tests, and what plays cases on the one that suits.
+Most cases need the server alone. Some need the garbage collector and the namespace controller, which would disturb the
+others.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from typing import TypeAlias
 from tests.conformance.answers import Difference, differences, recorded
 from tests.conformance.case import Case
 from tests.conformance.session import Object, Session
-from tests.conformance.symbols import told
+from tests.conformance.symbols import in_symbols
 from tests.conformance.wire import Endpoint, Wire
 
 from springtide.apiserver.admission import User
@@ -34,16 +30,16 @@ from springtide.cluster.serving import serving
 from springtide.simulator.bootstrap import install
 
 SERVICE_ACCOUNT = "conformance"
-"""What the pods of the cases run as: a server that insists on an account finds it."""
+"""The service account of all pods, for servers that insist on one."""
 
 
 @contextmanager
 def case_runner(endpoint: Endpoint) -> Iterator[Callable[[Case], list[Object]]]:
-    """Give what plays a case and tells the answers in symbols; shared definitions go when the stage is left."""
+    """Yield a function that runs a case and returns its answers in symbols; deletes shared definitions afterwards."""
     wire = Wire(endpoint)
     shared: dict[str, str] = {}
     try:
-        yield lambda case: _played(case, Session(wire, f"c{secrets.token_hex(4)}z", shared))
+        yield lambda case: _run_case(case, Session(wire, f"c{secrets.token_hex(4)}z", shared))
     finally:
         for group in shared.values():
             path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}"
@@ -51,14 +47,14 @@ def case_runner(endpoint: Endpoint) -> Iterator[Callable[[Case], list[Object]]]:
         wire.close()
 
 
-def _played(case: Case, play: Session) -> list[Object]:
+def _run_case(case: Case, session: Session) -> list[Object]:
     try:
-        play.prepare("/api/v1/namespaces", {"metadata": {"name": play.namespace}})
-        play.prepare("v1/serviceaccounts", {"metadata": {"name": SERVICE_ACCOUNT}})
-        case.scene(play)
-        return told(play.steps, {play.group: "{group}", play.namespace: "{ns}"})
+        session.prepare("/api/v1/namespaces", {"metadata": {"name": session.namespace}})
+        session.prepare("v1/serviceaccounts", {"metadata": {"name": SERVICE_ACCOUNT}})
+        case.run(session)
+        return in_symbols(session.steps, {session.group: "{group}", session.namespace: "{ns}"})
     finally:
-        play.clean()
+        session.clean()
 
 
 _ADMIN = User("admin", ("system:masters", "system:authenticated"), "admin")
@@ -67,7 +63,7 @@ _SECONDS = 20
 
 @contextmanager
 def embedded_server(*, controllers: bool = False) -> Iterator[Endpoint]:
-    """Serve an embedded API server for as long as a block of code lasts."""
+    """Serve an embedded API server during a `with` block."""
     begun: list[Endpoint] = []
     ready = threading.Event()
     loop = asyncio.new_event_loop()
@@ -108,7 +104,7 @@ DifferencesOf: TypeAlias = Callable[[Case], list[Difference]]
 
 @contextmanager
 def embedded_servers() -> Iterator[DifferencesOf]:
-    """Give what plays a case on the embedded server and tells how it differs from the recorded answers."""
+    """Yield a function that runs a case and returns the differences from the recorded answers."""
     with (
         embedded_server() as alone,
         case_runner(alone) as plain,

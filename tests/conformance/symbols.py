@@ -1,8 +1,8 @@
-"""Answers without what differs between two plays of the same case: two servers that behave alike then say the same.
+"""Replaces what differs between two runs of a case, so that the answers of equal servers are equal.
 
-Versions, uids and generated names become symbols that keep what matters about them: equal ones stay equal, and
-`rv#1` is older than `rv#2`. The versions of lists and bookmarks are hidden altogether, because anything that happens
-elsewhere in the cluster moves them. Times that a case writes itself are before 2020 and stay; later ones are hidden.
+Versions, uids and generated names become symbols: equal ones stay equal, and `rv#1` is older than `rv#2`. The versions
+of lists and bookmarks are hidden, because any write in the cluster changes them. Times that a case writes are before
+2020 and stay; later ones are hidden.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MANAGER = ("manager", "operation", "apiVersion", "subresource")
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
-def told(steps: list[Any], names: dict[str, str]) -> list[Any]:
-    """Write the answers of a play in symbols; `names` are those of this play, and what stands for them."""
+def in_symbols(steps: list[Any], names: dict[str, str]) -> list[Any]:
+    """Return the answers of a run in symbols; `names` are the names of this run and their symbols."""
     symbols = _Symbols(steps, names)
     return _shortened([symbols.rewritten(step) for step in steps])
 
@@ -45,7 +45,7 @@ class _Symbols:
 
     def rewritten(self, value: Any) -> Any:
         if isinstance(value, dict):
-            # Symbols are numbered as they come up, which must not depend on the order of members.
+            # Symbols are numbered in order of occurrence, which must not depend on the order of fields.
             return {self._text(key): self._member(key, value[key]) for key in sorted(value)}
         if isinstance(value, list):
             return [self.rewritten(each) for each in value]
@@ -90,7 +90,7 @@ class _Symbols:
         }
 
     def _status(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Bring several causes of a refusal into an order: a server may find them in any."""
+        """Sort the causes of an error, which a server may report in any order."""
         out: dict[str, Any] = self.rewritten(body)
         causes = (out.get("details") or {}).get("causes") or ()
         if len(causes) > 1:
@@ -102,13 +102,13 @@ class _Symbols:
         return self._status(body) if isinstance(body, dict) and body.get("kind") == "Status" else self.rewritten(body)
 
     def _columns(self, columns: Any) -> Any:
-        """Leave out the descriptions: they are prose, which every server writes for itself."""
+        """Drop the descriptions of columns, which are prose."""
         if not isinstance(columns, list):
             return columns
         return [{key: value for key, value in each.items() if key != "description"} for each in columns]
 
     def _events(self, events: Any) -> Any:
-        """Of a bookmark keep what it tells; some servers fill the rest of the object with empty values."""
+        """Keep only the metadata of bookmarks: some servers fill in empty values."""
         for event in events:
             if event and event.get("type") == "BOOKMARK":
                 event["object"] = {key: event["object"][key] for key in ("apiVersion", "kind", "metadata")}
@@ -133,7 +133,7 @@ _SPECIAL: dict[str, Callable[[_Symbols, Any], Any]] = {
 
 
 def _shortened(steps: list[Any]) -> list[Any]:
-    """Refer to an earlier step where a body is the same again: answers stay short, and that it is the same shows."""
+    """Replace a body that equals an earlier one by the number of that step."""
     first: list[Any] = []
     for place, step in enumerate(steps, 1):
         if isinstance(body := step.get("body"), dict):
@@ -160,7 +160,7 @@ def _metas(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _paths(fields: dict[str, Any], before: str = "") -> Iterator[str]:
-    """Give the fields of a manager as paths, of which only the ends are told."""
+    """Yield the fields of a manager as paths, leaves only."""
     for key, under in sorted(fields.items()):
         path = f"{before} {key}".strip()
         if under:

@@ -1,4 +1,4 @@
-"""The embedded API server answers as a real one does, but for what is known."""
+"""The embedded API server answers as a kube-apiserver does, except for known differences."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _PAGE = Path(__file__).parents[2] / "docs" / "embedded.md"
 
 
 @pytest.fixture(scope="module")
-def played() -> Iterator[DifferencesOf]:
-    """Have the embedded servers."""
-    with embedded_servers() as played:
-        yield played
+def differences_of() -> Iterator[DifferencesOf]:
+    """Serve the embedded servers."""
+    with embedded_servers() as differences_of:
+        yield differences_of
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in all_cases()])
-def test_answers_as_recorded(case: Case, played: DifferencesOf) -> None:
-    unknown = [each for each in played(case) if not any(known.covers(case.id, each) for known in KNOWN)]
+def test_answers_as_recorded(case: Case, differences_of: DifferencesOf) -> None:
+    unknown = [each for each in differences_of(case) if not any(known.covers(case.id, each) for known in KNOWN)]
 
     assert "\n".join(map(str, unknown)) == ""
 
 
-@pytest.mark.parametrize("known", [pytest.param(known, id=known.what[:40]) for known in KNOWN])
-def test_a_known_difference_is_still_there(known: Known, played: DifferencesOf) -> None:
-    """A place where the servers have come to agree must leave the table."""
+@pytest.mark.parametrize("known", [pytest.param(known, id=known.sentence[:40]) for known in KNOWN])
+def test_a_known_difference_is_still_there(known: Known, differences_of: DifferencesOf) -> None:
+    """A difference that no longer exists must leave the list."""
     agreed = []
-    for where, field in known.places:
-        only = Known(known.what, ((where, field),), known.when)
+    for where, field in known.patterns:
+        only = Known(known.sentence, ((where, field),), known.when)
         cases = (case for case in all_cases() if fnmatchcase(case.id, literal(where)))
-        if not any(only.covers(case.id, each) for case in cases for each in played(case)):
+        if not any(only.covers(case.id, each) for case in cases for each in differences_of(case)):
             agreed.append((where, field))
 
     assert agreed == []
@@ -55,7 +55,7 @@ def test_no_two_cases_share_a_name() -> None:
 
 
 def test_the_documentation_lists_the_differences() -> None:
-    """`python -m tests.conformance.known` writes the section that belongs there."""
+    """`python -m tests.conformance.known` prints the section."""
     _, heading, rest = _PAGE.read_text().partition(HEADING)
     body = rest.split("\n## ")[0]
 

@@ -1,4 +1,4 @@
-"""A real API server still answers as it did when its answers were recorded."""
+"""A kube-apiserver still answers as it did when its answers were recorded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.e2e.control_plane import running
 
 pytestmark = pytest.mark.e2e
 
-_Played = Callable[[Case], list[Object]]
+_RunCase = Callable[[Case], list[Object]]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["server alone", "with controllers"])
 def server(
     request: pytest.FixtureRequest, assets: Assets, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[bool, _Played]]:
-    """Have a control plane of its own: what runs beside the server would show in the answers."""
+) -> Iterator[tuple[bool, _RunCase]]:
+    """Run a control plane of its own, because other clients would show in the answers."""
     controllers = bool(request.param)
     with (
         running(assets, tmp_path_factory.mktemp("conformance"), controllers=controllers) as plane,
@@ -31,8 +31,8 @@ def server(
         yield controllers, played
 
 
-def test_answers_as_recorded(server: tuple[bool, _Played]) -> None:
-    """All cases in one go: a control plane that differs differs in many places at once."""
+def test_answers_as_recorded(server: tuple[bool, _RunCase]) -> None:
+    """One test for all cases: a control plane that differs differs in many places."""
     controllers, played = server
     changed: dict[str, str] = {}
     for case in all_cases():

@@ -1,4 +1,4 @@
-"""What differs between two plays is hidden, and nothing else."""
+"""Differences between two runs are hidden, and no others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.answers import differences
-from tests.conformance.symbols import told
+from tests.conformance.symbols import in_symbols
 
 _FIELDS: dict[str, Any] = {"f:data": {".": {}, "f:a": {}}, "f:spec": {"f:b": {}}}
 _UIDS = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
@@ -17,7 +17,7 @@ def _step(**metadata: Any) -> dict[str, Any]:
 
 
 def _told(*steps: dict[str, Any]) -> list[Any]:
-    return [step["body"] for step in told(list(steps), {"c1": "{ns}"})]
+    return [step["body"] for step in in_symbols(list(steps), {"c1": "{ns}"})]
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_tells_what_differs(played: dict[str, Any], fields: list[str]) -> None:
 
 
 def test_tells_truth_from_one() -> None:
-    """To Python they are equal; to a client they are not."""
+    """They are equal in Python but not in JSON."""
     assert [each.field for each in differences([_step(x=1)], [_step(x=True)])] == ["1/body/metadata/x"]

@@ -1,7 +1,4 @@
-"""Requests as bytes on a connection: what every case is played with, whichever server answers.
-
-Nothing here knows Springtide: a case sees what any HTTP client would see.
-"""
+"""An HTTP connection to an API server. It uses nothing of Springtide, so that a case sees what any HTTP client sees."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ USER_AGENT = "conformance/1.0"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server is, and who we are there."""
+    """The URL of a server, and a token."""
 
     url: str
     token: str
@@ -28,24 +25,24 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     headers: Mapping[str, str]
     warnings: tuple[str, ...]
     body: Any
-    """The JSON value, or the text where it is none."""
+    """The JSON value, or the text if it is not JSON."""
 
 
 class Wire:
-    """One connection, opened again when the server has closed it."""
+    """A connection that is reopened when the server has closed it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._connection: http.client.HTTPConnection | None = None
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -58,7 +55,7 @@ class Wire:
         body: bytes | None,
         headers: Mapping[str, str],
     ) -> Answer:
-        """Send a request and read all of the answer."""
+        """Send a request and read the answer."""
         kept = self._connection is not None
         try:
             return self._request(method, path, query, body, headers)
@@ -66,12 +63,12 @@ class Wire:
             self.close()
             if not kept:
                 raise
-        # A kept connection may have been closed for having been idle, and then nobody has read the request.
+        # The server may have closed an idle connection; then it has not read the request.
         return self._request(method, path, query, body, headers)
 
     @contextmanager
     def stream(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Iterator[Iterator[Any]]:
-        """Open an answer that does not end, and give its lines as JSON values."""
+        """Open a stream; yields its lines as JSON values."""
         connection = _connected(self._endpoint)
         try:
             connection.request("GET", _target(path, query), None, _headers(self._endpoint, headers))
@@ -101,7 +98,7 @@ def _connected(endpoint: Endpoint) -> http.client.HTTPConnection:
     address = where.hostname or "127.0.0.1", where.port
     if where.scheme == "http":
         return http.client.HTTPConnection(*address, timeout=_SECONDS)
-    # The server under test is one that the caller has started: there is nobody to be fooled by.
+    # The server under test was started by the caller, so there is no need to verify it.
     return http.client.HTTPSConnection(*address, timeout=_SECONDS, context=ssl._create_unverified_context())
 
 

@@ -19,7 +19,7 @@ from tests.e2e.refusals.rows import Refused
 from tests.e2e.refusals.table import RIGHT, WARNED, all_refused, path_of
 from tests.e2e.waiting import beside, eventually
 
-from springtide.cluster.admission import Webhooks, webhooks
+from springtide.cluster.admission import Webhooks, serve_webhooks
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.resources import Object
 
@@ -56,7 +56,7 @@ async def serve(plane: ControlPlane) -> AsyncIterator[Webhooks]:
     """Serve the webhooks on loopback, registered by their URL."""
     async with (
         HttpTransport(load_kubeconfig(plane.admin), random=Random(1)) as transport,
-        webhooks(transport, namespace=NAMESPACE, create=True) as up,
+        serve_webhooks(transport, namespace=NAMESPACE, create=True) as up,
     ):
         await up.until_ready()
         yield up

@@ -45,7 +45,7 @@ class Provider:
 
     def __post_init__(self) -> None:
         """Begin as a leader does that knows all producers."""
-        self.book.open()
+        self.book.mark_synced()
 
 
 def service(name: str, port: int) -> Object:

@@ -105,7 +105,7 @@ def test_a_leader_that_was_halted_changes_nothing_when_it_comes_back(
     taken = lease(plane)
     slow.release()
     first.signal(signal.SIGCONT)
-    first.wait_until("aware that it leads no more", lambda: "leads no more" in first.log.read_text())
+    first.wait_until("aware that it lost the lease", lambda: "is not the leader any more" in first.log.read_text())
     # Long enough for everything that it had queued, and for the server to answer what it had sent.
     time.sleep(TIMING.duration - TIMING.deadline)
     now = lease(plane)

@@ -65,7 +65,7 @@ def test_nothing_is_lost_when_servers_are_restarted(
 def test_a_long_outage_costs_the_lease_and_nothing_else(plane: ControlPlane, running: Program) -> None:
     """Past its deadline the leader steps down; when the server is back it leads again and catches up."""
     plane.apiserver.kill()
-    running.wait_until("aware that it leads no more", lambda: "leads no more" in running.log.read_text())
+    running.wait_until("aware that it lost the lease", lambda: "is not the leader any more" in running.log.read_text())
     plane.start()
     change_all(plane, "2100-03-03")
 

@@ -17,7 +17,7 @@ from tests.e2e.objects import calendar, install_crds, read, write
 from tests.e2e.ours import NAMESPACE
 from tests.e2e.waiting import beside, eventually
 
-from springtide.cluster.admission import Webhooks, webhooks
+from springtide.cluster.admission import Webhooks, serve_webhooks
 from springtide.cluster.admission.configurations import MUTATING, VALIDATING
 from springtide.cluster.certificates.manager import SECRET_NAME
 from springtide.cluster.certificates.rotation import CertificateLifetimes
@@ -48,7 +48,7 @@ async def serve(plane: ControlPlane) -> AsyncIterator[Webhooks]:
     """Serve the webhooks on loopback, registered by their URL."""
     async with (
         HttpTransport(load_kubeconfig(plane.admin), random=Random(1)) as transport,
-        webhooks(transport, namespace=NAMESPACE, create=True, terms=RESTLESS, round_seconds=0.5) as up,
+        serve_webhooks(transport, namespace=NAMESPACE, create=True, terms=RESTLESS, round_seconds=0.5) as up,
     ):
         await up.until_ready()
         yield up

@@ -1,4 +1,4 @@
-"""Manifests as people and programs break them: random changes of texts and of trees, the same for the same seed."""
+"""Random mutations of manifests, as texts and as trees, that are reproducible by their seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SNIPPETS = (
 
 
 def mutated_text(random: Random) -> str:
-    """Give an example with a few characters, lines or snippets gone, doubled, moved or added."""
+    """Return an example with a few characters, lines or snippets removed, repeated, moved or added."""
     text = random.choice(SOURCES)
     for _ in range(random.randint(1, 4)):
         text = random.choice((_cut, _insert, _drop_line, _double_line, _swap_lines, _indent, _join))(text, random)
@@ -41,7 +41,7 @@ def mutated_text(random: Random) -> str:
 
 
 def mutated_tree(random: Random) -> str:
-    """Give an example with a few values replaced, fields gone, misspelt, moved or doubled; as YAML or JSON."""
+    """Return an example with a few values replaced and removed, misspelt, moved or repeated fields, as YAML or JSON."""
     tree = json.loads(json.dumps(random.choice(TREES)))
     for _ in range(random.randint(1, 4)):
         places = list(_places(tree))

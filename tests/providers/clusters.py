@@ -1,4 +1,4 @@
-"""What providers are tested on: a cluster in memory, and clients of it that lead, that do not, or that only look."""
+"""Environments of provider tests: a cluster in memory, and clients that lead, that do not, or that only observe."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ USER = Write("user")
 NOW = 1_767_571_200  # 2026-01-05T00:00:00Z
 
 
-class Troubled(WrappingTransport):
-    """A line to the cluster on which the next requests of some verb fail, before or after they took effect."""
+class FailingTransport(WrappingTransport):
+    """A transport whose next requests of a verb fail, before or after they took effect."""
 
     def __init__(self, inner: DirectTransport) -> None:
         super().__init__(inner)
@@ -36,7 +36,7 @@ class Troubled(WrappingTransport):
         """Let the next request of a verb fail."""
         self.failing.setdefault(verb, deque()).append((failure, after))
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         failure, after = self._next(request.verb)
         if failure is not None and not after:
             raise failure
@@ -52,12 +52,12 @@ class Troubled(WrappingTransport):
         return failing.popleft() if failing else (None, False)
 
 
-class Bench(ABC):
-    """A provider with one group of his, and somebody who plays the machines behind it."""
+class ProviderEnvironment(ABC):
+    """A provider with one group, and the simulation of the machines behind it."""
 
     def __init__(self) -> None:
         self.server = ApiServer(now=lambda: NOW, random=Random(1))
-        self.line = Troubled(DirectTransport(self.server))
+        self.line = FailingTransport(DirectTransport(self.server))
         self.provider = self.make_provider()
         self.leads = True
 
@@ -69,12 +69,12 @@ class Bench(ABC):
     @property
     @abstractmethod
     def id(self) -> str:
-        """The id of the group that is there."""
+        """The id of the existing group."""
 
     @property
     @abstractmethod
     def missing_id(self) -> str:
-        """The id of a group that is not."""
+        """The id of a group that does not exist."""
 
     @abstractmethod
     def make_provider(self) -> Provider:
@@ -82,15 +82,15 @@ class Bench(ABC):
 
     @abstractmethod
     def begin(self, replicas: int) -> None:
-        """Have the group, at rest with so many nodes that are ready."""
+        """Create the group, stable with so many ready nodes."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Let the machines behind the group come to what is wanted."""
+        """Let the machines behind the group reach the desired number."""
 
     @abstractmethod
     def break_one(self) -> None:
-        """Let one node of the group not be ready any more."""
+        """Make one node of the group not ready."""
 
     @abstractmethod
     def orders(self) -> int:
@@ -98,15 +98,15 @@ class Bench(ABC):
 
     @abstractmethod
     def refuse_reading(self, *, for_good: bool) -> None:
-        """Let the next look at the group fail."""
+        """Let the next observation of the group fail."""
 
     @abstractmethod
     def refuse_resizing(self, *, for_good: bool) -> None:
-        """Let the next change of its size fail, before it takes effect."""
+        """Let the next resize fail without effect."""
 
     @abstractmethod
     def lose_answer(self) -> None:
-        """Let the next change of its size take effect, and its answer get lost."""
+        """Let the next resize take effect, and lose its response."""
 
     def client(self, mode: Mode = Mode.ACT) -> Client:
         """Make a client as controllers have it."""
@@ -120,7 +120,7 @@ class Bench(ABC):
         )
 
     def group(self, *, mode: Mode = Mode.ACT) -> NodeGroup:
-        """Give the group, as a controller is given it."""
+        """Return the group as controllers get it."""
         return self.provider.group(self.type, self.id, self.client(mode))
 
     def nodes(self) -> list[Object]:
@@ -128,7 +128,7 @@ class Bench(ABC):
         return [item for _, item in self.server.objects(collection_id(NODES))]
 
     def report(self, name: str, *, ready: bool) -> None:
-        """Let the kubelet of a node say how it is."""
+        """Set the Ready condition of a node."""
         conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
         patch = Patch.merge({"status": {"conditions": conditions}})
         self.server.patch(NODES, Key("", name), patch, USER, subresource="status")
@@ -139,10 +139,10 @@ class Bench(ABC):
 
 
 def run(story: Coroutine[Any, Any, T]) -> T:
-    """Play a story: real threads, so real time."""
+    """Run a test: real threads, so real time."""
     return asyncio.run(story)
 
 
 def is_retryable(failure: Exception) -> bool:
-    """Tell whether the same call is worth another try."""
+    """Tell whether an error is retryable."""
     return failure.retryable if isinstance(failure, ProviderError) else getattr(failure, "retriable", False)

@@ -1,96 +1,96 @@
-"""The contract of providers: every one of them passes these tests, in good times and under faults."""
+"""The contract of providers: every implementation passes these tests, with and without faults."""
 
 from __future__ import annotations
 
 import pytest
-from tests.providers.clusters import Bench, is_retryable, run
+from tests.providers.clusters import ProviderEnvironment, is_retryable, run
 
 from springtide.cluster.client import Mode
 from springtide.cluster.errors import ClusterError, NotLeader
 from springtide.providers import GroupState, NodeGroup, ProviderError
 
-WHY = "somebody wishes it"
+WHY = "a test requests it"
 
 
 class ProviderContract:
-    """To be inherited by the tests of a provider, which give the fixture `bench`."""
+    """Inherited by the tests of a provider, which have the fixture `env`."""
 
-    def test_a_group_at_rest(self, bench: Bench) -> None:
-        """It has what it wants, and there is nothing to say about it."""
-        bench.begin(2)
+    def test_a_stable_group(self, env: ProviderEnvironment) -> None:
+        """It has the desired number of nodes, and no message."""
+        env.begin(2)
 
-        assert GroupState(replicas=2, wanted=2, stable=True, message="") == run(bench.group().observe())
+        assert GroupState(replicas=2, wanted=2, stable=True, message="") == run(env.group().observe())
 
     @pytest.mark.parametrize(
         ("before", "after"),
         [
-            pytest.param(0, 3, id="H19-from-nothing"),
-            pytest.param(5, 3, id="H19-down"),
+            pytest.param(0, 3, id="from-zero"),
+            pytest.param(5, 3, id="down"),
             pytest.param(1, 5, id="up"),
-            pytest.param(2, 0, id="to-nothing"),
+            pytest.param(2, 0, id="to-zero"),
         ],
     )
-    def test_a_group_is_resized(self, bench: Bench, before: int, after: int) -> None:
-        """It wants the new number at once, and has it when the machines have followed."""
-        bench.begin(before)
-        group = bench.group()
+    def test_a_group_is_resized(self, env: ProviderEnvironment, before: int, after: int) -> None:
+        """The desired number changes at once, and the ready number when the machines have followed."""
+        env.begin(before)
+        group = env.group()
 
         run(group.resize(after, because=WHY))
 
         assert run(group.observe()).wanted == after
-        bench.settle()
+        env.settle()
         assert GroupState(replicas=after, wanted=after, stable=True, message="") == run(group.observe())
 
-    def test_what_is_wanted_already_is_not_ordered_again(self, bench: Bench) -> None:
-        """H19: 3 to 3 is no call, also while the machines are under way."""
-        bench.begin(1)
-        group = bench.group()
+    def test_a_resize_to_the_desired_number_is_no_write(self, env: ProviderEnvironment) -> None:
+        """3 to 3 is no call, not even while the machines are starting."""
+        env.begin(1)
+        group = env.group()
         run(group.resize(3, because=WHY))
-        ordered = bench.orders()
+        ordered = env.orders()
 
         run(group.resize(3, because=WHY))
-        bench.settle()
+        env.settle()
         run(group.resize(3, because=WHY))
 
-        assert bench.orders() == ordered
+        assert env.orders() == ordered
 
-    def test_a_broken_node_is_not_ready_but_wanted(self, bench: Bench) -> None:
-        """What is wanted stays, so that nobody asks for it again; the words say how many there are."""
-        bench.begin(3)
-        bench.break_one()
+    def test_a_node_that_is_not_ready_stays_desired(self, env: ProviderEnvironment) -> None:
+        """The desired number stays, so no further node is requested; the message has both numbers."""
+        env.begin(3)
+        env.break_one()
 
-        state = run(bench.group().observe())
+        state = run(env.group().observe())
 
         assert (state.replicas, state.wanted, state.stable) == (2, 3, False)
         assert "2 of 3 nodes are ready" in state.message
 
-    def test_a_group_that_is_not_stable_is_resized_all_the_same(self, bench: Bench) -> None:
-        """H19: the wish counts, whatever the provider is busy with."""
-        bench.begin(3)
-        bench.break_one()
+    def test_an_unstable_group_can_be_resized(self, env: ProviderEnvironment) -> None:
+        """Whatever the provider is doing."""
+        env.begin(3)
+        env.break_one()
 
-        run(bench.group().resize(4, because=WHY))
+        run(env.group().resize(4, because=WHY))
 
-        assert run(bench.group().observe()).wanted == 4
+        assert run(env.group().observe()).wanted == 4
 
     @pytest.mark.parametrize("for_good", [False, True], ids=["passing", "lasting"])
-    def test_a_look_that_fails(self, bench: Bench, for_good: bool) -> None:
-        """The error says whether to try again; the next look is right."""
-        bench.begin(2)
-        bench.refuse_reading(for_good=for_good)
+    def test_a_failed_observation(self, env: ProviderEnvironment, for_good: bool) -> None:
+        """The error says whether it is retryable; the next observation succeeds."""
+        env.begin(2)
+        env.refuse_reading(for_good=for_good)
 
         with pytest.raises((ProviderError, ClusterError)) as failed:
-            run(bench.group().observe())
+            run(env.group().observe())
 
         assert is_retryable(failed.value) is not for_good
-        assert run(bench.group().observe()).wanted == 2
+        assert run(env.group().observe()).wanted == 2
 
     @pytest.mark.parametrize("for_good", [False, True], ids=["passing", "lasting"])
-    def test_an_order_that_fails(self, bench: Bench, for_good: bool) -> None:
-        """The error says whether to try again; the group is as it was, and the next try does it."""
-        bench.begin(2)
-        bench.refuse_resizing(for_good=for_good)
-        group = bench.group()
+    def test_a_failed_resize(self, env: ProviderEnvironment, for_good: bool) -> None:
+        """The error says whether it is retryable; the group is unchanged, and the next attempt succeeds."""
+        env.begin(2)
+        env.refuse_resizing(for_good=for_good)
+        group = env.group()
 
         with pytest.raises((ProviderError, ClusterError)) as failed:
             run(group.resize(3, because=WHY))
@@ -100,67 +100,67 @@ class ProviderContract:
         run(group.resize(3, because=WHY))
         assert run(group.observe()).wanted == 3
 
-    def test_an_order_whose_answer_is_lost(self, bench: Bench) -> None:
-        """Nobody knows whether it took effect; made again, it comes to the same number and not to more."""
-        bench.begin(2)
-        bench.lose_answer()
-        group = bench.group()
+    def test_a_resize_whose_response_is_lost(self, env: ProviderEnvironment) -> None:
+        """Repeated, it leads to the same number and not to more."""
+        env.begin(2)
+        env.lose_answer()
+        group = env.group()
 
         with pytest.raises((ProviderError, ClusterError)) as failed:
             run(group.resize(3, because=WHY))
         assert is_retryable(failed.value)
 
         run(group.resize(3, because=WHY))
-        bench.settle()
+        env.settle()
         assert GroupState(replicas=3, wanted=3, stable=True, message="") == run(group.observe())
 
-    def test_many_orders_in_a_row_with_failures(self, bench: Bench) -> None:
-        """Whatever failed in between, the last wish is what it comes to."""
-        bench.begin(1)
-        group = bench.group()
+    def test_many_resizes_with_failures(self, env: ProviderEnvironment) -> None:
+        """Whatever failed in between, the last request wins."""
+        env.begin(1)
+        group = env.group()
         for number, wish in enumerate([3, 0, 4, 4, 2, 5]):
-            (bench.lose_answer if number % 2 else lambda: bench.refuse_resizing(for_good=False))()
+            (env.lose_answer if number % 2 else lambda: env.refuse_resizing(for_good=False))()
             _until_done(group, wish)
             if number % 3 == 0:
-                bench.settle()
-        bench.settle()
+                env.settle()
+        env.settle()
 
         assert GroupState(replicas=5, wanted=5, stable=True, message="") == run(group.observe())
 
-    def test_nothing_is_ordered_while_we_only_observe(self, bench: Bench) -> None:
-        """In observe mode an order is counted and not sent, also to those outside the cluster."""
-        bench.begin(2)
-        client = bench.client(Mode.OBSERVE)
-        group = bench.provider.group(bench.type, bench.id, client)
+    def test_observe_mode_sends_no_resize(self, env: ProviderEnvironment) -> None:
+        """In observe mode a resize is counted and not sent, not even to providers outside the cluster."""
+        env.begin(2)
+        client = env.client(Mode.OBSERVE)
+        group = env.provider.group(env.type, env.id, client)
 
         run(group.resize(3, because=WHY))
 
-        assert bench.orders() == 0
+        assert env.orders() == 0
         assert client.traffic.held_back > 0
         assert run(group.observe()).wanted == 2
 
-    def test_nothing_is_ordered_by_those_who_do_not_lead(self, bench: Bench) -> None:
-        """The permit is asked before an order leaves; looking needs none."""
-        bench.begin(2)
-        bench.leads = False
+    def test_a_client_that_does_not_lead_sends_no_resize(self, env: ProviderEnvironment) -> None:
+        """The permit is checked before a resize is sent; observing needs none."""
+        env.begin(2)
+        env.leads = False
 
         with pytest.raises(NotLeader):
-            run(bench.group().resize(3, because=WHY))
+            run(env.group().resize(3, because=WHY))
 
-        assert bench.orders() == 0
-        assert run(bench.group().observe()).wanted == 2
+        assert env.orders() == 0
+        assert run(env.group().observe()).wanted == 2
 
-    def test_an_id_of_something_else(self, bench: Bench) -> None:
-        """What is no id of a group of the type is refused before anybody is asked."""
+    def test_an_id_of_something_else(self, env: ProviderEnvironment) -> None:
+        """An invalid id is refused without a request."""
         with pytest.raises(ProviderError) as failed:
-            bench.provider.group(bench.type, "arn:aws:sqs:eu-west-1:123456789012:jobs", bench.client())
+            env.provider.group(env.type, "arn:aws:sqs:eu-west-1:123456789012:jobs", env.client())
 
         assert (failed.value.code, failed.value.retryable) == ("InvalidId", False)
 
-    def test_a_group_that_is_not_there(self, bench: Bench) -> None:
-        """It is no use to try again, and the words say what to do."""
-        bench.begin(1)
-        group = bench.provider.group(bench.type, bench.missing_id, bench.client())
+    def test_a_missing_group(self, env: ProviderEnvironment) -> None:
+        """The error is not retryable, and the message says what to do."""
+        env.begin(1)
+        group = env.provider.group(env.type, env.missing_id, env.client())
 
         with pytest.raises(ProviderError) as failed:
             run(group.observe())
@@ -170,7 +170,7 @@ class ProviderContract:
 
 
 def _until_done(group: NodeGroup, wish: int) -> None:
-    """Ask until it is taken, as a controller does; failures that do not pass are raised."""
+    """Resize with retries, as a controller does; errors that are not retryable are raised."""
     for _ in range(5):
         try:
             return run(group.resize(wish, because=WHY))

@@ -1,4 +1,4 @@
-"""Faults of AWS that moto does not play: a layer around boto3's clients that fails, delays and tells half of it.
+"""AWS in memory (moto), and faults that moto lacks: clients that fail, delay, and return partial descriptions.
 
 AWS in memory (moto), behind the fault layer.
 """
@@ -20,13 +20,13 @@ from springtide.providers.aws.client import AwsClients, connect
 
 Call: TypeAlias = Callable[[], dict[str, Any]]
 Fault: TypeAlias = Callable[[Call], dict[str, Any]]
-"""What becomes of one call: it may make it, or not, and answer whatever it likes."""
+"""Handles one call: makes it or not, and returns any response."""
 
 WRITES = ("set_desired_capacity", "update_nodegroup_config")
 
 
-class Faulty:
-    """A client of boto3 whose next calls meet what is planned for them; all others pass."""
+class FaultyClient:
+    """A client of boto3 whose next calls have planned faults."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -36,7 +36,7 @@ class Faulty:
         """Writes that took effect."""
 
     def plan(self, operation: str, *faults: Fault) -> None:
-        """Let the next calls of an operation meet these, in this order, instead of what was planned before."""
+        """Plan the faults of the next calls of an operation, in order, in place of those planned before."""
         self._planned[operation] = deque(faults)
 
     def __getattr__(self, operation: str) -> Callable[..., dict[str, Any]]:
@@ -55,7 +55,7 @@ class Faulty:
 
 
 def refusing(code: str, message: str = "no", http_status: int = 400) -> Fault:
-    """AWS says no."""
+    """An error response."""
 
     def fault(call: Call) -> dict[str, Any]:
         answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": http_status}}
@@ -65,23 +65,23 @@ def refusing(code: str, message: str = "no", http_status: int = 400) -> Fault:
 
 
 def throttled() -> Fault:
-    """Too many have asked."""
+    """Throttling."""
     return refusing("Throttling", "Rate exceeded")
 
 
 def unreachable(call: Call) -> dict[str, Any]:
-    """Nobody answers at all."""
+    """No response."""
     raise EndpointConnectionError(endpoint_url="https://user:secret@proxy.example.com")
 
 
 def answer_lost(call: Call) -> dict[str, Any]:
-    """It took effect, and the answer never came."""
+    """The call takes effect, and its response is lost."""
     call()
     raise ReadTimeoutError(endpoint_url="https://autoscaling.eu-west-1.amazonaws.com")
 
 
 def pending(count: int) -> Fault:
-    """The last instances of an Auto Scaling group are still being made."""
+    """The last instances of an Auto Scaling group are pending."""
 
     def fault(call: Call) -> dict[str, Any]:
         answer = copy.deepcopy(call())
@@ -94,7 +94,7 @@ def pending(count: int) -> Fault:
 
 
 def partial(count: int) -> Fault:
-    """There is no capacity for more than so many instances."""
+    """Only so many instances can be launched."""
 
     def fault(call: Call) -> dict[str, Any]:
         answer = copy.deepcopy(call())
@@ -106,7 +106,7 @@ def partial(count: int) -> Fault:
 
 
 def group_says(**fields: Any) -> Fault:
-    """The description of an Auto Scaling group says something else."""
+    """Change the description of an Auto Scaling group."""
 
     def fault(call: Call) -> dict[str, Any]:
         answer = copy.deepcopy(call())
@@ -118,7 +118,7 @@ def group_says(**fields: Any) -> Fault:
 
 
 def node_group_says(**fields: Any) -> Fault:
-    """The description of an EKS node group says something else."""
+    """Change the description of an EKS node group."""
 
     def fault(call: Call) -> dict[str, Any]:
         answer = copy.deepcopy(call())
@@ -140,21 +140,21 @@ def _made_once(service: str, region: str) -> Any:
     return connect(service, region)
 
 
-class Amazon:
-    """Services as the provider reaches them, and as their owner does."""
+class FakeAws:
+    """Clients of the services, for the provider with faults, and for tests without."""
 
     def __init__(self) -> None:
-        self.clients: dict[tuple[str, str], Faulty] = {}
+        self.clients: dict[tuple[str, str], FaultyClient] = {}
         self.connections = AwsClients(self._connect)
 
     def owner(self, service: str, region: str = REGION) -> Any:
         """Reach a service without faults."""
         return _made_once(service, region)
 
-    def client(self, service: str, region: str = REGION) -> Faulty:
+    def client(self, service: str, region: str = REGION) -> FaultyClient:
         """Give the client that the provider uses, to plan faults."""
         if (service, region) not in self.clients:
-            self.clients[service, region] = Faulty(_made_once(service, region))
+            self.clients[service, region] = FaultyClient(_made_once(service, region))
         return self.clients[service, region]
 
     def _connect(self, service: str, region: str) -> Any:
@@ -193,12 +193,12 @@ class Amazon:
 
 
 @contextmanager
-def amazon(monkeypatch: pytest.MonkeyPatch) -> Iterator[Amazon]:
-    """Have AWS, with credentials that are nobody's."""
+def amazon(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAws]:
+    """Start AWS in memory, with fake credentials."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
     with mock_aws():
-        yield Amazon()
+        yield FakeAws()

@@ -8,23 +8,23 @@ from typing import Any
 import msgspec
 import pytest
 from tests.providers import fake_aws as faults
-from tests.providers.clusters import Bench, run
+from tests.providers.clusters import ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
-from tests.providers.fake_aws import ACCOUNT, MOST, REGION, Amazon, Faulty, amazon
+from tests.providers.fake_aws import ACCOUNT, MOST, REGION, FakeAws, FaultyClient, amazon
 
 from springtide.providers import GroupState, Provider, ProviderError
 from springtide.providers.aws import AwsProvider
 from springtide.providers.aws.auto_scaling import GroupDescription, state_of
 
 
-class AutoScalingBench(Bench):
+class AutoScalingEnvironment(ProviderEnvironment):
     """A group of instances, which moto makes and ends at once."""
 
     type = "AWSEC2AutoScalingGroup"
     id = "workers"
-    missing_id = "nobody"
+    missing_id = "missing"
 
-    def __init__(self, cloud: Amazon) -> None:
+    def __init__(self, cloud: FakeAws) -> None:
         self.cloud = cloud
         super().__init__()
 
@@ -32,7 +32,7 @@ class AutoScalingBench(Bench):
         return AwsProvider(self.cloud.connections)
 
     @property
-    def api(self) -> Faulty:
+    def api(self) -> FaultyClient:
         return self.cloud.client("autoscaling")
 
     def begin(self, replicas: int) -> None:
@@ -66,23 +66,23 @@ class AutoScalingBench(Bench):
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderEnvironment]:
     with amazon(monkeypatch) as cloud:
-        yield AutoScalingBench(cloud)
+        yield AutoScalingEnvironment(cloud)
 
 
 @pytest.fixture
-def asg(bench: AutoScalingBench) -> AutoScalingBench:
-    bench.begin(2)
-    return bench
+def asg(env: AutoScalingEnvironment) -> AutoScalingEnvironment:
+    env.begin(2)
+    return env
 
 
 class TestAutoScaling(ProviderContract):
     """The contract."""
 
 
-def test_a_group_by_its_arn(asg: AutoScalingBench) -> None:
-    """H21: the ARN names the group, and its region counts."""
+def test_a_group_by_its_arn(asg: AutoScalingEnvironment) -> None:
+    """The ARN names the group and determines the region."""
     arn = asg.cloud.make_auto_scaling_group("elsewhere", 3, "us-east-2")
 
     group = asg.provider.group(asg.type, arn, asg.client())
@@ -101,8 +101,8 @@ def test_a_group_by_its_arn(asg: AutoScalingBench) -> None:
         pytest.param((":aws:", ":aws-cn:"), id="of-another-partition"),
     ],
 )
-def test_another_group_of_the_same_name_is_not_touched(asg: AutoScalingBench, change: tuple[str, str]) -> None:
-    """What is granted is the group of an ARN, not whatever has its name."""
+def test_another_group_of_the_same_name_is_not_touched(asg: AutoScalingEnvironment, change: tuple[str, str]) -> None:
+    """The Grant is for this ARN, not for another group with the same name."""
     group = asg.provider.group(asg.type, asg.arn.replace(*change), asg.client())
 
     for attempt in (group.observe(), group.resize(3, because=WHY)):
@@ -117,8 +117,8 @@ def test_another_group_of_the_same_name_is_not_touched(asg: AutoScalingBench, ch
     ("least", "wish", "code"),
     [pytest.param(0, MOST + 1, "AboveMaximum", id="above"), pytest.param(2, 1, "BelowMinimum", id="below")],
 )
-def test_the_bounds_of_a_group(asg: AutoScalingBench, least: int, wish: int, code: str) -> None:
-    """They are kept before AWS is asked, and the words name them."""
+def test_the_bounds_of_a_group(asg: AutoScalingEnvironment, least: int, wish: int, code: str) -> None:
+    """They are checked before the request, and the message names them."""
     asg.cloud.owner("autoscaling").update_auto_scaling_group(AutoScalingGroupName="workers", MinSize=least)
 
     with pytest.raises(ProviderError, match="MinSize or MaxSize") as failed:
@@ -128,7 +128,7 @@ def test_the_bounds_of_a_group(asg: AutoScalingBench, least: int, wish: int, cod
     assert asg.orders() == 0
 
 
-def test_a_group_that_counts_processors_is_refused(asg: AutoScalingBench) -> None:
+def test_a_group_that_counts_processors_is_refused(asg: AutoScalingEnvironment) -> None:
     """Three vCPUs are not three nodes."""
     asg.api.plan("describe_auto_scaling_groups", faults.group_says(DesiredCapacityType="vcpu"))
 
@@ -138,7 +138,7 @@ def test_a_group_that_counts_processors_is_refused(asg: AutoScalingBench) -> Non
     assert (failed.value.code, asg.orders()) == ("NotCountedInInstances", 0)
 
 
-def test_instances_that_are_being_made(asg: AutoScalingBench) -> None:
+def test_instances_that_are_being_made(asg: AutoScalingEnvironment) -> None:
     """They are wanted and not there yet; when they are, the group is at rest."""
     asg.api.plan("describe_auto_scaling_groups", faults.pending(1), faults.pending(1))
 
@@ -147,7 +147,7 @@ def test_instances_that_are_being_made(asg: AutoScalingBench) -> None:
     assert run(asg.group().observe()).stable
 
 
-def test_capacity_that_cannot_be_had(asg: AutoScalingBench) -> None:
+def test_capacity_that_cannot_be_had(asg: AutoScalingEnvironment) -> None:
     """The order stands, and the words say how far it came."""
     run(asg.group().resize(5, because=WHY))
     asg.api.plan("describe_auto_scaling_groups", faults.partial(3))
@@ -155,7 +155,7 @@ def test_capacity_that_cannot_be_had(asg: AutoScalingBench) -> None:
     assert GroupState(3, 5, False, "3 of 5 nodes are ready") == run(asg.group().observe())
 
 
-def test_a_call_is_made_once(asg: AutoScalingBench) -> None:
+def test_a_call_is_made_once(asg: AutoScalingEnvironment) -> None:
     """Trying again is the controller's business: it knows whether the wish is still the same."""
     asg.api.plan("describe_auto_scaling_groups", faults.unreachable)
 
@@ -175,8 +175,8 @@ def test_a_call_is_made_once(asg: AutoScalingBench) -> None:
         pytest.param({"AutoScalingGroups": None}, id="no-list"),
     ],
 )
-def test_an_answer_that_is_none_of_aws(asg: AutoScalingBench, answer: dict[str, Any]) -> None:
-    """Whoever answers instead, the words say so."""
+def test_an_answer_that_is_none_of_aws(asg: AutoScalingEnvironment, answer: dict[str, Any]) -> None:
+    """The message says so."""
     asg.api.plan("describe_auto_scaling_groups", *[lambda call: answer] * 2)
 
     for asked in (asg.group().observe(), asg.group().resize(3, because=WHY)):
@@ -227,7 +227,7 @@ def test_what_a_group_has_come_to(group: dict[str, Any], expected: GroupState) -
     assert expected == state_of(msgspec.convert(described, GroupDescription))
 
 
-def test_the_default_region_is_that_of_the_process(asg: AutoScalingBench) -> None:
+def test_the_default_region_is_that_of_the_process(asg: AutoScalingEnvironment) -> None:
     """A bare name is looked for where the process is at home."""
     assert run(asg.group().observe()).wanted == 2
     assert list(asg.cloud.clients) == [("autoscaling", REGION)]

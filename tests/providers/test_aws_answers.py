@@ -127,7 +127,7 @@ def test_boto3_is_needed_only_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(builtins, "__import__", without)
 
     with pytest.raises(ProviderError, match=r"install springtide\[aws\]") as failed:
-        run(AwsClients().ask("eks", "eu-west-1", "describe_nodegroup"))
+        run(AwsClients().call("eks", "eu-west-1", "describe_nodegroup"))
     assert (failed.value.code, failed.value.retryable) == ("AwsMissing", False)
 
 
@@ -138,12 +138,12 @@ def test_a_process_without_a_region(monkeypatch: pytest.MonkeyPatch, tmp_path: A
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
 
     with pytest.raises(ProviderError, match="write the ARN") as failed:
-        run(AwsClients().ask("autoscaling", "", "describe_auto_scaling_groups"))
+        run(AwsClients().call("autoscaling", "", "describe_auto_scaling_groups"))
     assert (failed.value.code, failed.value.retryable) == ("NoRegion", False)
 
 
 def test_requests_end_soon_and_are_made_once() -> None:
-    """A write that was permitted leaves before a lease can be somebody else's."""
+    """A permitted write is sent before another replica can acquire the lease."""
     client = connect("eks", "eu-west-1")
 
     assert (client.meta.config.connect_timeout, client.meta.config.read_timeout) == (3, 10)
@@ -164,13 +164,13 @@ def test_a_client_is_made_once_for_a_service_and_a_region() -> None:
 
     connections = AwsClients(making)
     for region in ("a", "b", "a"):
-        run(connections.ask("eks", region, "look"))
+        run(connections.call("eks", region, "look"))
 
     assert made == [("eks", "a"), ("eks", "b")]
 
 
-def test_clients_of_regions_that_nobody_asks_any_more_are_forgotten() -> None:
-    """Whoever may name any region must not fill the memory; those in use stay."""
+def test_the_least_recently_used_clients_are_dropped() -> None:
+    """Users can name any region; the number of clients is limited, and those in use stay."""
     made: list[str] = []
 
     class Client:
@@ -183,9 +183,9 @@ def test_clients_of_regions_that_nobody_asks_any_more_are_forgotten() -> None:
 
     connections = AwsClients(making)
     for number in range(MOST_CLIENTS + 10):
-        run(connections.ask("eks", "home", "look"))
-        run(connections.ask("eks", f"r-{number}", "look"))
-    run(connections.ask("eks", "r-0", "look"))
+        run(connections.call("eks", "home", "look"))
+        run(connections.call("eks", f"r-{number}", "look"))
+    run(connections.call("eks", "r-0", "look"))
 
     assert made.count("home") == 1
     assert made.count("r-0") == 2

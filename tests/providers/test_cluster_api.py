@@ -1,4 +1,4 @@
-"""MachineDeployments, and somebody who plays Cluster API: machines that follow what is wanted.
+"""MachineDeployments, with a simulation of Cluster API whose machines follow the desired number.
 
 MachineDeployments: the contract, versions, and when one has come to rest.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.providers.clusters import USER, Bench, run
+from tests.providers.clusters import USER, ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
 
 from springtide.apiserver.server import ApiServer
@@ -100,12 +100,12 @@ def install(server: ApiServer, *versions: str) -> None:
     server.create(CUSTOM_RESOURCE_DEFINITIONS, definition(*versions), USER)
 
 
-class ClusterApiBench(Bench):
+class ClusterApiEnvironment(ProviderEnvironment):
     """A MachineDeployment."""
 
     type = "ClusterAPI"
     id = "infra/workers"
-    missing_id = "infra/nobody"
+    missing_id = "infra/missing"
 
     def __init__(self, *versions: str) -> None:
         super().__init__()
@@ -141,8 +141,8 @@ class ClusterApiBench(Bench):
 
 
 @pytest.fixture(params=["v1beta1", "v1beta2"])
-def bench(request: pytest.FixtureRequest) -> Bench:
-    return ClusterApiBench(request.param)
+def env(request: pytest.FixtureRequest) -> ProviderEnvironment:
+    return ClusterApiEnvironment(request.param)
 
 
 class TestClusterApi(ProviderContract):
@@ -168,59 +168,59 @@ def test_the_version_that_is_spoken(versions: list[str], unserved: tuple[str, ..
 
 def test_the_version_is_asked_for_once() -> None:
     """It does not change from one look to the next."""
-    bench = ClusterApiBench("v1beta2")
-    bench.begin(1)
+    env = ClusterApiEnvironment("v1beta2")
+    env.begin(1)
     asked: list[str] = []
-    get = bench.line.inner.get
+    get = env.line.inner.get
 
     async def counting(resource: Any, key: Key, *, subresource: str = "") -> Any:
         asked.append(resource.kind)
         return await get(resource, key, subresource=subresource)
 
-    bench.line.inner.get = counting  # type: ignore[method-assign]
-    run(bench.group().observe())
-    run(bench.group().observe())
+    env.line.inner.get = counting  # type: ignore[method-assign]
+    run(env.group().observe())
+    run(env.group().observe())
 
     assert asked == ["CustomResourceDefinition", "MachineDeployment", "MachineDeployment"]
 
 
 def test_a_version_that_is_served_no_more_is_given_up() -> None:
     """After an upgrade of Cluster API the next look finds the new one."""
-    bench = ClusterApiBench("v1beta1", "v1beta2")
-    bench.begin(2)
-    run(bench.group().observe())
+    env = ClusterApiEnvironment("v1beta1", "v1beta2")
+    env.begin(2)
+    run(env.group().observe())
     versions = definition("v1beta1", "v1beta2", unserved=("v1beta2",))["spec"]["versions"]
     key = Key("", "machinedeployments.cluster.x-k8s.io")
-    bench.server.patch(CUSTOM_RESOURCE_DEFINITIONS, key, Patch.merge({"spec": {"versions": versions}}), USER)
+    env.server.patch(CUSTOM_RESOURCE_DEFINITIONS, key, Patch.merge({"spec": {"versions": versions}}), USER)
 
     with pytest.raises(ProviderError):
-        run(bench.group().observe())
+        run(env.group().observe())
 
-    assert run(bench.group().observe()).wanted == 2
+    assert run(env.group().observe()).wanted == 2
 
 
 def test_a_cluster_without_cluster_api() -> None:
     """The words say what is missing."""
-    bench = ClusterApiBench("v1beta1")
-    bench.server.delete(CUSTOM_RESOURCE_DEFINITIONS, Key("", "machinedeployments.cluster.x-k8s.io"), USER)
+    env = ClusterApiEnvironment("v1beta1")
+    env.server.delete(CUSTOM_RESOURCE_DEFINITIONS, Key("", "machinedeployments.cluster.x-k8s.io"), USER)
 
     with pytest.raises(ProviderError, match="install Cluster API") as failed:
-        run(bench.group().observe())
+        run(env.group().observe())
 
     assert (failed.value.code, failed.value.retryable) == ("ClusterApiMissing", False)
 
 
 def test_an_order_goes_through_the_scale_subresource() -> None:
     """Only the number is written, so no rights on the whole object are needed."""
-    bench = ClusterApiBench("v1beta2")
-    bench.begin(1)
+    env = ClusterApiEnvironment("v1beta2")
+    env.begin(1)
     verbs: list[str] = []
-    bench.server.observers.append(lambda written: verbs.append(written.verb))
+    env.server.observers.append(lambda written: verbs.append(written.verb))
 
-    run(bench.group().resize(4, because=WHY))
+    run(env.group().resize(4, because=WHY))
 
     assert verbs == ["patch/scale"]
-    assert bench.machines.get()["spec"] == {"replicas": 4}
+    assert env.machines.get()["spec"] == {"replicas": 4}
 
 
 def deployment(wanted: int | None, generation: int = 1, *, paused: bool = False, **status: int) -> dict[str, Any]:

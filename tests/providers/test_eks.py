@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from tests.providers import fake_aws as faults
-from tests.providers.clusters import USER, Bench, run
+from tests.providers.clusters import USER, ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
-from tests.providers.fake_aws import MOST, Amazon, Faulty, amazon
+from tests.providers.fake_aws import MOST, FakeAws, FaultyClient, amazon
 
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.resources import NODES, Key
@@ -18,25 +18,25 @@ from springtide.providers.aws import AwsProvider
 from springtide.providers.aws.eks import LABEL
 
 
-class EksBench(Bench):
+class EksEnvironment(ProviderEnvironment):
     """A node group, and the nodes that its machines join the cluster as."""
 
     type = "AWSEKSNodeGroup"
     id = ""
 
-    def __init__(self, cloud: Amazon) -> None:
+    def __init__(self, cloud: FakeAws) -> None:
         self.cloud = cloud
         super().__init__()
 
     @property
     def missing_id(self) -> str:
-        return self.id.replace("/workers/", "/nobody/")
+        return self.id.replace("/workers/", "/missing/")
 
     def make_provider(self) -> Provider:
         return AwsProvider(self.cloud.connections)
 
     @property
-    def api(self) -> Faulty:
+    def api(self) -> FaultyClient:
         return self.cloud.client("eks")
 
     def begin(self, replicas: int) -> None:
@@ -74,22 +74,22 @@ class EksBench(Bench):
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderEnvironment]:
     with amazon(monkeypatch) as cloud:
-        yield EksBench(cloud)
+        yield EksEnvironment(cloud)
 
 
 @pytest.fixture
-def eks(bench: EksBench) -> EksBench:
-    bench.begin(2)
-    return bench
+def eks(env: EksEnvironment) -> EksEnvironment:
+    env.begin(2)
+    return env
 
 
 class TestEks(ProviderContract):
     """The contract."""
 
 
-def test_the_nodes_of_the_group_count(eks: EksBench) -> None:
+def test_the_nodes_of_the_group_count(eks: EksEnvironment) -> None:
     """Others do not, nor do those that take no pods; the selector finds them."""
     eks.server.create(NODES, {"metadata": {"name": "other", "labels": {LABEL: "workers-2"}}}, USER)
     eks.report("other", ready=True)
@@ -112,7 +112,7 @@ def test_the_nodes_of_the_group_count(eks: EksBench) -> None:
         ),
     ],
 )
-def test_a_group_that_says_it_is_busy(eks: EksBench, change: dict[str, Any], expected: str) -> None:
+def test_a_group_that_says_it_is_busy(eks: EksEnvironment, change: dict[str, Any], expected: str) -> None:
     """It is not at rest although all its nodes are there."""
     eks.api.plan("describe_nodegroup", faults.node_group_says(**change))
 
@@ -126,8 +126,8 @@ def test_a_group_that_says_it_is_busy(eks: EksBench, change: dict[str, Any], exp
         pytest.param({"nodegroup": {"nodegroupArn": "arn", "status": "ACTIVE"}}, id="half-a-group"),
     ],
 )
-def test_an_answer_that_is_none_of_eks(eks: EksBench, answer: dict[str, Any]) -> None:
-    """Whoever answers instead, the words say so."""
+def test_an_answer_that_is_none_of_eks(eks: EksEnvironment, answer: dict[str, Any]) -> None:
+    """The message says so."""
     eks.api.plan("describe_nodegroup", lambda call: answer)
 
     with pytest.raises(ProviderError, match="the answer is not what AWS gives") as failed:
@@ -144,7 +144,7 @@ def test_an_answer_that_is_none_of_eks(eks: EksBench, answer: dict[str, Any]) ->
         pytest.param((":nodegroup/main/", ":nodegroup/main2/"), False, id="of-another-cluster"),
     ],
 )
-def test_the_arn_must_be_that_of_the_group(eks: EksBench, change: tuple[str, str], right: bool) -> None:
+def test_the_arn_must_be_that_of_the_group(eks: EksEnvironment, change: tuple[str, str], right: bool) -> None:
     """What is granted is the group of an ARN, not whatever has its name."""
     id_ = eks.id.replace(*change) if change[0] else eks.id
     group = eks.provider.group(eks.type, id_, eks.client())
@@ -158,14 +158,14 @@ def test_the_arn_must_be_that_of_the_group(eks: EksBench, change: tuple[str, str
     assert eks.orders() == int(right)
 
 
-def test_an_arn_without_its_last_part(eks: EksBench) -> None:
+def test_an_arn_without_its_last_part(eks: EksEnvironment) -> None:
     """It names the group of that name in that cluster, whenever it was made."""
     group = eks.provider.group(eks.type, eks.id.rpartition("/")[0], eks.client())
 
     assert run(group.observe()).wanted == 2
 
 
-def test_the_bounds_of_a_group(eks: EksBench) -> None:
+def test_the_bounds_of_a_group(eks: EksEnvironment) -> None:
     """They are kept before AWS is asked, and the words name them."""
     with pytest.raises(ProviderError, match="minSize or maxSize") as failed:
         run(eks.group().resize(MOST + 1, because=WHY))
@@ -173,7 +173,7 @@ def test_the_bounds_of_a_group(eks: EksBench) -> None:
     assert (failed.value.code, failed.value.retryable, eks.orders()) == ("AboveMaximum", False, 0)
 
 
-def test_nodes_that_may_not_be_read(eks: EksBench) -> None:
+def test_nodes_that_may_not_be_read(eks: EksEnvironment) -> None:
     """The words say what was tried."""
     eks.line.fail("list", Forbidden("nodes is forbidden"))
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.providers.clusters import USER, Bench, run
+from tests.providers.clusters import USER, ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
 
 from springtide.apis.core.node_record import NodeView
@@ -19,12 +19,12 @@ from springtide.providers import GroupState, Provider, ProviderError, simulated
 from springtide.providers.simulated import LABEL, SimulatedMachine, SimulatedProvider, nodes_to_remove
 
 
-class SimulatedBench(Bench):
+class SimulatedEnvironment(ProviderEnvironment):
     """A group of Node objects, whose kubelets report when they are told to."""
 
     type = "Simulated"
     id = "workers"
-    missing_id = "nobody"
+    missing_id = "missing"
 
     def make_provider(self) -> Provider:
         return SimulatedProvider(SimulatedMachine(most=50))
@@ -59,132 +59,132 @@ class SimulatedBench(Bench):
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return SimulatedBench()
+def env() -> ProviderEnvironment:
+    return SimulatedEnvironment()
 
 
-def names(bench: Bench) -> list[str]:
-    return [node["metadata"]["name"] for node in bench.nodes()]
+def names(env: ProviderEnvironment) -> list[str]:
+    return [node["metadata"]["name"] for node in env.nodes()]
 
 
 class TestSimulated(ProviderContract):
     """The contract."""
 
-    def test_a_group_that_is_not_there(self, bench: Bench) -> None:
+    def test_a_missing_group(self, env: ProviderEnvironment) -> None:
         """A simulated group is its nodes: without any, it is an empty one."""
-        bench.begin(1)
-        group = bench.provider.group(bench.type, bench.missing_id, bench.client())
+        env.begin(1)
+        group = env.provider.group(env.type, env.missing_id, env.client())
 
         assert GroupState(replicas=0, wanted=0, stable=True) == run(group.observe())
 
 
-def test_nodes_say_whose_they_are(bench: Bench) -> None:
+def test_nodes_say_whose_they_are(env: ProviderEnvironment) -> None:
     """They have a size, the label of their group, and what kubelets of a simulated cluster and KWOK look for."""
-    bench.begin(1)
+    env.begin(1)
 
-    (node,) = bench.nodes()
+    (node,) = env.nodes()
     assert node["metadata"]["name"] == "workers-0"
     assert node["metadata"]["labels"].items() >= {LABEL: "workers", "kubernetes.io/hostname": "workers-0"}.items()
     assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
     assert node["status"]["allocatable"]["cpu"] == "4"
-    assert bench.group().selector == f"{LABEL}=workers"
+    assert env.group().selector == f"{LABEL}=workers"
 
 
-def test_the_lowest_free_numbers_are_taken(bench: Bench) -> None:
-    """A node that somebody removed comes back under its name."""
-    bench.begin(4)
-    bench.server.delete(NODES, Key("", "workers-1"), USER)
+def test_the_lowest_free_numbers_are_taken(env: ProviderEnvironment) -> None:
+    """A node that a user deleted is created again with its name."""
+    env.begin(4)
+    env.server.delete(NODES, Key("", "workers-1"), USER)
 
-    run(bench.group().resize(5, because=WHY))
+    run(env.group().resize(5, because=WHY))
 
-    assert names(bench) == [f"workers-{number}" for number in range(5)]
+    assert names(env) == [f"workers-{number}" for number in range(5)]
 
 
-def test_unready_nodes_go_first_and_then_the_highest_numbers(bench: Bench) -> None:
+def test_unready_nodes_go_first_and_then_the_highest_numbers(env: ProviderEnvironment) -> None:
     """Ten is higher than nine, although it is written with a one."""
-    bench.begin(11)
-    bench.report("workers-3", ready=False)
+    env.begin(11)
+    env.report("workers-3", ready=False)
 
-    run(bench.group().resize(8, because=WHY))
+    run(env.group().resize(8, because=WHY))
 
-    assert names(bench) == [f"workers-{number}" for number in (0, 1, 2, 4, 5, 6, 7, 8)]
+    assert names(env) == [f"workers-{number}" for number in (0, 1, 2, 4, 5, 6, 7, 8)]
 
 
-def test_a_cordoned_node_is_not_ready(bench: Bench) -> None:
+def test_a_cordoned_node_is_not_ready(env: ProviderEnvironment) -> None:
     """It takes no pods, so it is the first to go."""
-    bench.begin(3)
-    bench.server.patch(NODES, Key("", "workers-0"), Patch.merge({"spec": {"unschedulable": True}}), USER)
+    env.begin(3)
+    env.server.patch(NODES, Key("", "workers-0"), Patch.merge({"spec": {"unschedulable": True}}), USER)
 
-    assert run(bench.group().observe()).replicas == 2
-    run(bench.group().resize(2, because=WHY))
-    assert names(bench) == ["workers-1", "workers-2"]
+    assert run(env.group().observe()).replicas == 2
+    run(env.group().resize(2, because=WHY))
+    assert names(env) == ["workers-1", "workers-2"]
 
 
-def test_a_node_of_somebody_else_is_left_alone(bench: Bench) -> None:
+def test_a_node_of_somebody_else_is_left_alone(env: ProviderEnvironment) -> None:
     """Its name is taken, and the next one is used; it is never counted and never removed."""
-    bench.server.create(NODES, {"metadata": {"name": "workers-1", "labels": {LABEL: "others"}}}, USER)
+    env.server.create(NODES, {"metadata": {"name": "workers-1", "labels": {LABEL: "others"}}}, USER)
 
-    run(bench.group().resize(2, because=WHY))
-    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+    run(env.group().resize(2, because=WHY))
+    assert names(env) == ["workers-0", "workers-1", "workers-2"]
 
-    run(bench.group().resize(0, because=WHY))
-    assert names(bench) == ["workers-1"]
+    run(env.group().resize(0, because=WHY))
+    assert names(env) == ["workers-1"]
 
 
-def test_groups_whose_names_begin_the_same_do_not_mix(bench: Bench) -> None:
+def test_groups_whose_names_begin_the_same_do_not_mix(env: ProviderEnvironment) -> None:
     """`workers` and `workers-1` are two groups."""
-    other = bench.provider.group("Simulated", "workers-1", bench.client())
-    run(bench.group().resize(2, because=WHY))
+    other = env.provider.group("Simulated", "workers-1", env.client())
+    run(env.group().resize(2, because=WHY))
     run(other.resize(2, because=WHY))
-    run(bench.group().resize(1, because=WHY))
+    run(env.group().resize(1, because=WHY))
 
-    assert names(bench) == ["workers-0", "workers-1-0", "workers-1-1"]
+    assert names(env) == ["workers-0", "workers-1-0", "workers-1-1"]
 
 
-def test_a_node_on_its_way_out_does_not_count(bench: Bench) -> None:
+def test_a_node_on_its_way_out_does_not_count(env: ProviderEnvironment) -> None:
     """It is replaced under another name, and the group is not at rest until it is gone."""
-    bench.begin(2)
-    bench.server.patch(NODES, Key("", "workers-0"), Patch.merge({"metadata": {"finalizers": ["a.b/c"]}}), USER)
-    bench.server.delete(NODES, Key("", "workers-0"), USER)
+    env.begin(2)
+    env.server.patch(NODES, Key("", "workers-0"), Patch.merge({"metadata": {"finalizers": ["a.b/c"]}}), USER)
+    env.server.delete(NODES, Key("", "workers-0"), USER)
 
-    state = run(bench.group().observe())
-    assert (state.replicas, state.wanted, state.message) == (1, 1, "1 node on the way out")
-    run(bench.group().resize(2, because=WHY))
-    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+    state = run(env.group().observe())
+    assert (state.replicas, state.wanted, state.message) == (1, 1, "1 node being deleted")
+    run(env.group().resize(2, because=WHY))
+    assert names(env) == ["workers-0", "workers-1", "workers-2"]
 
 
-def test_a_group_has_an_end(bench: Bench) -> None:
+def test_a_group_has_an_end(env: ProviderEnvironment) -> None:
     """A slip of the finger does not fill the cluster."""
     with pytest.raises(ProviderError) as failed:
-        run(bench.group().resize(51, because=WHY))
+        run(env.group().resize(51, because=WHY))
 
     assert (failed.value.code, failed.value.retryable) == ("AboveMaximum", False)
-    assert names(bench) == []
+    assert names(env) == []
 
 
-def test_two_who_make_the_same_nodes_make_each_once(bench: Bench) -> None:
+def test_two_who_make_the_same_nodes_make_each_once(env: ProviderEnvironment) -> None:
     """A former leader whose create arrives late has made what the new one would make."""
-    bench.line.fail("create", RequestTimeout("nothing came back"), after=True)
-    first, second = bench.group(), bench.group()
+    env.line.fail("create", RequestTimeout("nothing came back"), after=True)
+    first, second = env.group(), env.group()
     with pytest.raises(RequestTimeout):
         run(first.resize(3, because=WHY))
 
     run(second.resize(3, because=WHY))
 
-    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+    assert names(env) == ["workers-0", "workers-1", "workers-2"]
 
 
-def test_a_node_that_appears_meanwhile_counts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else makes it after we have looked: its name is taken, and it is one of ours."""
-    bench.begin(2)
+def test_a_node_that_appears_meanwhile_counts(env: ProviderEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another writer creates it after the list: its name is taken, and it belongs to the group."""
+    env.begin(2)
 
     async def too_early(*_: Any) -> list[NodeView]:
         return []
 
     monkeypatch.setattr(simulated, "nodes_labelled", too_early)
-    run(bench.group().resize(3, because=WHY))
+    run(env.group().resize(3, because=WHY))
 
-    assert names(bench) == ["workers-0", "workers-1", "workers-2"]
+    assert names(env) == ["workers-0", "workers-1", "workers-2"]
 
 
 def node(name: str, ready: bool) -> NodeView:

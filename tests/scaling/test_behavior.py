@@ -39,16 +39,16 @@ def _history(*steps: tuple[int, int]) -> RecommendationSteps:
         pytest.param(
             [(LONG_AGO, 4), (-50, 9), (-50, 3)], 9, 300, StabilizedReplicas(9, 250), id="of-one-instant-all-count"
         ),
-        pytest.param([(LONG_AGO, 3), (0, 8)], 5, 60, StabilizedReplicas(5, 60), id="growing-is-held-as-well"),
-        pytest.param([(LONG_AGO, 6), (0, 8)], 5, 60, StabilizedReplicas(6, 60), id="growing-to-the-lowest"),
-        pytest.param([(LONG_AGO, 3), (0, 8)], 5, 0, StabilizedReplicas(8), id="growing-at-once"),
-        pytest.param([(-60, 3)], 5, 300, StabilizedReplicas(5, 240, unseen=True), id="not-watched-for-long-enough"),
+        pytest.param([(LONG_AGO, 3), (0, 8)], 5, 60, StabilizedReplicas(5, 60), id="up-is-stabilized"),
+        pytest.param([(LONG_AGO, 6), (0, 8)], 5, 60, StabilizedReplicas(6, 60), id="up-to-the-lowest"),
+        pytest.param([(LONG_AGO, 3), (0, 8)], 5, 0, StabilizedReplicas(8), id="up-without-a-window"),
+        pytest.param([(-60, 3)], 5, 300, StabilizedReplicas(5, 240, unseen=True), id="window-not-observed-yet"),
         pytest.param([(-60, 9), (-20, 3)], 5, 300, StabilizedReplicas(5, 280), id="both-the-later-counts"),
-        pytest.param([(-60, 5)], 5, 300, StabilizedReplicas(5), id="nothing-is-wanted"),
+        pytest.param([(-60, 5)], 5, 300, StabilizedReplicas(5), id="no-change"),
     ],
 )
 def test_stabilised(steps: list[tuple[int, int]], current: int, window: int, expected: StabilizedReplicas) -> None:
-    """It is the instant 0."""
+    """At instant 0."""
     assert stabilize(_history(*steps), current, window, 0) == expected
 
 
@@ -56,14 +56,14 @@ def test_stabilised(steps: list[tuple[int, int]], current: int, window: int, exp
     ("steps", "now", "replicas", "keep", "expected"),
     [
         pytest.param([], 10, 5, 300, [(10, 5)], id="first"),
-        pytest.param([(10, 5)], 25, 5, 300, [(10, 5)], id="the-same-again-is-no-news"),
+        pytest.param([(10, 5)], 25, 5, 300, [(10, 5)], id="unchanged"),
         pytest.param([(10, 5)], 25, 3, 300, [(10, 5), (25, 3)], id="another"),
         pytest.param([(10, 5), (25, 3)], 325, 3, 300, [(25, 3)], id="forgotten-a-window-after-its-end"),
         pytest.param([(10, 5), (25, 3)], 324, 3, 300, [(10, 5), (25, 3)], id="not-before"),
         pytest.param([(10, 5), (25, 3)], 20, 4, 300, [(10, 5), (20, 3), (20, 4)], id="the-clock-was-set-back"),
     ],
 )
-def test_then(
+def test_a_recommendation_is_added(
     steps: list[tuple[int, int]], now: int, replicas: int, keep: int, expected: list[tuple[int, int]]
 ) -> None:
     assert _history(*steps).then(now, replicas, keep=keep).steps == tuple(expected)
@@ -93,10 +93,10 @@ TENTH = ChangePolicy(10, 60, percent=True)
         pytest.param([TWO], PolicySelect.MAX, [(-30, 2), (-20, -2)], 5, True, 7, id="taken-back"),
         pytest.param([TWO], PolicySelect.MAX, [(-30, -3)], 5, True, 10, id="back-to-where-it-was-and-on"),
         pytest.param([TENTH], PolicySelect.MAX, [(-30, 10)], 110, True, 110, id="percent-of-the-beginning"),
-        pytest.param([TWO], PolicySelect.MAX, [(-30, 2)], 1, True, 1, id="somebody-else-took-away"),
+        pytest.param([TWO], PolicySelect.MAX, [(-30, 2)], 1, True, 1, id="another-writer-scaled-down"),
     ],
 )
-def test_farthest(
+def test_furthest_allowed(
     policies: list[ChangePolicy],
     select: PolicySelect,
     changes: list[tuple[int, int]],
@@ -104,15 +104,15 @@ def test_farthest(
     up: bool,
     expected: int | None,
 ) -> None:
-    """It is the instant 0."""
+    """At instant 0."""
     assert furthest_allowed(policies, select, ReplicaChanges(tuple(changes)), current, 0, up=up) == expected
 
 
-def test_changes_are_forgotten_when_no_period_looks_back_to_them() -> None:
+def test_changes_older_than_all_periods_are_dropped() -> None:
     assert ReplicaChanges(((0, 2), (1, 3))).as_of(60, keep=60).made == ((1, 3),)
 
 
-def test_what_lies_in_the_future_has_just_happened() -> None:
+def test_changes_in_the_future_are_moved_to_now() -> None:
     """The clock was set back: a change must not count for longer than its period."""
     assert ReplicaChanges(((500, 2),)).as_of(60, keep=60).made == ((60, 2),)
 
@@ -122,7 +122,7 @@ def test_what_lies_in_the_future_has_just_happened() -> None:
     st.integers(1, 25),
     st.integers(-25, 25),
 )
-def test_summed_up_they_are_the_same(made: list[tuple[int, int]], period: int, now: int) -> None:
+def test_prefix_sums_agree(made: list[tuple[int, int]], period: int, now: int) -> None:
     changes = ReplicaChanges(tuple(made))
 
     assert SummedChanges(changes).start(10, period, now) == changes.start(10, period, now)
@@ -137,8 +137,8 @@ def test_summed_up_they_are_the_same(made: list[tuple[int, int]], period: int, n
         pytest.param(-3, True, 12, id="more-after-fewer"),
     ],
 )
-def test_what_somebody_changed_leaves_less_room_and_never_more(change: int, up: bool, expected: int) -> None:
-    """Two are allowed in a minute; undoing what was changed would allow five."""
+def test_changes_of_other_writers_never_allow_more(change: int, up: bool, expected: int) -> None:
+    """The policy allows two in a minute; undoing the change would allow five."""
     changes = ReplicaChanges(doubtful=((100, change),)).as_of(110, keep=60).counting(up=up)
 
     assert furthest_allowed([ChangePolicy(2, 60)], PolicySelect.MAX, changes, 10, 110, up=up) == expected

@@ -30,14 +30,14 @@ PATIENCE = 400
 
 @dataclass
 class Diary:
-    """What happened in which second."""
+    """What happened in each second."""
 
     began: int | None = None
     said: dict[int, int] = field(default_factory=dict)
     added: dict[int, int] = field(default_factory=dict)
 
     def say(self, now: int, replicas: int) -> None:
-        """Take down a recommendation; what was said before was still true until now."""
+        """Record a recommendation; the one before held until now."""
         if self.began is None:
             self.began = now
         else:
@@ -47,7 +47,7 @@ class Diary:
         self.said[now] = replicas
 
     def heard(self, now: int, window: int) -> list[int | None]:
-        """List what was said in each second of a window before now; None in seconds of which nobody knows."""
+        """List the recommendation of each second of a window before now; None for unknown seconds."""
         last = max(self.said)
         return [
             self.said.get(second, self.said[last] if second > last else None) for second in range(now - window, now)
@@ -55,7 +55,7 @@ class Diary:
 
 
 def stable(diary: Diary, here: int, there: int, rules: DirectionLimits, bounds: tuple[int, int], now: int) -> int:
-    """Walk from here to there, one replica at a time, as long as nothing that was said forbids it."""
+    """Step from here to there, one replica at a time, while no recommendation forbids it."""
     said = diary.heard(now, rules.window)
     place = here
     while place != there:
@@ -69,7 +69,7 @@ def stable(diary: Diary, here: int, there: int, rules: DirectionLimits, bounds: 
 
 
 def reach(diary: Diary, here: int, there: int, rules: DirectionLimits, now: int) -> int:
-    """Walk from here to there, one replica at a time, as long as one policy allows it, or all."""
+    """Step from here to there, one replica at a time, while one policy allows it, or all do."""
     place = here
     while place != there:
         further = place + (1 if there > here else -1)
@@ -94,7 +94,7 @@ def reach(diary: Diary, here: int, there: int, rules: DirectionLimits, now: int)
 
 @dataclass(frozen=True)
 class Answer:
-    """What the oracle says."""
+    """The result of the oracle."""
 
     replicas: int
     window_until: int | None
@@ -104,7 +104,7 @@ class Answer:
 def answer(
     diary: Diary, current: int, wanted: int, behaviour: ScalingBehavior, bounds: tuple[int, int], now: int
 ) -> Answer:
-    """Say what to do now, and when more can be done. Takes the recommendation down."""
+    """Return the next number, and when more is allowed. Records the recommendation."""
     diary.say(now, wanted)
     here, there = (min(max(number, bounds[0]), bounds[1]) for number in (current, wanted))
     if here != current:
@@ -146,13 +146,13 @@ _BOUNDS = st.tuples(st.integers(0, 10), st.integers(0, 30)).map(lambda pair: Sca
 
 @dataclass(frozen=True)
 class Look:
-    """A look at the metrics."""
+    """One evaluation."""
 
     after: int
     """Seconds since the last one."""
     wanted: int
     meddled: int | None = None
-    """What somebody else has set the number to meanwhile."""
+    """The number that another writer has set meanwhile."""
 
 
 _LOOKS = st.lists(
@@ -167,7 +167,7 @@ _LOOKS = st.lists(
 def _play(
     looks: list[Look], behaviour: ScalingBehavior, bounds: ScalingBounds
 ) -> list[tuple[int, int, Look, ScalingMove]]:
-    """Do at every look what the engine says; gives instants, numbers before, looks and moves."""
+    """Apply every move of the engine; return instants, numbers before, evaluations and moves."""
     now, current, history = 1_000, 5, ReplicaHistory()
     played = []
     for look in looks:
@@ -190,7 +190,7 @@ def _play(
     ScalingBehavior(up=DirectionLimits(0, policies=(ChangePolicy(2, 60),))),
     ScalingBounds(0, 10),
 )
-def test_the_engine_says_what_the_oracle_says(
+def test_the_engine_agrees_with_the_oracle(
     looks: list[Look], behaviour: ScalingBehavior, bounds: ScalingBounds
 ) -> None:
     diary = Diary()
@@ -207,8 +207,8 @@ def test_the_engine_says_what_the_oracle_says(
 
 @settings(max_examples=150, deadline=None)
 @given(_LOOKS, _BEHAVIOURS, _BOUNDS)
-def test_what_always_holds(looks: list[Look], behaviour: ScalingBehavior, bounds: ScalingBounds) -> None:
-    """It stays within bounds, moves only towards what is wanted, and waits for nothing that is over."""
+def test_invariants(looks: list[Look], behaviour: ScalingBehavior, bounds: ScalingBounds) -> None:
+    """Within bounds, only towards the recommendation, and no limit that is over."""
     for now, current, look, moved in _play(looks, behaviour, bounds):
         here, there = bounds.clamp(current), bounds.clamp(look.wanted)
 
@@ -219,8 +219,8 @@ def test_what_always_holds(looks: list[Look], behaviour: ScalingBehavior, bounds
 
 @settings(max_examples=150, deadline=None)
 @given(_LOOKS, st.integers(1, 200), _BOUNDS)
-def test_nothing_is_taken_away_within_its_window(looks: list[Look], window: int, bounds: ScalingBounds) -> None:
-    """Whatever was recommended within the window stays, but for what lies outside the bounds."""
+def test_no_scale_down_below_the_window(looks: list[Look], window: int, bounds: ScalingBounds) -> None:
+    """Except for what is outside the bounds."""
     played = _play(looks, ScalingBehavior(down=DirectionLimits(window)), bounds)
     for now, current, _, moved in played:
         if moved.replicas < bounds.clamp(current):
@@ -231,8 +231,8 @@ def test_nothing_is_taken_away_within_its_window(looks: list[Look], window: int,
 
 @settings(max_examples=150, deadline=None)
 @given(_LOOKS, st.integers(1, 5), st.integers(1, 120))
-def test_no_period_sees_more_than_its_policy_allows(looks: list[Look], value: int, period: int) -> None:
-    """It moves no farther than the policy says from where it was when the period began; nobody meddles."""
+def test_no_change_within_a_period_exceeds_its_policy(looks: list[Look], value: int, period: int) -> None:
+    """The change since the start of a period is within the policy; without other writers."""
     rules = DirectionLimits(0, policies=(ChangePolicy(value, period),))
     left_alone = [Look(look.after, look.wanted) for look in looks]
     played = _play(left_alone, ScalingBehavior(up=rules, down=rules), ScalingBounds(0, 50))
@@ -246,10 +246,10 @@ def test_no_period_sees_more_than_its_policy_allows(looks: list[Look], value: in
 
 @settings(max_examples=100, deadline=None)
 @given(_LOOKS, _BEHAVIOURS, _BOUNDS, st.integers(0, 45))
-def test_it_arrives_by_waking_when_told(
+def test_requeues_are_enough_to_converge(
     looks: list[Look], behaviour: ScalingBehavior, bounds: ScalingBounds, goal: int
 ) -> None:
-    """Woken only at the instants that it names, it reaches what is wanted, unless the direction is disabled."""
+    """Evaluated only at the named instants, it reaches the recommendation, unless the direction is disabled."""
     played = _play(looks, behaviour, bounds)
     now, _, _, last = played[-1]
     current, history = last.replicas, last.history

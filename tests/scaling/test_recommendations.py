@@ -1,4 +1,4 @@
-"""From values and targets to replicas: exact, and on target where the target is met.
+"""Recommendations: from values and targets to replicas, and from several metrics to one number.
 
 What several recommendations come to.
 """
@@ -32,7 +32,7 @@ TENTH = ScalingTolerance(Fraction(1, 10), Fraction(1, 10))
         pytest.param(Fraction(1), 7, 7, EXACT, 7, id="on-target"),
         pytest.param(Fraction("0.55") * 100 / 55, 7, 7, EXACT, 7, id="no-float-rounds-up"),
         pytest.param(Fraction(17, 12), 5, 5, EXACT, 8, id="in-proportion"),
-        pytest.param(Fraction(1), 8, 5, EXACT, 8, id="on-target-while-some-are-coming"),
+        pytest.param(Fraction(1), 8, 5, EXACT, 8, id="on-target-while-some-are-not-present"),
         pytest.param(Fraction(11, 10), 10, 10, EXACT, 11, id="zero-tolerance"),
         pytest.param(Fraction(11, 10), 10, 10, TENTH, 10, id="tolerated-above"),
         pytest.param(Fraction(9, 10), 10, 10, TENTH, 10, id="tolerated-below"),
@@ -40,35 +40,35 @@ TENTH = ScalingTolerance(Fraction(1, 10), Fraction(1, 10))
         pytest.param(Fraction(5), 0, 0, EXACT, 1, id="from-none-to-one"),
         pytest.param(Fraction(0), 5, 5, EXACT, 1, id="never-to-none"),
         pytest.param(Fraction(1), 0, 0, EXACT, 1, id="on-target-with-none"),
-        pytest.param(Fraction(2), 50, 0, EXACT, 50, id="nothing-is-known-of-those-that-are-not-there"),
-        pytest.param(Fraction(10**12), 5, 5, EXACT, MOST, id="no-more-than-the-api-can-say"),
+        pytest.param(Fraction(2), 50, 0, EXACT, 50, id="ratio-of-no-present-replicas"),
+        pytest.param(Fraction(10**12), 5, 5, EXACT, MOST, id="the-largest-number-of-the-api"),
     ],
 )
-def test_in_proportion(ratio: Fraction, asked: int, present: int, tolerance: ScalingTolerance, expected: int) -> None:
+def test_proportional(ratio: Fraction, asked: int, present: int, tolerance: ScalingTolerance, expected: int) -> None:
     assert proportional_replicas(ratio, asked=asked, present=present, tolerance=tolerance) == expected
 
 
 @pytest.mark.parametrize(
     ("ratio", "current", "tolerance", "expected"),
     [
-        pytest.param(Fraction(304, 50), 1, EXACT, 7, id="a-part-counts-as-one"),
-        pytest.param(Fraction(304, 50), 0, EXACT, 7, id="however-many-there-are"),
-        pytest.param(Fraction(0), 5, EXACT, 0, id="nobody-is-needed"),
-        pytest.param(Fraction(-3), 5, EXACT, 0, id="less-than-nothing"),
+        pytest.param(Fraction(304, 50), 1, EXACT, 7, id="rounded-up"),
+        pytest.param(Fraction(304, 50), 0, EXACT, 7, id="independent-of-the-current-number"),
+        pytest.param(Fraction(0), 5, EXACT, 0, id="to-zero"),
+        pytest.param(Fraction(-3), 5, EXACT, 0, id="negative"),
         pytest.param(Fraction(105, 10), 10, TENTH, 10, id="tolerated"),
         pytest.param(Fraction(111, 10), 10, TENTH, 12, id="beyond-tolerance"),
         pytest.param(Fraction(105, 10), 10, ScalingTolerance(down=Fraction(1, 10)), 11, id="only-fewer-are-tolerated"),
         pytest.param(Fraction(95, 10), 11, ScalingTolerance(up=Fraction(1, 10)), 10, id="only-more-are-tolerated"),
-        pytest.param(Fraction(0), 0, TENTH, 0, id="nobody-is-there-to-have-a-share"),
+        pytest.param(Fraction(0), 0, TENTH, 0, id="zero-stays-zero"),
     ],
 )
-def test_per_replica(ratio: Fraction, current: int, tolerance: ScalingTolerance, expected: int) -> None:
+def test_average_value_replicas(ratio: Fraction, current: int, tolerance: ScalingTolerance, expected: int) -> None:
     assert average_value_replicas(ratio, current=current, tolerance=tolerance) == expected
 
 
 @given(st.fractions(0, 1000), st.integers(1, 500))
-def test_the_least_number_that_is_enough(ratio: Fraction, present: int) -> None:
-    """One replica fewer would each have more than its share."""
+def test_the_smallest_sufficient_number(ratio: Fraction, present: int) -> None:
+    """With one replica less, each would have more than its target."""
     enough = average_value_replicas(ratio, current=present, tolerance=EXACT)
 
     assert enough >= ratio > enough - 1
@@ -89,11 +89,11 @@ MAX, MIN, DISABLED = PolicySelect.MAX, PolicySelect.MIN, PolicySelect.DISABLED
         pytest.param([6, 8], MIN, MAX, 6, id="lowest-of-more"),
         pytest.param([3, 8], MIN, MAX, 5, id="each-direction-has-its-own-rule"),
         pytest.param([3, 8], MIN, MIN, 3, id="both-lowest"),
-        pytest.param([8], DISABLED, MAX, 8, id="disabled-is-for-whoever-moves"),
+        pytest.param([8], DISABLED, MAX, 8, id="disabled-does-not-limit-recommendations"),
         pytest.param([5, 5], MAX, MAX, 5, id="as-it-is"),
     ],
 )
-def test_agreed(recommendations: list[int], up: PolicySelect, down: PolicySelect, expected: int) -> None:
+def test_combined(recommendations: list[int], up: PolicySelect, down: PolicySelect, expected: int) -> None:
     """There are five replicas."""
     assert combine_recommendations(recommendations, 5, up=up, down=down).replicas == expected
 
@@ -109,10 +109,10 @@ def test_agreed(recommendations: list[int], up: PolicySelect, down: PolicySelect
         pytest.param([3, 4], 2, None, CombinedRecommendation(4), id="nothing-was-overruled"),
     ],
 )
-def test_the_highest_for_more_and_the_lowest_for_fewer(
+def test_max_for_up_and_min_for_down(
     recommendations: list[int], current: int, overruled: int | None, expected: CombinedRecommendation
 ) -> None:
-    """They contradict each other, and must not take turns."""
+    """They contradict each other, and must not flap."""
     assert combine_recommendations(recommendations, current, up=MAX, down=MIN, overruled=overruled) == expected
 
 
@@ -122,10 +122,10 @@ def test_the_highest_for_more_and_the_lowest_for_fewer(
     st.sampled_from(PolicySelect),
     st.integers(0, 20),
 )
-def test_what_is_agreed_on_stays(
+def test_combined_recommendations_are_stable(
     recommendations: list[int], up: PolicySelect, down: PolicySelect, current: int
 ) -> None:
-    """As long as the metrics stay as they are, it comes to rest after at most one move each way."""
+    """With constant metrics, the number is stable after at most one move each way."""
     overruled = None
     course = [current]
     for _ in range(6):
@@ -148,6 +148,6 @@ def test_what_is_agreed_on_stays(
         pytest.param([3, 4], MAX, 8, 5, id="the-missing-one-was-overruled"),
     ],
 )
-def test_certain(recommendations: list[int], up: PolicySelect, overruled: int | None, expected: int) -> None:
-    """There are five replicas, and one more metric that is missing."""
+def test_combine_known(recommendations: list[int], up: PolicySelect, overruled: int | None, expected: int) -> None:
+    """At five replicas, with one more metric that is unknown."""
     assert combine_known(recommendations, 5, up=up, overruled=overruled) == expected

@@ -141,7 +141,7 @@ class TheScheduleIsFollowed(Invariant):
             "the status": producer["currentValue"],
             "the Deployment": world.object("Deployment", "web")["spec"]["replicas"],
             "the autoscaler": world.object("HorizontalAutoscaler", "night")["status"]["desiredReplicas"],
-            "the series": [reading.values[CAPACITY] for book in self._books for _, reading in book.readings()],
+            "the series": [reading.values[CAPACITY] for book in self._books for _, reading in book.items()],
         }
         expected = {"the status": wanted, "the Deployment": wanted, "the autoscaler": wanted, "the series": [wanted]}
         if found != expected:

@@ -224,7 +224,7 @@ def test_objects_without_a_zone_are_in_that_of_the_controllers() -> None:
         pytest.param(
             BASE.at("50m", delete("Calendar", "x")).settling("20m"), "or settles, after 2400 s", id="while it settles"
         ),
-        pytest.param(BASE.settling("2h"), "no time for anything before it settles", id="settles all the time"),
+        pytest.param(BASE.settling("2h"), "is not longer than the time to settle", id="settles all the time"),
     ],
 )
 def test_what_could_never_happen_is_refused(scenario: Scenario, told: str) -> None:
@@ -233,7 +233,7 @@ def test_what_could_never_happen_is_refused(scenario: Scenario, told: str) -> No
 
 
 def test_no_time_between_two_events_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no time at all"):
+    with pytest.raises(ValueError, match="is too short a period"):
         BASE.every("0s", delete("Calendar", "x"))
 
 
@@ -246,7 +246,7 @@ def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.Monkey
         play(BASE.always(Never), "1m", [12])
 
     (note,) = caught.value.__notes__
-    assert note.startswith("play it again with: SPRINGTIDE_SEED=12 .venv/bin/python -m pytest -n0 ")
+    assert note.startswith("repeat it with: SPRINGTIDE_SEED=12 .venv/bin/python -m pytest -n0 ")
     assert note.endswith("::test_a_seed_that_fails_tells_how_to_play_it_again")
 
     monkeypatch.setenv("SPRINGTIDE_SEED", "7")
@@ -255,7 +255,7 @@ def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.Monkey
 
 def test_listeners_hear_every_entry_as_it_is_made() -> None:
     heard: list[TraceEntry] = []
-    outcome = BASE.running(CalendarController).told_to(heard.append).run("1h")
+    outcome = BASE.running(CalendarController).traced_to(heard.append).run("1h")
 
     assert heard == outcome.trace
     assert heard
@@ -266,7 +266,7 @@ def test_a_listener_that_fails_ends_the_scenario_not_the_writer() -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        BASE.told_to(fail).run("1h")
+        BASE.traced_to(fail).run("1h")
 
 
 def test_objects_that_are_refused_are_refused_in_the_words_of_the_server() -> None:
@@ -393,7 +393,7 @@ class TestInvariants:
             BASE.always(Never).run("1h")
 
     def test_they_are_given_by_what_makes_them(self) -> None:
-        with pytest.raises(TypeError, match="Writes would serve all runs at once"):
+        with pytest.raises(TypeError, match="Writes is an instance that all runs would share"):
             BASE.always(Writes())  # type: ignore[arg-type]
 
     def test_a_write_of_somebody_who_does_not_lead_is_noticed_in_a_calm_world_too(self) -> None:

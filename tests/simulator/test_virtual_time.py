@@ -98,12 +98,12 @@ def test_sleeping_until_the_past_gives_others_a_turn() -> None:
     assert run(main, start=100) == ["other", "woken"]
 
 
-def test_when_everybody_waits_and_no_timer_is_set_it_says_so() -> None:
+def test_waiting_without_a_timer_is_an_error() -> None:
     async def main(clock: VirtualClock) -> None:
         await clock.sleep(7)
         await asyncio.get_running_loop().create_future()
 
-    with pytest.raises(Stalled, match=r"at second 7.0 everything waits"):
+    with pytest.raises(Stalled, match=r"at second 7.0 all tasks wait"):
         run(main)
 
 
@@ -111,7 +111,7 @@ def test_threads_are_refused() -> None:
     async def main(clock: VirtualClock) -> None:
         await asyncio.to_thread(print)
 
-    with pytest.raises(RuntimeError, match="threads have no place in virtual time"):
+    with pytest.raises(RuntimeError, match="threads cannot run in virtual time"):
         run(main)
 
 

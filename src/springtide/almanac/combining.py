@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
 from springtide.almanac.civil import CYCLE
-from springtide.almanac.search_budget import SearchScope, exceeds_budget
+from springtide.almanac.search_budget import BudgetScope, exceeds_budget
 from springtide.almanac.timeline import (
     SETTLED_BREAKPOINTS,
     SETTLED_TIME,
@@ -141,7 +141,7 @@ def _conjunction(one: Timeline[bool], other: Timeline[bool]) -> Timeline[bool]:
 
     def segments(t: int) -> Iterator[tuple[int, bool]]:
         yield t, one.at(t) and other.at(t)
-        scope = SearchScope()
+        scope = BudgetScope()
         common = _common_spans(_Spans(one, t), _Spans(other, t), t)
         while True:
             with scope:

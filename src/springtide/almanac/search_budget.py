@@ -35,7 +35,7 @@ class _Current(threading.local):
 _current = _Current()
 
 
-class SearchScope:
+class BudgetScope:
     """Uses the budget that the caller has set, or else a new one of `DEFAULT_SEARCH_STEPS`."""
 
     __slots__ = ("_outermost",)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from springtide.almanac.civil import CYCLE, DAY
-from springtide.almanac.search_budget import SearchScope, exceeds_budget
+from springtide.almanac.search_budget import BudgetScope, exceeds_budget
 
 V = TypeVar("V")
 W = TypeVar("W")
@@ -143,7 +143,7 @@ def from_spans(intervals: Callable[[int], Iterator[tuple[int, int | None]]]) -> 
     """
 
     def segments(t: int) -> Iterator[tuple[int, bool]]:
-        scope = SearchScope()
+        scope = BudgetScope()
         with scope:
             listed = intervals(t)
             first = next(listed, None)
@@ -169,7 +169,7 @@ def to_segments(breakpoints: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]
     too), after `SETTLED_BREAKPOINTS` over `SETTLED_TIME`, or after a whole cycle of the calendar.
     """
     points = iter(breakpoints)
-    scope = SearchScope()
+    scope = BudgetScope()
     with scope:
         at, value = next(points)
     yield at, value

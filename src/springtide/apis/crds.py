@@ -1,7 +1,7 @@
 """CRDs, generated from the declared kinds.
 
-Two flavours: `extended` has everything, for clusters where nobody else owns the CRD; `stock` has upstream's fields
-and spellings only, and extension fields go into the annotation that `springtide.apis.extensions` reads.
+Two flavours: `extended` has all fields, for clusters where no other project owns the CRD; `stock` has upstream's fields
+only, and extension fields go into the annotation that `springtide.apis.validation` merges.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADER = "# Generated from the types of Springtide by `springtide crds`. Do not
 
 
 class Flavour(StrEnum):
-    """Whose schema a CRD has."""
+    """Which schema a CRD has."""
 
     EXTENDED = "extended"
     STOCK = "stock"
@@ -124,7 +124,7 @@ def openapi(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     if schema.enum:
         made["enum"] = list(schema.enum)
     for keyword, bound in (("minimum", schema.minimum), ("maximum", schema.maximum)):
-        # The format says already what 32 and 64 bits can hold.
+        # The format implies the bounds of 32 and 64 bits.
         if bound is not None and abs(bound) not in (2**31 - 1, 2**31, 2**63 - 1, 2**63):
             made[keyword] = bound
     made |= dict(schema.keywords)

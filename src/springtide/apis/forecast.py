@@ -1,8 +1,7 @@
-"""What an object will do over time: the one shape that pictures, tables, calendars and scripts are made from.
+"""Forecasts: the values that an object will have over time, as lanes.
 
-Every kind that depends on time compiles itself to lanes; nothing that shows them knows about cron, zones or budgets.
-
-Timelines as lanes: the values of a stretch of time, each with its reason.
+Every kind that depends on time compiles itself to lanes. Charts, tables, calendars and scripts are made from lanes, and
+know nothing of cron, time zones or budgets.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ LaneValue: TypeAlias = int | bool | str | dict[str, Any] | None
 
 
 class LaneStyle(StrEnum):
-    """How a lane is meant to be drawn."""
+    """How a lane is drawn."""
 
     LEVEL = "level"  # a number that holds until the next change: a step line
     ACTIVE = "active"  # on or off: a bar where it is on
@@ -41,7 +40,7 @@ class LaneChange:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One line of a picture: a value over time."""
+    """A value over time."""
 
     name: str
     style: LaneStyle
@@ -54,30 +53,30 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class LaneCollision:
-    """Two claims on the same time with different values: when, between whom, who wins."""
+    """Two sources that want different values at the same time: when, which two, and which one wins."""
 
     at: int
     until: int | None
-    """The same as `at` for claims on an instant; none where it goes on beyond what was asked."""
+    """The same as `at` for an instant; None if it continues beyond the forecast."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastQuery:
-    """What is asked of an object: its values in ``(start, until]``, given what the object itself cannot know."""
+    """The time to forecast, ``(start, until]``, and what the object itself does not know."""
 
     start: int
     until: int
     default_zone: str = "UTC"
     nodes: int | None = None
-    """How many nodes a pool has, which turns percentages into counts."""
+    """How many nodes a pool has, to turn percentages into counts."""
     calendars: Mapping[str, DayCalendar] = field(default_factory=dict)
-    """The calendars that exist, by name; a reference to another one is left out (and is a problem of its own)."""
+    """The existing calendars by name; references to others are ignored, and are reported as problems."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """An object's answer: its lanes, where its claims collide, and the zones its times are written in."""
+    """The lanes of an object, its collisions, and the time zones that its times are written in."""
 
     zones: tuple[str, ...]
     lanes: tuple[Lane, ...]
@@ -86,7 +85,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What one object will do in ``(start, until]``."""
+    """The forecast of one object for ``(start, until]``."""
 
     api_version: str
     kind: str
@@ -95,7 +94,7 @@ class Forecast:
     start: int
     until: int
     zones: tuple[str, ...]
-    """The zones that the object's times are written in, the first being the one to draw in by default."""
+    """The time zones that the object's times are written in; the first is the default for charts."""
     lanes: tuple[Lane, ...]
     collisions: tuple[LaneCollision, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
@@ -103,7 +102,7 @@ class Forecast:
 
 @lru_cache(maxsize=4096)
 def format_instant(at: int) -> str:
-    """Write an instant for scripts: UTC, RFC 3339, whole seconds."""
+    """Format an instant for scripts: UTC, RFC 3339, whole seconds."""
     moment = datetime.datetime.fromtimestamp(at, tz=datetime.UTC) if at >= 0 else _before_epoch(at)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
@@ -113,7 +112,7 @@ def _before_epoch(at: int) -> datetime.datetime:
 
 
 def to_plain(forecast: Forecast) -> dict[str, Any]:
-    """Give a forecast in the shape that scripts read."""
+    """Return a forecast as JSON-compatible data for scripts."""
     return {
         "apiVersion": forecast.api_version,
         "kind": forecast.kind,
@@ -149,7 +148,7 @@ def timeline_lane(
     because: Callable[[int, V], str],
     because_now: str,
 ) -> Lane:
-    """Write out a timeline over the time that is asked about; `because` gives the reason of a change."""
+    """Make a lane from a timeline; `because` returns the reason of a change."""
     upcoming = timeline.next_change(question.start)
     return Lane(
         name=name,

@@ -1,4 +1,4 @@
-"""Named checks of single values: what a parser knows and a pattern cannot say."""
+"""Named format checks of single values, for formats that need a parser instead of a pattern."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _date(value: str) -> Iterator[Problem]:
     try:
         datetime.date.fromisoformat(value)
     except ValueError:
-        yield error((), f"{value} is not a day of the calendar")
+        yield error((), f"{value} is not a calendar date")
 
 
 def _month_day(value: str) -> Iterator[Problem]:
@@ -58,7 +58,7 @@ def _month_day(value: str) -> Iterator[Problem]:
     try:
         datetime.date.fromisoformat(f"2024-{value}")  # a leap year: 02-29 is a day of some years
     except ValueError:
-        yield error((), f"{value} is not a day of any year")
+        yield error((), f"{value} is not a date of any year")
 
 
 def _cron(dialect: Dialect) -> Callable[[str], Iterator[Problem]]:
@@ -147,4 +147,4 @@ FORMATS: dict[str, Callable[[Any], Iterator[Problem]]] = {
     "window-duration": _amount(quantity.parse_window_duration),
     "zone": _zone,
 }
-"""Every format that a field can name, and its check; paths are relative to the value."""
+"""The check of each format; paths are relative to the value."""

@@ -1,4 +1,4 @@
-"""The words in which the kinds are declared.
+"""How kinds are declared: their fields, names, versions, aliases and forecasts.
 
 A kind is a tree of `View` classes. From this one declaration come the typed view, the structural validation of what
 users write, the defaults, and the CRD. Declare a field as::
@@ -8,13 +8,11 @@ users write, the defaults, and the CRD. Declare a field as::
 
 * Bounds go on the plain type (``Annotated[int, int32(1, 32)] | None``), never around an optional one.
 * A field without a default is required. ``None`` means optional; any other scalar default is also the API's default.
-* Names are written in snake case and become camel case on the wire; the exceptions stand in `json_name`.
-* `extension` marks what upstream's schema does not have: it is left out of the `stock` CRDs. `stock_required` marks
-  what upstream requires and an extension can stand in for.
+* Names are written in snake case and become camel case in JSON; `json_name` lists the exceptions.
+* `extension` marks fields that upstream's schema does not have: the `stock` CRDs leave them out. `stock_required` marks
+  fields that upstream requires and that an extension can replace.
 * `text_format("cron-rule")` names a check of `springtide.apis.formats`.
-* ``__rules__`` are CEL rules for the CRD; ``problems`` is the same and more in Python, for every reader of problems.
-
-What a kind is: its names, its versions, and how it is read leniently and looked ahead.
+* ``__rules__`` are CEL rules for the CRD; ``problems`` checks the same and more in Python.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _IRREGULAR = {
 
 
 def json_name(name: str) -> str:
-    """Give the wire's name of a Python attribute: camel case, but for the few that Kubernetes spells otherwise."""
+    """Return the JSON name of a Python attribute: camel case, except for a few that Kubernetes spells otherwise."""
     if name in _IRREGULAR:
         return _IRREGULAR[name]
     head, *rest = name.split("_")
@@ -52,46 +50,46 @@ def json_name(name: str) -> str:
 
 
 class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check may know besides the object: the time it is made at, and the zone of objects that name none."""
+    """What a check knows besides the object: the current time, and the time zone of objects that set none."""
 
     now: int
     default_zone: str = "UTC"
     entries_left: dict[str, tuple[int, ...]] = {}
-    """For lists of the view of which entries were left out, because they have errors: where the others stood."""
+    """For each list of the view from which invalid entries were removed: the original positions of the others."""
 
     replaced: frozenset[str] = frozenset()
-    """Fields of the view in which something stands in for a value that could not be used."""
+    """Fields of the view that hold a placeholder, because their value is invalid."""
 
     deep_search: bool = True
-    """Whether years of time may be searched for surprises. They are never errors: who only acts can do without."""
+    """Whether to search years of time for conflicts. They are warnings only, so controllers skip the search."""
 
     def position(self, name: str, number: int) -> int:
-        """Give the position at which the author of the object finds an entry of a list of the view."""
+        """Return the position that an entry of a list of the view has in the manifest."""
         positions = self.entries_left.get(name)
         return number if positions is None else positions[number]
 
 
 class CelRule(msgspec.Struct, frozen=True):
-    """A CEL rule of a CRD, and what it says when it does not hold."""
+    """A CEL rule of a CRD, and the message if it does not hold."""
 
     rule: str
     message: str
     extension: bool = False
 
 
-# Type checkers take subclasses for mutable unless they are told that being frozen is inherited, as msgspec has it.
+# Without this, type checkers do not know that subclasses inherit being frozen.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class View(msgspec.Struct, frozen=True, rename=json_name):
-    """A typed, read-only view of a part of an object: the fields we know; the raw object keeps the rest."""
+    """A typed, read-only view of a part of an object: the fields that Springtide reads."""
 
     __rules__: ClassVar[tuple[CelRule, ...]] = ()
     __mistaken__: ClassVar[dict[str, str]] = {}
-    """Names that people write for a field, and the hint that mends it."""
+    """Wrong names that users write for a field, each with a hint."""
     __opaque__: ClassVar[tuple[str, ...]] = ()
-    """Fields that exist but that nothing here reads."""
+    """Fields that exist and that Springtide does not read."""
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find what is wrong beyond the structure of single fields; paths are relative to this view."""
+        """Find problems beyond the structure of single fields; paths are relative to this view."""
         yield from ()
 
 
@@ -106,7 +104,7 @@ def schema(**keywords: Any) -> Meta:
 
 
 def default(value: Any) -> Meta:
-    """Give a default to a field whose Python default cannot say it: a list or an object."""
+    """Return a default to a field whose Python default cannot say it: a list or an object."""
     return Meta(extra={"default": value})
 
 
@@ -121,17 +119,17 @@ def rules(*listed: CelRule) -> Meta:
 
 
 def stock(**keywords: Any) -> Meta:
-    """Keywords that replace the whole schema of this field in the `stock` CRDs."""
+    """Replace the whole schema of this field in the `stock` CRDs."""
     return Meta(extra={"stock": {key.replace("_", "-"): value for key, value in keywords.items()}})
 
 
 def at_most(entries: int) -> Meta:
-    """Bound a list that upstream does not bound: what one object costs those who judge it must have an end."""
+    """Limit the length of a list that upstream does not limit, so that validating one object takes bounded time."""
     return Meta(max_length=entries, extra={"own_bound": True})
 
 
 def by_key(*keys: str) -> Meta:
-    """Make a list one whose entries are told apart by these keys; two entries with the same keys are an error."""
+    """Make a list an associative list with these keys; two entries with the same keys are an error."""
     return Meta(extra={"list_map_keys": keys})
 
 
@@ -158,22 +156,22 @@ DnsName = Annotated[str, Meta(min_length=1, max_length=253), text_format("dns-su
 
 @dataclass(frozen=True, slots=True)
 class NormalizedTree:
-    """An object as it was meant: the canonical tree, what had to be read leniently, and where fields stood before."""
+    """An object with aliases resolved: its canonical tree, the warnings, and the original paths of moved fields."""
 
     value: dict[str, Any]
     problems: tuple[Problem, ...] = ()
     origins: dict[Path, Path] = field(default_factory=dict)
-    """For parts that moved: their canonical path, and the path in the text they come from."""
+    """The original path of each moved part, by its canonical path."""
 
 
 Normalizer: TypeAlias = Callable[[dict[str, Any]], NormalizedTree]
-"""Turns aliases and older spellings into the canonical shape; pure, never raises, leaves alone what it cannot read."""
+"""Turns aliases and older spellings into the canonical form; pure, never raises, leaves alone what it does not know."""
 
 Forecaster: TypeAlias = Callable[[Any, ForecastQuery], Outlook]
-"""Compiles a view (the root object of the kind) to its lanes."""
+"""Forecasts an object from the view of its root."""
 
 PartialForecaster: TypeAlias = Callable[[View | None, dict[str, Any], ForecastQuery], Outlook | None]
-"""Compiles what can be told for certain about an object with errors, from its view, if there is one, and its tree."""
+"""Forecasts the valid parts of an object with errors, from its view, if there is one, and its tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class ScaleSubresource:
-    """Where the scale subresource finds its numbers."""
+    """The JSON paths of the scale subresource."""
 
     spec_path: str
     status_path: str
@@ -205,11 +203,11 @@ class KindVersion:
     served: bool = True
     storage: bool = False
     deprecated: str | None = None
-    """The warning that the server gives to those who still use it."""
+    """The deprecation warning of the API server."""
     columns: tuple[PrinterColumn, ...] = ()
-    lenient: Normalizer | None = None
+    normalizer: Normalizer | None = None
     to_storage: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Converts a canonical tree to the stored version; none where only the name of the version differs."""
+    """Converts a canonical tree to the storage version; None if only the `apiVersion` differs."""
     forecaster: Forecaster | None = None
     partial_forecaster: PartialForecaster | None = None
 
@@ -228,7 +226,7 @@ class Kind:
     status: bool = True
     scale: ScaleSubresource | None = None
     builtin: bool = False
-    """Part of Kubernetes itself, or of another project: read, but no CRD of ours."""
+    """Whether Kubernetes or another project defines it: Springtide only reads it."""
 
     def version(self, name: str) -> KindVersion | None:
         """Find a version by its name."""

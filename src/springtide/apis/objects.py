@@ -1,7 +1,4 @@
-"""Objects read from text: what was written, what it means, its view, and everything that is wrong with it.
-
-Forecasts of objects that were read together.
-"""
+"""Objects loaded from manifests: their tree, their typed view, their problems with positions, and their forecast."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from typing import Any
 import msgspec
 
 from springtide.almanac import CalendarError, DayCalendar
-from springtide.apis import scheme as registry
+from springtide.apis import scheme
 from springtide.apis.forecast import Forecast, ForecastQuery, Outlook
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext, View
 from springtide.apis.problems import Path, Problem, error, has_errors, original_path
 from springtide.apis.schema import nearest
+from springtide.apis.springtide.calendars import Calendar as CalendarKind
 from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar as CalendarKind
 from springtide.apis.validation import ANNOTATION_PATH, validate_object
 from springtide.apis.yaml import Document, Position, UnreadableDocument, document_without_text, read_repaired
 
@@ -27,21 +24,21 @@ _ROOT_KEYS = ("apiVersion", "kind", "metadata", "spec", "status")
 
 @dataclass(frozen=True, slots=True)
 class LoadedObject:
-    """An object of a kind that we know."""
+    """An object of a known kind."""
 
     document: Document
     root: Path
-    """Where the object stands in its document: below `items` for the members of a List."""
+    """The path of the object in its document: below `items` for the items of a List."""
     kind: Kind
     version: KindVersion
     value: dict[str, Any]
     """The canonical tree: extensions merged, aliases resolved."""
     view: View | None
-    """The typed view; absent where the structure does not allow one."""
+    """The typed view; None if the structure does not allow one."""
     problems: tuple[Problem, ...]
     origins: dict[Path, Path] = field(default_factory=dict)
     places: dict[Problem, Position] = field(default_factory=dict)
-    """Where problems of the text itself stand, which their path alone cannot tell: a key that is there twice."""
+    """Positions of problems of the text itself, such as a duplicate key, which a path does not identify."""
 
     @property
     def api_version(self) -> str:
@@ -50,29 +47,29 @@ class LoadedObject:
 
     @property
     def name(self) -> str:
-        """The object's name, empty where it has none."""
+        """The name of the object; empty if it has none."""
         return self._metadata("name") or self._metadata("generateName")
 
     @property
     def namespace(self) -> str | None:
-        """The namespace that the object will be in; none for cluster-scoped kinds."""
+        """The namespace that the object will be in; None for cluster-scoped kinds."""
         return (self._metadata("namespace") or "default") if self.kind.scope == "Namespaced" else None
 
     @property
     def sound(self) -> bool:
-        """Whether the object could work as it is."""
+        """Whether the object has no errors."""
         return self.view is not None and not has_errors(self.problems)
 
     def written(self, path: Path) -> Path:
-        """Turn a canonical path into the one under which the user wrote it."""
+        """Turn a canonical path into the one that the user wrote."""
         return original_path(path, self.origins)
 
     def place(self, problem: Problem) -> Position:
-        """Find where a problem stands in the text."""
+        """Return the position of a problem in the text."""
         return self.places.get(problem) or self.position(problem.path)
 
     def position(self, path: Path) -> Position:
-        """Find where a field stands in the text; what an annotation adds stands at the annotation."""
+        """Return the position of a field in the text, or of the annotation that it comes from."""
         if not _exists(self.document.value, (*self.root, *path)) and _exists(self.value, path):
             annotated = (*self.root, *ANNOTATION_PATH)
             if _exists(self.document.value, annotated):
@@ -87,7 +84,7 @@ class LoadedObject:
 
 @dataclass(frozen=True, slots=True)
 class UnknownObject:
-    """A document that is no object of a kind that we know: skipped with a note, or wrong in a way that can be told."""
+    """An object of an unknown kind: skipped with a note, or with problems if a known kind was probably meant."""
 
     document: Document
     root: Path
@@ -98,7 +95,7 @@ class UnknownObject:
     places: dict[Problem, Position] = field(default_factory=dict)
 
     def place(self, problem: Problem) -> Position:
-        """Find where a problem stands in the text."""
+        """Return the position of a problem in the text."""
         return self.places.get(problem) or self.document.position((*self.root, *problem.path))
 
 
@@ -106,7 +103,7 @@ ReadResult = LoadedObject | UnknownObject | UnreadableDocument
 
 
 def load(text: str, context: ValidationContext) -> list[ReadResult]:
-    """Read every document of a text; what cannot be read hides nothing else."""
+    """Read every document of a text; one that cannot be parsed does not prevent reading the others."""
     return list(_load(text, context))
 
 
@@ -120,12 +117,12 @@ def _load(text: str, context: ValidationContext) -> Iterator[ReadResult]:
 
 
 def load_tree(value: dict[str, Any], context: ValidationContext) -> LoadedObject | UnknownObject:
-    """Read an object that comes as a tree and stands in no text: its problems have paths, and no place."""
+    """Read an object from a tree instead of a text: its problems have paths, but no position."""
     return _object(document_without_text(value), (), value, context)
 
 
 def members_of(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Give the objects of a document with their paths: itself, or the members of a List."""
+    """Yield the objects of a document with their paths: the document itself, or the items of a List."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
         for position, item in enumerate(value["items"]):
@@ -145,7 +142,7 @@ def _object(document: Document, root: Path, value: Any, context: ValidationConte
         problems = (*places, error((), f"an object must be a mapping, is {what}"))
         return UnknownObject(document, root, "", "", "", problems, places)
     api_version, kind_name = type_field(value, "apiVersion"), type_field(value, "kind")
-    found = registry.find_kind(api_version, kind_name) if api_version and kind_name else None
+    found = scheme.find_kind(api_version, kind_name) if api_version and kind_name else None
     if found is None:
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -164,47 +161,47 @@ def _known_object(
     context: ValidationContext,
     places: dict[Problem, Position],
 ) -> LoadedObject:
-    judged = validate_object(value, *found, context)
-    problems = (*places, *judged.problems)
-    return LoadedObject(document, root, *found, judged.value, judged.view, problems, judged.origins, places)
+    validated = validate_object(value, *found, context)
+    problems = (*places, *validated.problems)
+    return LoadedObject(document, root, *found, validated.value, validated.view, problems, validated.origins, places)
 
 
 def type_field(value: dict[str, Any], key: str) -> str:
-    """Read `apiVersion` or `kind`, also when its own name is misspelt: the object is then still judged as meant."""
+    """Read `apiVersion` or `kind`, also if that key is misspelt, so that the object can still be validated."""
     found = value.get(key)
     if found is None:
-        slip = misspelled_key(key, value)
-        found = value.get(slip) if slip is not None else None
+        misspelt = misspelled_key(key, value)
+        found = value.get(misspelt) if misspelt is not None else None
     return found if isinstance(found, str) else ""
 
 
 def misspelled_key(key: str, value: dict[str, Any]) -> str | None:
-    """Find the field of an object's head that is a slip of another one."""
+    """Find the top-level key that is a misspelling of another one."""
     return next((name for name in value if name not in _ROOT_KEYS and nearest(name, [key]) == key), None)
 
 
 def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterator[Problem]:
     for key in ("apiVersion", "kind"):
         if value.get(key) is None:
-            slip = misspelled_key(key, value)
-            if slip is not None:
-                yield error((slip,), f"unknown field `{slip}`", f"did you mean `{key}`?")
+            misspelt = misspelled_key(key, value)
+            if misspelt is not None:
+                yield error((misspelt,), f"unknown field `{misspelt}`", f"did you mean `{key}`?")
             else:
-                yield error((key,), "is missing", "every object says what it is: `apiVersion` and `kind`")
+                yield error((key,), "is missing", "every object needs `apiVersion` and `kind`")
         elif not isinstance(value[key], str):
             yield error((key,), "must be a string")
     if not api_version or not kind:
         return
-    versions = registry.api_versions_of(kind)
-    like = registry.nearest_kind(kind)
+    versions = scheme.api_versions_of(kind)
+    like = scheme.nearest_kind(kind)
     if versions and _is_misspelling(api_version, versions):
         yield error(("apiVersion",), f"there is no {kind} in {api_version}", f"write {' or '.join(versions)}")
-    elif not versions and like is not None and _is_misspelling(api_version, registry.api_versions_of(like)):
+    elif not versions and like is not None and _is_misspelling(api_version, scheme.api_versions_of(like)):
         yield error(("kind",), f"there is no kind {kind} in {api_version}", f"did you mean {like}?")
 
 
 def _is_misspelling(api_version: str, versions: list[str]) -> bool:
-    """Tell a wrong version or a misspelt group from a kind of the same name that is somebody else's."""
+    """Return whether a version or group is wrong, rather than of another project's kind of the same name."""
     group = api_version.rpartition("/")[0]
     groups = [version.rpartition("/")[0] for version in versions]
     return not group or group in groups or nearest(group, groups) is not None
@@ -223,12 +220,12 @@ def _exists(value: Any, path: Path) -> bool:
 
 
 def is_skipped(stray: UnknownObject) -> bool:
-    """Tell a foreign object, which is passed over with a note, from one that is wrong."""
+    """Return whether an object is skipped with a note, because it has no problems."""
     return not has_errors(stray.problems)
 
 
 def calendars_in(objects: Iterable[LoadedObject]) -> dict[str, DayCalendar]:
-    """Compile the calendars among these objects, by name; one with errors counts as absent."""
+    """Compile the calendars among these objects, by name; one with errors is left out."""
     compiled: dict[str, DayCalendar] = {}
     for loaded in objects:
         if isinstance(loaded.view, CalendarKind) and loaded.sound:
@@ -240,10 +237,10 @@ def calendars_in(objects: Iterable[LoadedObject]) -> dict[str, DayCalendar]:
 
 
 def forecast_of(loaded: LoadedObject, question: ForecastQuery) -> Forecast | None:
-    """Look ahead for one object: none for kinds that do not depend on time.
+    """Forecast one object; None for kinds that do not depend on time.
 
-    Of an object with errors only what is certain all the same has lanes: rules beside a bad one, and budgets, which
-    block where they cannot be evaluated.
+    Of an object with errors only the valid parts have lanes: valid rules beside an invalid one, and budgets, because an
+    invalid budget blocks.
     """
     forecaster = loaded.version.forecaster
     if forecaster is None:
@@ -270,5 +267,5 @@ def _partial_forecast(loaded: LoadedObject, question: ForecastQuery) -> Outlook:
 
 
 def with_calendars(question: ForecastQuery, objects: Iterable[LoadedObject]) -> ForecastQuery:
-    """Let a question know the calendars among the objects it will be asked of."""
+    """Return the query with the calendars among these objects."""
     return replace(question, calendars=calendars_in(objects))

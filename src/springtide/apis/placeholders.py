@@ -1,8 +1,7 @@
-"""Parts of an object that a view can be made of, whatever is wrong with them.
+"""Placeholders for invalid values, so that the checks of a view run on the rest of an object.
 
-Validation must not stop at the first mistake, yet a view can only be made of values of the right types. So a value
-that cannot be used is replaced by a stand-in, in two variants that differ as much as they can: what a view finds wrong
-with both of them does not come from the stand-ins.
+A view can only be made of values of the right types, so an invalid value is replaced by a placeholder. There are two
+variants, which differ as much as possible: a problem that a view finds with both is not caused by the placeholder.
 """
 
 from __future__ import annotations
@@ -32,28 +31,28 @@ _CANDIDATE_TEXTS = (
     "01-01",
     "01-02",
 )
-"""Texts to stand in for others: the first two that have the form that is asked for."""
+"""Placeholders for strings: the first two that have the required form."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartialValue:
-    """A value that a view can be made of, and how its places differ from those in the tree as it was written."""
+    """A value of which a view can be made, and how its paths differ from those in the manifest."""
 
     value: Any
     parts: dict[str | int, PartialValue] | None = None
     positions: tuple[int, ...] = ()
-    """For lists: where the entries stood that are left."""
+    """For lists: the original positions of the entries that are left."""
     names: dict[str, str] = field(default_factory=dict)
-    """For objects: what fields were called whose name was misspelt."""
+    """For objects: the misspelt names, by the correct ones."""
     clean: bool = True
-    """Whether every value in it is as it was written, and every text what its format asks for."""
+    """Whether it has no placeholders and no malformed strings."""
     replaced: tuple[Path, ...] = ()
-    """Where stand-ins are."""
+    """Paths of the placeholders."""
     other: Any = None
-    """For a stand-in: the other variant."""
+    """For a placeholder: the other variant."""
 
     def written(self, path: Path) -> Path:
-        """Turn a path of this part into one of the tree as it was written."""
+        """Turn a path of this part into one of the manifest."""
         steps: list[str | int] = []
         part: PartialValue | None = self
         for step in path:
@@ -68,7 +67,7 @@ class PartialValue:
         return tuple(steps)
 
     def cleaned(self) -> PartialValue | None:
-        """Leave out the entries of lists that are not clean; nothing is left of an object with such a field."""
+        """Return it without unclean list entries; None for an object with an unclean field."""
         if self.clean or self.parts is None:
             return self if self.clean else None
         cleaned = {key: part.cleaned() for key, part in self.parts.items()}
@@ -78,7 +77,7 @@ class PartialValue:
         return partial_object(left, self.names) if len(left) == len(cleaned) else None
 
     def entries_left(self) -> dict[str, tuple[int, ...]]:
-        """Give, for the lists of an object, where the entries stood that are left."""
+        """Return the original positions of the entries that are left, for each shortened list of an object."""
         return {
             str(name): part.positions
             for name, part in (self.parts or {}).items()
@@ -86,7 +85,7 @@ class PartialValue:
         }
 
     def variant(self) -> Any:
-        """Give the value with the other stand-ins."""
+        """Return the value with the other placeholders."""
         if self.parts is None:
             return self.other if self.replaced else self.value
         if isinstance(self.value, list):
@@ -94,7 +93,7 @@ class PartialValue:
         return {str(key): part.variant() for key, part in self.parts.items()}
 
     def concerns(self, problem: Problem) -> bool:
-        """Tell whether a problem is about a place where a stand-in is, or around one; that has been told already."""
+        """Return whether a problem is about a placeholder or a part around it, which has been reported already."""
         return any(
             problem.path[: len(path)] == path or (problem.path and path[: len(problem.path)] == problem.path)
             for path in self.replaced
@@ -110,7 +109,7 @@ def partial_object(parts: dict[str | int, PartialValue], names: dict[str, str]) 
 
 
 def partial_list(entries: list[tuple[int, PartialValue]]) -> PartialValue:
-    """Make a list of its entries, each with the position it had."""
+    """Make a list of its entries, each with its original position."""
     parts: dict[str | int, PartialValue] = {number: part for number, (_, part) in enumerate(entries)}
     return PartialValue(
         [part.value for _, part in entries],
@@ -128,7 +127,7 @@ def _replaced(parts: dict[str | int, PartialValue]) -> Iterator[Path]:
 
 
 def placeholder(schema: ViewSchema) -> PartialValue | None:
-    """Give a value that a view accepts in the place of one that it does not; none where nothing simple would do."""
+    """Return a placeholder that a view accepts; None if there is no simple one."""
     variants = _variants(schema)
     return None if variants is None else PartialValue(variants[0], clean=False, replaced=((),), other=variants[1])
 

@@ -1,8 +1,7 @@
-"""What is wrong with an object, in one shape for every reader.
+"""Problems of objects, which the admission webhook, `springtide check` and the controllers' conditions all show.
 
-The admission webhook, `springtide check`, the editor and the controllers' conditions all show the same list.
-A problem is found by pure code that knows only the path of a field; where that field stands in a file is looked up
-afterwards, so validation never depends on how an object was read.
+Pure code finds problems by field path; the line and column in a file are looked up afterwards, so validation does not
+depend on where an object comes from.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 Severity: TypeAlias = Literal["error", "warning"]
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a field is: mapping keys and list positions from the root of the object."""
+"""A field: mapping keys and list positions from the root of the object."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,27 +29,27 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity = "error"
 
     def under(self, *prefix: str | int) -> Problem:
-        """The same problem, seen from an object that holds the one it was found in."""
+        """Return the same problem with a prefix before its path."""
         return msgspec.structs.replace(self, path=(*prefix, *self.path))
 
 
 def error(path: Path, message: str, hint: str = "") -> Problem:
-    """Make a problem that must be mended before the object can work."""
+    """Make a problem that must be fixed before the object can work."""
     return Problem(path=path, message=message, hint=hint)
 
 
 def warning(path: Path, message: str, hint: str = "") -> Problem:
-    """Make a problem that the object works with, but probably not as its author thinks."""
+    """Make a problem with which the object works, but probably not as the user expects."""
     return Problem(path=path, message=message, hint=hint, severity="warning")
 
 
 def has_errors(problems: Iterable[Problem]) -> bool:
-    """Tell whether any of these problems keeps the object from working."""
+    """Return whether any of these problems is an error."""
     return any(problem.severity == "error" for problem in problems)
 
 
 def original_path(path: Path, origins: Mapping[Path, Path]) -> Path:
-    """Turn a path into the one it had before parts moved; `origins` gives the earlier places of those that did."""
+    """Return the path that a field had before parts were moved; `origins` has the original paths of moved parts."""
     for length in range(len(path), 0, -1):
         if path[:length] in origins:
             return (*origins[path[:length]], *path[length:])
@@ -58,7 +57,7 @@ def original_path(path: Path, origins: Mapping[Path, Path]) -> Path:
 
 
 def format_path(path: Path) -> str:
-    """Write a path as Kubernetes does: ``spec.rules[0].name``; keys that hold dots go into brackets."""
+    """Format a path as Kubernetes does: ``spec.rules[0].name``; keys with dots go into brackets."""
     text = ""
     for step in path:
         if isinstance(step, int) or "." in step or "/" in step or not step:

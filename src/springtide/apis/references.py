@@ -1,4 +1,4 @@
-"""Objects judged together: what they refer to, and whether two of them want the same thing.
+"""References between objects, and the checks that need several objects.
 
 Which fields refer to what is a table; a rule about references works on that table, so a new kind needs a line in it.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from springtide.apis import scheme as registry
+from springtide.apis import scheme
 from springtide.apis.core.pods import CONSUME_ANNOTATION
 from springtide.apis.karmada.cross_object_checks import cron_problems
 from springtide.apis.kinds import ValidationContext
@@ -26,15 +26,15 @@ from springtide.apis.xk8s.cross_object_checks import buffer_problems
 
 
 class ReferenceRole(StrEnum):
-    """Why an object refers to another one."""
+    """What a reference is for."""
 
-    SCALES = "scales"  # it sets the other's replicas, again and again
-    CRON = "cron"  # it sets the other's replicas, or its bounds, at instants
-    SHAPE = "shape"  # it takes the shape of its pods from the other
-    CALENDAR = "calendar"  # its times depend on the other's days
-    CLASS = "class"  # the other holds settings for it
-    READS = "reads"  # it goes by a metric that the other makes
-    CONSUMES = "consumes"  # its pods run on the capacity that the other asked for
+    SCALES = "scales"  # sets the replicas of the target continuously
+    CRON = "cron"  # sets the replicas or the bounds of the target at certain times
+    SHAPE = "shape"  # takes the pod template of the target
+    CALENDAR = "calendar"  # its times depend on the days of the target
+    CLASS = "class"  # the target has its settings
+    READS = "reads"  # reads a metric that the target produces
+    CONSUMES = "consumes"  # its pods use the capacity that the target requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class ObjectKey:
     name: str
 
     def __str__(self) -> str:
-        """The words that a message uses."""
+        """Return kind and name, for messages."""
         return f"{self.kind} `{self.name}`"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldReference:
-    """A field that names another object, and the place of that name."""
+    """A field that names another object."""
 
     path: Path
     role: ReferenceRole
@@ -61,21 +61,21 @@ class FieldReference:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchScope:
-    """Where objects were looked for, in the words of messages."""
+class LookupScope:
+    """Where objects were looked up, with texts for messages."""
 
     name: str
-    remedy: str
-    """What to do about an object that is not there."""
+    missing_hint: str
+    """The hint for an object that was not found."""
     missing_calendar_hint: str
-    """What to do about a Calendar that is not there."""
+    """The hint for a Calendar that was not found."""
     unseen: frozenset[ObjectKey] = frozenset()
-    """Objects that could not be looked for, and of which nothing is said."""
-    everything: bool = False
-    """Whether what was not found there does not exist."""
+    """Objects that could not be looked up, and are not reported as missing."""
+    complete: bool = False
+    """Whether an object that was not found does not exist."""
 
 
-IN_FILES = SearchScope(
+IN_FILES = LookupScope(
     "in these files",
     "it must exist in the cluster, or be added to the files",
     "its days are not taken into account here; add the Calendar to the files",
@@ -119,7 +119,7 @@ SCALING_KINDS = tuple(
     for head, fields in _FIELDS.items()
     if any(role in (ReferenceRole.SCALES, ReferenceRole.CRON) for _, role in fields)
 )
-"""Group and kind of everything that sets the replicas, or the bounds, of something else."""
+"""Group and kind of all objects that set the replicas or the bounds of another object."""
 
 _BOUNDED = ("FederatedHPA", "HorizontalPodAutoscaler", "ScaledObject")
 _WORKLOADS = {
@@ -132,7 +132,7 @@ _WORKLOADS = {
 
 
 def references_of(loaded: LoadedObject) -> Iterator[FieldReference]:
-    """Find everything that an object refers to."""
+    """Yield all references of an object."""
     fields = _FIELDS.get((loaded.kind.group, loaded.kind.kind), ())
     if (loaded.kind.group, loaded.kind.kind) in _WORKLOADS:
         fields = (*fields, (("spec", "template", *_CONSUMED), ReferenceRole.CONSUMES))
@@ -189,21 +189,21 @@ def _target(value: Any, path: Path, role: ReferenceRole, loaded: LoadedObject) -
 
 
 def _usual_group(kind: str) -> str:
-    """The group that a reference without one means: the only one that has such a kind."""
-    return next((known.group for known in registry.KINDS if known.kind == kind), "")
+    """Return the group of the only known kind of this name, for references without a group."""
+    return next((known.group for known in scheme.KINDS if known.kind == kind), "")
 
 
 def check_cross_object(
-    objects: Sequence[LoadedObject], context: ValidationContext, surroundings: SearchScope = IN_FILES
+    objects: Sequence[LoadedObject], context: ValidationContext, scope: LookupScope = IN_FILES
 ) -> list[list[Problem]]:
-    """Find the problems that no object has by itself; a list for each object, in their order."""
+    """Find problems that need several objects; returns a list for each object, in their order."""
     found: list[list[Problem]] = [[] for _ in objects]
     references = [list(references_of(loaded)) for loaded in objects]
-    sees_calendars = not any(target.kind == "Calendar" for target in surroundings.unseen)
-    calendars = KnownCalendars(calendars_in(objects), surroundings.everything and sees_calendars)
+    sees_calendars = not any(target.kind == "Calendar" for target in scope.unseen)
+    calendars = KnownCalendars(calendars_in(objects), scope.complete and sees_calendars)
     for position, problem in (
         *_duplicates(objects),
-        *_missing(objects, references, surroundings),
+        *_missing(objects, references, scope),
         *_conflicting_autoscalers(objects, references),
         *cron_problems(objects, context, calendars),
         *buffer_problems(objects),
@@ -215,7 +215,7 @@ def check_cross_object(
 
 
 def object_key(loaded: LoadedObject) -> ObjectKey:
-    """How references name this object."""
+    """Return the key by which references name this object."""
     return ObjectKey(loaded.kind.group, loaded.kind.kind, loaded.namespace, loaded.name)
 
 
@@ -226,58 +226,58 @@ def _duplicates(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]
             continue
         before = first.setdefault(object_key(loaded), position)
         if before != position:
-            message = f"{object_key(loaded)} stands twice in these files: the one applied last wins"
+            message = f"{object_key(loaded)} is defined twice in these files: the last one applied wins"
             yield position, warning(("metadata", "name"), message, "give one of them another name")
 
 
 def is_readable(target: ObjectKey) -> bool:
-    """Tell whether a target is of a kind that we know, and would find where it is."""
-    return any((kind.group, kind.kind) == (target.group, target.kind) for kind in registry.KINDS)
+    """Return whether a target is of a known kind."""
+    return any((kind.group, kind.kind) == (target.group, target.kind) for kind in scheme.KINDS)
 
 
 def _missing(
-    objects: Sequence[LoadedObject], references: Sequence[Sequence[FieldReference]], surroundings: SearchScope
+    objects: Sequence[LoadedObject], references: Sequence[Sequence[FieldReference]], scope: LookupScope
 ) -> Iterator[tuple[int, Problem]]:
-    """Tell which referenced objects are not there; kinds that we cannot read are not expected there."""
-    present = {object_key(loaded) for loaded in objects} | surroundings.unseen
+    """Find referenced objects that are missing; references to unknown kinds are not checked."""
+    present = {object_key(loaded) for loaded in objects} | scope.unseen
     usable = calendars_in(objects)
     for position, listed in enumerate(references):
         for reference in listed:
             target = reference.target
-            known = target in present and target not in surroundings.unseen
+            known = target in present and target not in scope.unseen
             if reference.role is ReferenceRole.CALENDAR and known and target.name not in usable:
-                hint = "its days are not taken into account here; see what is said of the Calendar"
+                hint = "its days are not taken into account here; see the problems of the Calendar"
                 yield position, warning(reference.path, f"{target} cannot be evaluated", hint)
             if target in present or not is_readable(target):
                 continue
             is_calendar = reference.role is ReferenceRole.CALENDAR
-            hint = surroundings.missing_calendar_hint if is_calendar else surroundings.remedy
-            yield position, warning(reference.path, f"{target} is not {surroundings.name}", hint)
+            hint = scope.missing_calendar_hint if is_calendar else scope.missing_hint
+            yield position, warning(reference.path, f"{target} is not {scope.name}", hint)
 
 
 def _conflicting_autoscalers(
     objects: Sequence[LoadedObject], references: Sequence[Sequence[FieldReference]]
 ) -> Iterator[tuple[int, Problem]]:
-    """Find targets that two autoscalers set, which would undo each other's work."""
-    owners: dict[ObjectKey, list[tuple[int, FieldReference]]] = {}
+    """Find targets that two autoscalers scale."""
+    scalers: dict[ObjectKey, list[tuple[int, FieldReference]]] = {}
     for position, listed in enumerate(references):
         for reference in listed:
             if reference.role in (ReferenceRole.SCALES, ReferenceRole.CRON):
-                owners.setdefault(reference.target, []).append((position, reference))
-    for target, claims in owners.items():
+                scalers.setdefault(reference.target, []).append((position, reference))
+    for target, claims in scalers.items():
         scaling = [claim for claim in claims if claim[1].role is ReferenceRole.SCALES]
         for position, reference in claims:
             others = [other for other, _ in scaling if other != position]
             if not others:
                 continue
-            rivals = ", ".join(f"{objects[other].kind.kind} `{objects[other].name}`" for other in others)
+            conflicting = ", ".join(f"{objects[other].kind.kind} `{objects[other].name}`" for other in others)
             if reference.role is ReferenceRole.CRON:
-                message = f"{target} is also scaled by {rivals}, which will undo what the rules set"
+                message = f"{target} is also scaled by {conflicting}, which will undo what the rules set"
                 hint = "keep one of them"
                 if objects[others[0]].kind.kind in _BOUNDED:
                     place = format_path(reference.path[:-1])
                     hint = f"point {place} at the {objects[others[0]].kind.kind} and set its bounds"
             else:
-                message = f"{target} is also scaled by {rivals}: they will undo each other's work"
+                message = f"{target} is also scaled by {conflicting}: they will undo each other's work"
                 hint = "keep one of them for each target"
             yield position, warning(reference.path, message, hint)

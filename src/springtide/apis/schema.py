@@ -1,6 +1,6 @@
-"""The declared kinds as a tree of schemas: what validation, defaulting and CRDs all walk.
+"""Schemas of the declared kinds, which validation, defaulting and CRD generation walk, and suggestions from them.
 
-What somebody probably meant: the nearest known name, or the place where a name belongs.
+Suggestions are the nearest known name of a misspelt one, and the field under which a misplaced name belongs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from springtide.apis.kinds import CelRule, View
 
 
 class ValueShape(StrEnum):
-    """What a value may be."""
+    """The JSON shape of a value."""
 
     OBJECT = "object"
     MAP = "map"
@@ -36,7 +36,7 @@ NO_DEFAULT: Any = object()
 
 @dataclass(frozen=True, eq=False)
 class ViewSchema:
-    """What is legal at one place of an object."""
+    """What is valid at one path of an object."""
 
     shape: ValueShape
     view: type[View] | None = None
@@ -59,7 +59,7 @@ class ViewSchema:
     stock: tuple[tuple[str, Any], ...] = ()
     stock_required: bool = False
     own_bound: bool = False
-    """Whether the greatest length is ours, and upstream has none."""
+    """Whether the maximum length is ours, and upstream has none."""
     keywords: tuple[tuple[str, Any], ...] = ()
 
     def field(self, name: str) -> SchemaField | None:
@@ -68,13 +68,13 @@ class ViewSchema:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """All names that this object may hold, also those that nothing here reads."""
+        """All field names that this object may have, including those that Springtide does not read."""
         opaque = self.view.__opaque__ if self.view is not None else ()
         return (*(field.name for field in self.fields), *opaque)
 
     @property
     def open(self) -> bool:
-        """Whether the object may hold fields that are declared nowhere."""
+        """Whether the object may have undeclared fields."""
         return dict(self.keywords).get("x-kubernetes-preserve-unknown-fields", False) is True
 
 
@@ -117,7 +117,7 @@ def _field(field: inspect.Field) -> SchemaField:
 
 
 def _schema(info: inspect.Type) -> tuple[ViewSchema, Any]:
-    """Give the schema of a type, and the default that its annotations carry."""
+    """Return the schema of a type, and the default in its annotations."""
     if isinstance(info, inspect.Metadata):
         schema, default = _schema(info.type)
         return _annotated(schema, info), (info.extra or {}).get("default", default)
@@ -193,7 +193,7 @@ def _first_paragraph(text: str | None) -> str:
 
 
 def with_defaults(value: Any, schema: ViewSchema) -> Any:
-    """Fill in what the API server would: defaults of absent fields, at every depth; nothing is changed in place."""
+    """Return a copy with the defaults that the API server would fill in, at every depth."""
     if schema.shape is ValueShape.OBJECT and isinstance(value, dict):
         filled = dict(value)
         for field in schema.fields:
@@ -209,13 +209,13 @@ def with_defaults(value: Any, schema: ViewSchema) -> Any:
     return value
 
 
-_DEEPEST = 12
-_LONGEST_WORD = 80
+_MAX_DEPTH = 12
+_MAX_WORD_LENGTH = 80
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Find the known name that a word is a slip of: another case, a plural, an abbreviation, or a typing error."""
-    if len(word) > _LONGEST_WORD:
+    """Find the known name that a word means: one in another case, a plural, an abbreviation, or a typing error."""
+    if len(word) > _MAX_WORD_LENGTH:
         return None
     names = list(known)
     folded = word.lower()
@@ -232,7 +232,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def _distance(a: str, b: str) -> int:
-    """Count the edits from one word to the other, a swap of neighbours being one."""
+    """Return the edit distance; swapping two neighbours is one edit."""
     older: list[int] = []
     previous = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -247,7 +247,7 @@ def _distance(a: str, b: str) -> int:
 
 
 def enclosing_field(name: str, root: type[View], path: tuple[str | int, ...]) -> str | None:
-    """Find where in the kind a misplaced field belongs: the place that shares most with where it stands."""
+    """Find the field under which a misplaced name belongs: the one that shares most of the path."""
     steps = tuple(step for step in path if isinstance(step, str))
     places = _places(root).get(name)
     if not places:
@@ -271,7 +271,7 @@ def _places(root: type[View]) -> dict[str, tuple[tuple[str, ...], ...]]:
     found: dict[str, list[tuple[str, ...]]] = {}
 
     def walk(schema: ViewSchema, place: tuple[str, ...]) -> None:
-        if len(place) > _DEEPEST:
+        if len(place) > _MAX_DEPTH:
             return
         if schema.items is not None:
             mark = "[]" if schema.shape == "list" else ""

@@ -1,13 +1,10 @@
-"""Every kind that Springtide reads, and how it is found from what an object says of itself.
+"""The scheme: all kinds that Springtide reads, conversion between their versions, and which objects it owns.
 
-Objects of one version as another, for kinds of ours that are served in several.
-
-Which objects are ours: ownership is per object, not per kind.
-
-Springtide shares its kinds with other projects. A NodePool whose nodes Karpenter makes, a request of somebody else's
-class or a buffer with somebody else's strategy is read, shown and explained, but never written and never refused.
-The rule stands here once, in Python for controllers and webhooks and in CEL for the `matchConditions` that keep the
-API server from calling a webhook about objects of others; a test holds the two together.
+Springtide shares its kinds with other projects, so ownership is decided per object, not per kind. A NodePool whose
+nodes Karpenter creates, a request of another project's class or a buffer with another project's strategy is read, shown
+and explained, but never written and never rejected. The ownership rules exist in Python, for controllers and webhooks,
+and in CEL, for the `matchConditions` that keep the API server from calling a webhook for objects of other projects; a
+test compares the two.
 """
 
 from __future__ import annotations
@@ -35,19 +32,18 @@ KINDS: tuple[Kind, ...] = (
 REPAIRS: dict[str, Callable[[dict[str, Any]], NormalizedTree]] = {
     kind.group: package.fixes for package in (scheduled, karmada, xk8s, karpenter, springtide) for kind in package.KINDS
 }
-"""For each API group the repair of slips that can mean only one thing."""
-
+"""The repair function of each API group, for mistakes with only one possible meaning."""
 
 _BY_TYPE = {(kind.api_version(version), kind.kind): (kind, version) for kind in KINDS for version in kind.versions}
 
 
 def find_kind(api_version: str, kind: str) -> tuple[Kind, KindVersion] | None:
-    """Find a kind by exactly what an object says."""
+    """Find a kind and its version by `apiVersion` and `kind`."""
     return _BY_TYPE.get((api_version, kind))
 
 
 def api_versions_of(kind: str) -> list[str]:
-    """List under which groups and versions a kind exists, the one to prefer first."""
+    """List the groups and versions that a kind exists in, the preferred one first."""
     return [
         candidate.api_version(version)
         for candidate in KINDS
@@ -57,7 +53,7 @@ def api_versions_of(kind: str) -> list[str]:
 
 
 def nearest_kind(kind: str) -> str | None:
-    """Find the kind that a name is a slip of."""
+    """Find the kind that a misspelt name means."""
     return nearest(kind, dict.fromkeys(candidate.kind for candidate in KINDS))
 
 
@@ -65,37 +61,41 @@ _CONVERTERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] =
     (V1BETA1, V1): to_v1,
     (V1, V1BETA1): to_v1beta1,
 }
-"""Where more than the name of the version differs."""
-_NOTES = (V1_FIELDS, V1BETA1_FIELDS)
+"""Conversions that change more than the `apiVersion`."""
+_ROUND_TRIP_ANNOTATIONS = (V1_FIELDS, V1BETA1_FIELDS)
 
 CONVERTED_GROUPS = tuple(dict.fromkeys(source.rpartition("/")[0] for source, _ in _CONVERTERS))
-"""The groups whose kinds a server cannot convert without our help."""
+"""The groups whose kinds need our conversion webhook."""
 
 
 class ConversionError(ValueError):
-    """There is no way from one version to the other."""
+    """There is no conversion from one version to the other."""
 
 
 def convert(item: dict[str, Any], api_version: str) -> dict[str, Any]:
-    """Give an object in another version of its kind; what it is made from stays as it is."""
+    """Convert an object to another version of its kind; the given object is not changed."""
     source, kind = item.get("apiVersion"), item.get("kind")
     if not isinstance(source, str) or not isinstance(kind, str):
-        raise ConversionError("an object must say what it is: `apiVersion` and `kind`")
+        raise ConversionError("an object needs `apiVersion` and `kind`")
     if source == api_version:
         return item
     if source.rpartition("/")[0] != api_version.rpartition("/")[0] or not (
         find_kind(source, kind) and find_kind(api_version, kind)
     ):
-        raise ConversionError(f"there is no way for a {kind} from {source} to {api_version}")
-    way = _CONVERTERS.get((source, api_version))
-    return {**(item if way is None else _keep_metadata(item, way(item))), "apiVersion": api_version, "kind": kind}
+        raise ConversionError(f"there is no conversion of a {kind} from {source} to {api_version}")
+    converter = _CONVERTERS.get((source, api_version))
+    return {
+        **(item if converter is None else _keep_metadata(item, converter(item))),
+        "apiVersion": api_version,
+        "kind": kind,
+    }
 
 
 def _keep_metadata(item: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
-    """Let a conversion change nothing of an object's metadata but our notes.
+    """Undo every change that a conversion makes to the metadata, except to the round-trip annotations.
 
-    The notes are annotations, which users can write, and a server takes no object back that has become another: one
-    bad note would keep every list of its kind from being read.
+    Users can write these annotations, and the API server rejects a conversion that changes an object's identity: one
+    bad annotation would make every list of its kind fail.
     """
     metadata, converted = item.get("metadata"), made.get("metadata")
     if not isinstance(metadata, dict):
@@ -104,8 +104,8 @@ def _keep_metadata(item: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]
     after = converted.get("annotations") if isinstance(converted, dict) else None
     if not isinstance(before, dict | None) or not isinstance(after, dict | None):
         return {**made, "metadata": metadata}
-    kept = {name: text for name, text in (before or {}).items() if name not in _NOTES}
-    noted = {name: after[name] for name in _NOTES if after and isinstance(after.get(name), str)}
+    kept = {name: text for name, text in (before or {}).items() if name not in _ROUND_TRIP_ANNOTATIONS}
+    noted = {name: after[name] for name in _ROUND_TRIP_ANNOTATIONS if after and isinstance(after.get(name), str)}
     others = {name: part for name, part in metadata.items() if name != "annotations"}
     annotated = {"annotations": {**kept, **noted}} if kept or noted or after == {} else {}
     return {**made, "metadata": {**others, **annotated}}
@@ -116,15 +116,15 @@ OUR_GROUP = "springtide.dev"
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The rule for the objects of one kind."""
+    """The ownership rule of one kind."""
 
     ours: Callable[[Mapping[str, Any]], bool]
     expression: str
-    """The same in CEL, of `object`; `true` and `false` where no object makes a difference."""
+    """The same rule in CEL, of `object`; `true` or `false` where all objects have the same owner."""
 
 
 def owned(item: Mapping[str, Any]) -> bool:
-    """Tell whether an object is ours to write and to refuse; total, whatever the object looks like."""
+    """Return whether Springtide may write or reject an object; never raises, whatever the object looks like."""
     api_version, kind = item.get("apiVersion"), item.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return False
@@ -132,7 +132,7 @@ def owned(item: Mapping[str, Any]) -> bool:
 
 
 def ownership_of(group: str, kind: str) -> Ownership:
-    """Give the rule for a kind; kinds that we do not know are somebody else's."""
+    """Return the rule of a kind; unknown kinds belong to other projects."""
     return _OWNERSHIPS.get((group, kind), _NEVER)
 
 
@@ -148,7 +148,7 @@ def _string_at(item: Any, *path: str) -> str:
 
 
 def _by_node_class(*path: str) -> Ownership:
-    """Nodes are ours where our node classes make them; v1beta1 writes the group with a version."""
+    """Own the object if its node class is of our group; v1beta1 writes the group with a version."""
 
     def ours(item: Mapping[str, Any]) -> bool:
         reference = _at(item, *path)
@@ -163,7 +163,7 @@ def _by_node_class(*path: str) -> Ownership:
 
 def _is_our_request(item: Mapping[str, Any]) -> bool:
     engine = engine_of(_string_at(item, "spec", "provisioningClassName"))
-    # A request that names an instance is for an autoscaler that was started under that name.
+    # A request that names a processor instance is for the autoscaler that was started under that name.
     return engine is not None and not (
         engine == CHECK_CAPACITY and _string_at(item, "spec", "parameters", PROCESSOR_INSTANCE)
     )
@@ -198,7 +198,7 @@ _SHARED: dict[tuple[str, str], Ownership] = {
     ("autoscaling.x-k8s.io", "CapacityBuffer"): Ownership(
         _is_our_buffer, f"object.?spec.?provisioningStrategy.orValue('') in {_listed('', ACTIVE_CAPACITY)}"
     ),
-    # It is read as the target of our rules; scaling by it is Karmada's.
+    # Springtide moves its bounds; Karmada scales by it.
     ("autoscaling.karmada.io", "FederatedHPA"): _NEVER,
 }
 

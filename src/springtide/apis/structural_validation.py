@@ -1,9 +1,8 @@
-"""Validation of what users write against the declared kinds: every problem at once.
+"""Structural validation of manifests against the declared kinds: all problems in one pass.
 
-The tree is walked once. Wherever a view can be made of a part, it is asked for what is wrong beyond single fields.
-One mistake hides no other: an entry of a list that cannot be used is left out, a field whose name is misspelt is
-taken for the one that was meant, a text that its format refuses is still a text, and a value that no view could hold
-is replaced for the time being.
+The tree is walked once. For every part of which a view can be made, the view's own checks run. One mistake hides no
+other: invalid list entries are removed, misspelt fields are read under their correct name, malformed strings stay
+strings, and values of a wrong type are replaced by placeholders.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from springtide.apis import schema as suggestions
 from springtide.apis.formats import FORMATS
 from springtide.apis.kinds import ValidationContext, View
 from springtide.apis.placeholders import PartialValue, partial_list, partial_object, placeholder
 from springtide.apis.problems import Path, Problem, error, has_errors, warning
-from springtide.apis.schema import SchemaField, ValueShape, ViewSchema, schema_of
+from springtide.apis.schema import SchemaField, ValueShape, ViewSchema, enclosing_field, nearest, schema_of
 
 _SHAPE_NAMES = {
     ValueShape.OBJECT: "a mapping",
@@ -36,9 +34,10 @@ _SHAPE_NAMES = {
 
 
 class StructuralResult(NamedTuple):
-    """The outcome for an object: its view where it could be made, all problems, and its tree.
+    """The view of an object, if one could be made, all problems, and its tree.
 
-    In the tree, fields whose name is misspelt have the one that was meant; `misspelt` says what they are called.
+    In the tree, misspelt fields have their correct name; `misspelt` maps the path with the correct name to the
+    written one.
     """
 
     view: View | None
@@ -52,19 +51,19 @@ def check_structure(
 ) -> StructuralResult:
     """Find every problem of an object.
 
-    ``foreign`` is for kinds that others define: a field that we do not know may simply be newer than we are,
-    so it is an error only when it can be told what was meant.
+    ``foreign`` is for kinds that other projects define: an unknown field may belong to a newer version, so it is an
+    error only if it is a likely misspelling.
     """
     walk = _StructureChecker(root=view, context=context, foreign=foreign, problems=[], renames={})
     part = walk.visit(value, schema_of(view), ())
-    made = walk.judge(part, view, ()) if part is not None else None
+    made = walk.check_view(part, view, ()) if part is not None else None
     misspelt: dict[Path, Path] = {}
-    meant = _with_corrected_names(value, walk.renames, (), (), misspelt) if walk.renames else value
-    return StructuralResult(made, walk.problems, meant, misspelt)
+    corrected = _with_corrected_names(value, walk.renames, (), (), misspelt) if walk.renames else value
+    return StructuralResult(made, walk.problems, corrected, misspelt)
 
 
 def _with_corrected_names(
-    value: Any, renames: dict[Path, dict[str, str]], written: Path, meant: Path, origins: dict[Path, Path]
+    value: Any, renames: dict[Path, dict[str, str]], written: Path, corrected: Path, origins: dict[Path, Path]
 ) -> Any:
     if isinstance(value, dict):
         right = {wrong: name for name, wrong in renames.get(written, {}).items()}
@@ -72,12 +71,13 @@ def _with_corrected_names(
         for key, part in value.items():
             name = str(right.get(key, key))
             if name != key:
-                origins[(*meant, name)] = (*written, key)
-            made[name] = _with_corrected_names(part, renames, (*written, key), (*meant, name), origins)
+                origins[(*corrected, name)] = (*written, key)
+            made[name] = _with_corrected_names(part, renames, (*written, key), (*corrected, name), origins)
         return made
     if isinstance(value, list):
         return [
-            _with_corrected_names(part, renames, (*written, i), (*meant, i), origins) for i, part in enumerate(value)
+            _with_corrected_names(part, renames, (*written, i), (*corrected, i), origins)
+            for i, part in enumerate(value)
         ]
     return value
 
@@ -90,12 +90,12 @@ class _StructureChecker:
     problems: list[Problem]
     renames: dict[Path, dict[str, str]]
     known: set[Problem] = field(default_factory=set)
-    """The problems that have been compared with others."""
-    looked_at: int = 0
-    """How many of the problems are known."""
+    """The problems found so far, for comparison."""
+    compared: int = 0
+    """How many of the problems are in `known`."""
 
     def visit(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
-        """Check one place; nothing is returned where neither the value nor a stand-in could be part of a view."""
+        """Check one value; None if neither it nor a placeholder can be part of a view."""
         match schema.shape:
             case ValueShape.OBJECT:
                 return self._object(value, schema, path)
@@ -114,7 +114,7 @@ class _StructureChecker:
         if not isinstance(value, dict):
             self.problems.append(_wrong_shape(value, schema, path))
             return placeholder(schema)
-        misspelt, spoken_of = self._unknown(value, schema, path)
+        misspelt, mentioned = self._unknown(value, schema, path)
         if misspelt:
             self.renames[path] = misspelt
         parts: dict[str | int, PartialValue] = {}
@@ -123,12 +123,12 @@ class _StructureChecker:
             name = misspelt.get(field_.name, field_.name)
             given = value.get(name)
             if not path and name == "status":
-                continue  # written by controllers: what stands in a manifest is ignored by the server
+                continue  # the API server ignores the status of a manifest
             if given is not None:
                 part = self.visit(given, field_.schema, (*path, name))
             elif field_.required:
                 part = placeholder(field_.schema)
-                if name not in spoken_of:
+                if name not in mentioned:
                     self.problems.append(error((*path, name), "is missing", _missing_field_hint(field_)))
             else:
                 continue
@@ -140,14 +140,14 @@ class _StructureChecker:
             return None
         whole = partial_object(parts, misspelt)
         if path and schema.view is not None:
-            self.judge(whole, schema.view, path)
+            self.check_view(whole, schema.view, path)
         return whole
 
-    def judge(self, part: PartialValue, view: type[View], path: Path) -> View | None:
-        """Make the view of a part and add what it finds wrong with itself.
+    def check_view(self, part: PartialValue, view: type[View], path: Path) -> View | None:
+        """Make the view of a part and add the problems that its checks find.
 
-        Where something in the part is wrong already, the view is also asked without the entries of lists that are
-        not clean: with them it may trip, without them it tells all about the others.
+        If the part has problems already, the checks also run without the invalid list entries, which could make them
+        raise.
         """
         cleaned = part.cleaned()
         made = None
@@ -157,13 +157,13 @@ class _StructureChecker:
             except msgspec.ValidationError as mismatch:
                 self.problems.append(error(path, str(mismatch)))
                 return None
-            self._add(cleaned, self._found(made, cleaned, path), path)
+            self._add(cleaned, self._view_problems(made, cleaned, path), path)
         if not part.clean:
-            self._add(part, self._certain(part, view, path), path)
+            self._add(part, self._certain_problems(part, view, path), path)
         return made
 
-    def _certain(self, part: PartialValue, view: type[View], path: Path) -> list[Problem]:
-        """Find what is wrong with a part that is not clean and does not come from its stand-ins."""
+    def _certain_problems(self, part: PartialValue, view: type[View], path: Path) -> list[Problem]:
+        """Find problems of an invalid part that are not caused by its placeholders."""
         values = [part.value, part.variant()] if part.replaced else [part.value]
         found: list[list[Problem]] = []
         for value in values:
@@ -171,10 +171,10 @@ class _StructureChecker:
                 made = msgspec.convert(value, view)
             except msgspec.ValidationError:
                 return []
-            found.append(self._found(made, part, path))
+            found.append(self._view_problems(made, part, path))
         return [problem for problem in found[0] if problem in found[-1] and not part.concerns(problem)]
 
-    def _found(self, made: View, part: PartialValue, path: Path) -> list[Problem]:
+    def _view_problems(self, made: View, part: PartialValue, path: Path) -> list[Problem]:
         context = msgspec.structs.replace(
             self.context,
             entries_left=part.entries_left(),
@@ -183,9 +183,9 @@ class _StructureChecker:
         found: list[Problem] = []
         try:
             for problem in made.problems(context):
-                found.append(problem)  # noqa: PERF402 - what came before a trip is kept
+                found.append(problem)  # noqa: PERF402 - keeps what was found before an exception
         except ValueError:
-            # A view may trip over a part of itself that has been reported already; then there is no more to say.
+            # The checks of a view may raise because of a value that has been reported already.
             known = (*self.problems, *(problem.under(*path) for problem in found))
             if not has_errors(problem for problem in known if problem.path[: len(path)] == path):
                 raise
@@ -198,45 +198,45 @@ class _StructureChecker:
                 self.problems.append(placed)
 
     def _is_known(self, problem: Problem) -> bool:
-        """Tell whether a problem has been found before; of an object that is all wrong there are very many."""
-        self.known.update(self.problems[self.looked_at :])
-        self.looked_at = len(self.problems)
+        """Return whether a problem has been found before; a set, because an object can have very many."""
+        self.known.update(self.problems[self.compared :])
+        self.compared = len(self.problems)
         return problem in self.known
 
     def _unknown(self, value: dict[str, Any], schema: ViewSchema, path: Path) -> tuple[dict[str, str], set[str]]:
         """Report fields that do not exist.
 
-        Return those that are misspelt, by their right name, and all that a hint has spoken of.
+        Return the misspelt ones by their correct name, and all names that a hint mentions.
         """
         misspelt: dict[str, str] = {}
-        spoken_of: set[str] = set()
+        mentioned: set[str] = set()
         known = schema.known
         mistaken = schema.view.__mistaken__ if schema.view is not None else {}
         for name in value:
             if name in known or schema.open:
                 continue
             free = [other for other in known if other not in value and other not in misspelt]
-            guess = suggestions.nearest(name, free)
+            guess = nearest(name, free)
             if name in mistaken:
                 hint = mistaken[name]
-                spoken_of.update(other for other in free if f"`{other}`" in hint)
+                mentioned.update(other for other in free if f"`{other}`" in hint)
                 guess = next((other for other in free if re.match(f"write `{other}`(;|$)", hint)), None)
             elif guess is not None:
                 hint = f"did you mean `{guess}`?"
-            elif (home := suggestions.enclosing_field(name, self.root, path)) is not None:
+            elif (home := enclosing_field(name, self.root, path)) is not None:
                 hint = f"`{name}` belongs under `{home}`"
             else:
-                hint = "known here: " + ", ".join(sorted(known)) if known else "nothing may stand here"
+                hint = "known here: " + ", ".join(sorted(known)) if known else "no fields are allowed here"
                 if self.foreign:
                     self.problems.append(warning((*path, name), f"unknown field `{name}`", hint))
                     continue
             self.problems.append(error((*path, name), f"unknown field `{name}`", hint))
             if guess is not None:
-                spoken_of.add(guess)
-                meant = schema.field(guess)
-                if meant is not None and _could_be(value[name], meant.schema):
+                mentioned.add(guess)
+                intended = schema.field(guess)
+                if intended is not None and _could_be(value[name], intended.schema):
                     misspelt[guess] = name
-        return misspelt, spoken_of
+        return misspelt, mentioned
 
     def _map(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         if not isinstance(value, dict):
@@ -268,7 +268,7 @@ class _StructureChecker:
         assert items is not None  # noqa: S101 - every list has a type of entries
         left = [
             (position, part)
-            # Not beyond what may stand there: how long it takes to judge an object has an end.
+            # Not beyond the maximum length, so that validating one object takes bounded time.
             for position, given in enumerate(value[: schema.longest])
             if (part := self.visit(given, items, (*path, position))) is not None
         ]
@@ -304,7 +304,7 @@ def _scalar_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
         if schema.maximum is not None and value > schema.maximum:
             yield error((), f"must be at most {schema.maximum}, is {value}")
     if isinstance(value, str):
-        # Where a format is asked for, it says more than the pattern would.
+        # The message of a format is better than that of a pattern.
         yield from _text_problems(value, replace(schema, pattern=None) if schema.format else schema)
 
 
@@ -328,7 +328,7 @@ def _format_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
 
 
 def _could_be(value: Any, schema: ViewSchema) -> bool:
-    """Tell whether a value could be one of the schema at all, judged by nothing but its shape."""
+    """Return whether a value has the shape that the schema asks for."""
     match value:
         case dict():
             return schema.shape in (ValueShape.OBJECT, ValueShape.MAP, ValueShape.ANY)
@@ -338,7 +338,7 @@ def _could_be(value: Any, schema: ViewSchema) -> bool:
 
 
 def _missing_field_hint(field_: SchemaField) -> str:
-    """Say what is to be written for a field that is missing."""
+    """Describe a missing field."""
     about = field_.schema.description
     return f"write `{field_.name}`: {about[:1].lower()}{about[1:].rstrip('.')}" if about else f"write `{field_.name}`"
 
@@ -389,20 +389,20 @@ def _describe(value: Any) -> str:
 
 
 def shorten(value: Any, most: int = 60) -> str:
-    """Quote a value in a message without letting it take over the message."""
+    """Quote a value in a message, shortened to this many characters."""
     text = str(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _enum_problem(value: Any, schema: ViewSchema) -> Problem:
     listed = ", ".join(str(choice) for choice in schema.enum)
-    guess = suggestions.nearest(str(value), (str(choice) for choice in schema.enum))
+    guess = nearest(str(value), (str(choice) for choice in schema.enum))
     hint = f"did you mean {guess}?" if guess is not None else ""
     return error((), f'must be one of {listed}, is "{shorten(value)}"', hint)
 
 
 def _duplicate_problems(value: list[Any], schema: ViewSchema, path: Path) -> Iterator[Problem]:
-    """Find entries of a keyed list or a set that stand there twice."""
+    """Find duplicate entries of an associative list or a set."""
     if not schema.map_keys and not schema.unique:
         return
     seen: dict[str, int] = {}
@@ -416,5 +416,5 @@ def _duplicate_problems(value: list[Any], schema: ViewSchema, path: Path) -> Ite
         else:
             continue
         if key in seen:
-            yield error(place, f'"{what}" stands twice, first at position {seen[key]}', "each must be unique")
+            yield error(place, f'"{what}" is listed twice, first at position {seen[key]}', "each must be unique")
         seen.setdefault(key, position)

@@ -1,11 +1,8 @@
-"""Extension fields on clusters where somebody else owns the CRD.
+"""Validation of one object: extension fields are merged, aliases resolved, and all problems found.
 
-There they stand as a YAML document in one annotation and are merged into the spec before anything else looks at it.
-
-One object, judged: what it means, and everything that is wrong with it.
-
-This needs nothing but the object as a tree. Where the tree was read from a text, `springtide.apis.objects` adds the
-places; an admission webhook has no text, and shows the same problems without them.
+On clusters where another project owns the CRD, extension fields are a YAML document in one annotation, which is merged
+into the spec first. Validation needs only the tree of the object; for a manifest, `springtide.apis.objects` adds
+positions in the text, while the admission webhook shows the same problems without positions.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ ANNOTATION_PATH: Path = ("metadata", "annotations", ANNOTATION)
 
 
 def merge_extensions(value: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """Merge the annotation of an object into its spec; the object itself is left as it is."""
+    """Merge the annotation of an object into a copy of its spec."""
     text = _annotation(value)
     if text is None:
         return value, []
@@ -38,7 +35,7 @@ def merge_extensions(value: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
         problem = error(ANNOTATION_PATH, f"line {first.line} of the annotation: {first.message}", first.hint)
         return value, [problem]
     if len(documents) > 1 or not isinstance(first.value, dict):
-        hint = "write the extension fields as they would stand under `spec`"
+        hint = "write the extension fields as they would be under `spec`"
         return value, [error(ANNOTATION_PATH, "the annotation must hold one YAML mapping", hint)]
     spec = value.get("spec")
     problems: list[Problem] = []
@@ -89,38 +86,38 @@ def _merge_lists(base: list[Any], added: list[Any], path: Path, problems: list[P
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """What is known about an object of a kind that we know."""
+    """The canonical tree, the view and the problems of an object of a known kind."""
 
     value: dict[str, Any]
     """The canonical tree: extensions merged, aliases resolved."""
     view: View | None
-    """The typed view; absent where the structure does not allow one."""
+    """The typed view; None if the structure does not allow one."""
     problems: tuple[Problem, ...]
-    """All problems, at the paths under which the fields were written."""
+    """All problems, at the paths that the user wrote."""
     origins: dict[Path, Path]
-    """For parts of the canonical tree that stood elsewhere: where."""
+    """The original paths of moved parts of the canonical tree."""
 
 
 def validate_object(
     value: dict[str, Any], kind: Kind, version: KindVersion, context: ValidationContext
 ) -> ValidationResult:
-    """Judge an object; the tree it is made from stays as it is."""
-    meant, problems = merge_extensions(value)
+    """Validate an object; the given tree is not changed."""
+    canonical, problems = merge_extensions(value)
     origins: dict[Path, Path] = {}
-    if version.lenient is not None:
-        reading = version.lenient(meant)
-        meant, origins = reading.value, reading.origins
-        problems += reading.problems
-    checked = check_structure(meant, version.view, context, foreign=kind.builtin)
+    if version.normalizer is not None:
+        normalized = version.normalizer(canonical)
+        canonical, origins = normalized.value, normalized.origins
+        problems += normalized.problems
+    checked = check_structure(canonical, version.view, context, foreign=kind.builtin)
     problems += (
         msgspec.structs.replace(problem, path=original_path(problem.path, origins))
-        for problem in (*checked.problems, *_placement(meant, kind))
+        for problem in (*checked.problems, *_metadata_problems(canonical, kind))
     )
     misspelt = {right: original_path(wrong, origins) for right, wrong in checked.misspelt.items()}
     return ValidationResult(checked.value, checked.view, tuple(problems), {**origins, **misspelt})
 
 
-def _placement(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:
+def _metadata_problems(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         return
@@ -128,4 +125,4 @@ def _placement(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:
         yield error(("metadata", "name"), "is missing", "every object needs a name")
     if kind.scope == "Cluster" and metadata.get("namespace") is not None:
         hint = "remove `metadata.namespace`"
-        yield warning(("metadata", "namespace"), f"{kind.kind} objects are in no namespace: this is ignored", hint)
+        yield warning(("metadata", "namespace"), f"{kind.kind} objects have no namespace: this is ignored", hint)

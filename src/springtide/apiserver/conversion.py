@@ -60,7 +60,7 @@ class ObjectVersions:
 
     def converted(self, kind: ServedKind, item: Object) -> Object:
         """Return an object that is not stored in the version of a kind; the caller owns the result."""
-        return kind.complete(deep_copy(self._converted(item, kind.resource.api_version)))
+        return kind.apply_defaults(deep_copy(self._converted(item, kind.resource.api_version)))
 
     def serving(self, kind: ServedKind) -> Callable[[Object], Object] | None:
         """Return the function that converts objects to this version; None where all are stored in it."""
@@ -80,7 +80,7 @@ class ObjectVersions:
         group = kind.resource.group
         converted = self._converted(item, f"{group}/{kind.stored_version}" if group else kind.stored_version)
         storage = None if kind.strategic else self._storage(kind)
-        return converted if storage is None else storage.complete(deep_copy(converted))
+        return converted if storage is None else storage.apply_defaults(deep_copy(converted))
 
     def fits(self, item: Object, version: str) -> bool:
         """Return whether another version of a custom kind declares all fields of an object, where that version is
@@ -107,7 +107,7 @@ class ObjectVersions:
 
     def _completed(self, kind: ServedKind, item: Object) -> Object:
         source = self._catalogue.of_kind(item["apiVersion"], item["kind"])
-        present: Object = item if source is None else share_unchanged(source.complete(deep_copy(item)), item)
+        present: Object = item if source is None else share_unchanged(source.apply_defaults(deep_copy(item)), item)
         if item["apiVersion"] == kind.resource.api_version:
             return present
         converted = self._converted(present, kind.resource.api_version)

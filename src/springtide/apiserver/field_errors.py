@@ -1,78 +1,90 @@
-"""What the API server says about a field, in its own words.
+"""Field errors: the causes of a 422 answer, in the words of a kube-apiserver.
 
-Users know these sentences from kubectl, scripts match on them, and the reasons decide what clients do. So there is one
-function for each kind of failure, and everything in this package that refuses an object speaks through them.
+Users know these sentences from kubectl, scripts match them, and clients act on the reasons. There is one function for
+each kind of error of `k8s.io/apimachinery/pkg/util/validation/field`, and all validation uses them.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 from springtide.cluster.errors import StatusCause
+from springtide.cluster.resources import Object
 
 NO_PATH = "<nil>"
-"""What the server writes for the path of an object as a whole."""
+"""The path of an object as a whole."""
 
 OMITTED: Any = object()
-"""Stands for a value that is too large to be repeated in a message."""
+"""Given as the value of an error whose message leaves the value out."""
 
 
 class Verbatim(str):
-    """A value that has been written for a message already."""
+    """A value that is formatted already."""
 
     __slots__ = ()
 
 
+class GoStruct(dict[str, Any]):
+    """An object that messages show as a Go struct: all fields, capitalised, in the order of their declaration."""
+
+    def __init__(self, value: Object, /, **zero: Any) -> None:
+        """Take the fields of the struct, each with its zero value."""
+        super().__init__({f"{name[0].upper()}{name[1:]}": value.get(name, none) for name, none in zero.items()})
+
+
 def required(path: str, detail: str = "") -> StatusCause:
-    """Nothing is where something must be."""
+    """Report a field that must be set."""
     return _cause(path, "Required value", detail, "FieldValueRequired")
 
 
 def invalid(path: str, value: Any, detail: str) -> StatusCause:
-    """The value breaks a rule."""
+    """Report a value that breaks a rule."""
     return _cause(path, _with_value("Invalid value", value), detail, "FieldValueInvalid")
 
 
 def wrong_type(path: str, value: Any, detail: str) -> StatusCause:
-    """The value is not of the type that the schema wants."""
+    """Report a value of another type than the declared one."""
     return _cause(path, _with_value("Invalid value", value), detail, "FieldValueTypeInvalid")
 
 
-def unsupported(path: str, value: Any, supported: Iterable[str]) -> StatusCause:
-    """The value is none of those that can be chosen."""
+def unsupported(path: str, value: Any, *supported: str) -> StatusCause:
+    """Report a value that is not among the supported ones."""
     choices = ", ".join(quoted(choice) for choice in supported)
     detail = f"supported values: {choices}" if choices else ""
     return _cause(path, _with_value("Unsupported value", value), detail, "FieldValueNotSupported")
 
 
-def duplicate(path: str, value: Any) -> StatusCause:
-    """The value is there already."""
-    return _cause(path, _with_value("Duplicate value", value), "", "FieldValueDuplicate")
+def duplicate(path: str, value: Any, detail: str = "") -> StatusCause:
+    """Report a value that may occur only once."""
+    return _cause(path, _with_value("Duplicate value", value), detail, "FieldValueDuplicate")
+
+
+def not_found(path: str, value: Any) -> StatusCause:
+    """Report a reference to something that does not exist."""
+    return _cause(path, _with_value("Not found", value), "", "FieldValueNotFound")
 
 
 def forbidden(path: str, detail: str) -> StatusCause:
-    """The field must not be used here."""
+    """Report a field that must not be set or changed."""
     return _cause(path, "Forbidden", detail, "FieldValueForbidden")
 
 
 def too_long(path: str, limit: int) -> StatusCause:
-    """The text is longer than it may be."""
+    """Report a string that is longer than `limit`."""
     return _cause(path, "Too long", f"may not be more than {limit} byte{'s' * (limit != 1)}", "FieldValueTooLong")
 
 
 def too_many(path: str, count: int, limit: int) -> StatusCause:
-    """There are more entries than there may be."""
-    return _cause(
-        path, f"Too many: {count}", f"must have at most {limit} item{'s' * (limit != 1)}", "FieldValueTooMany"
-    )
+    """Report a list or map with more than `limit` entries."""
+    detail = f"must have at most {limit} item{'s' * (limit != 1)}"
+    return _cause(path, f"Too many: {count}", detail, "FieldValueTooMany")
 
 
 def format_value(value: Any) -> str:
-    """Write a value into a message."""
+    """Format a value for a message."""
     if isinstance(value, Verbatim):
         return str(value)
     if isinstance(value, str):
@@ -83,17 +95,17 @@ def format_value(value: Any) -> str:
         return format_float(value)
     if isinstance(value, int):
         return str(value)
-    return compact_json(value, sort_keys=True)
+    return compact_json(value, sort_keys=not isinstance(value, GoStruct))
 
 
 def compact_json(value: Any, *, sort_keys: bool) -> str:
-    """Write a value as JSON that could stand in a web page, as the server does."""
+    """Format a value as JSON without spaces, escaped for HTML as Go does it."""
     text = json.dumps(_integers_without_fraction(value), ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _integers_without_fraction(value: Any) -> Any:
-    """Write whole numbers without a fraction, also where they are floating-point numbers."""
+    """Turn floating-point numbers without a fraction into integers."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if isinstance(value, dict):
@@ -102,12 +114,12 @@ def _integers_without_fraction(value: Any) -> Any:
 
 
 def quoted(text: str) -> str:
-    """Put a text into double quotes."""
+    """Put a string into double quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def format_float(number: float) -> str:
-    """Write a floating-point number in its shortest form, with an exponent from a million on."""
+    """Format a floating-point number in its shortest form, with an exponent from a million on."""
     if not math.isfinite(number):
         return {"inf": "+Inf", "-inf": "-Inf"}.get(str(number), "NaN")
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
@@ -118,9 +130,9 @@ def format_float(number: float) -> str:
     return f"{'-' * sign}{first}{'.' * bool(rest)}{rest}e{power:+03d}"
 
 
-def _with_value(words: str, value: Any) -> str:
-    return words if value is OMITTED else f"{words}: {format_value(value)}"
+def _with_value(problem: str, value: Any) -> str:
+    return problem if value is OMITTED else f"{problem}: {format_value(value)}"
 
 
-def _cause(path: str, words: str, detail: str, reason: str) -> StatusCause:
-    return StatusCause(path or NO_PATH, f"{words}: {detail}" if detail else words, reason)
+def _cause(path: str, problem: str, detail: str, reason: str) -> StatusCause:
+    return StatusCause(path or NO_PATH, f"{problem}: {detail}" if detail else problem, reason)

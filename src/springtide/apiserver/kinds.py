@@ -114,11 +114,11 @@ class ServedKind:
     """Whether `metadata.generation` counts changes of the spec."""
     strategic: bool = True
     """Whether the kind is built in: only built-in kinds support strategic merge patches."""
-    complete: Callable[[Object], Object] = _as_it_is
+    apply_defaults: Callable[[Object], Object] = _as_it_is
     """Sets defaults and drops unknown fields; may modify and return its argument."""
     prune: Callable[[Object], Object] = _as_it_is
     """Drops unknown fields without setting defaults; may modify and return its argument."""
-    judge: Callable[[Object, Object | None], tuple[StatusCause, ...]] = _no_causes
+    validate: Callable[[Object, Object | None], tuple[StatusCause, ...]] = _no_causes
     """Validates an object, given the object before the write; no causes means valid."""
     stored_version: str = ""
     """The storage version of the kind; empty means this version."""

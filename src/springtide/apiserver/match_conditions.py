@@ -39,7 +39,7 @@ def conditions_hold(expressions: Mapping[str, str], new: Object | None, old: Obj
     failures: list[str] = []
     for expression in expressions.values():
         try:
-            if not _program(expression).judge(variables):
+            if not _program(expression).evaluate(variables):
                 return False
         except CelError as error:
             failures.append(f"expression '{expression}' resulted in error: {error}")

@@ -136,7 +136,7 @@ def check(kind: ServedKind, item: Object, old: Object | None) -> None:
     """Refuse an invalid object, with all its problems."""
     resource = kind.resource
     fields = metadata.metadata_problems(item["metadata"], old and old["metadata"], kind)
-    causes = (*fields, *kind.judge(item, old))
+    causes = (*fields, *kind.validate(item, old))
     if causes:
         raise invalid(resource, item["metadata"]["name"], causes)
 
@@ -165,7 +165,7 @@ def prepare_create(
         created=server_metadata.created,
         generation=1 if kind.generation else None,
     )
-    item = kind.complete(without_status(kind, item))
+    item = kind.apply_defaults(without_status(kind, item))
     check(kind, item, None)
     return item
 
@@ -206,7 +206,7 @@ def prepare_update(kind: ServedKind, body: Any, old: Object, part: WritePart, ch
     item = keep_server_fields(kind, item, old)
     kept = metadata.fields_kept_by_status(kind) if part is WritePart.STATUS else ()
     item["metadata"] = metadata.updated_metadata(normal, before, kept)
-    item = kind.complete(item)
+    item = kind.apply_defaults(item)
     if part is WritePart.MAIN and _increments_generation(kind, item, old):
         item["metadata"]["generation"] = before.get("generation", 0) + 1
     check(kind, item, old)

@@ -11,9 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from springtide.apiserver import pods
-from springtide.apiserver.builtin.validation import required, unsupported
 from springtide.apiserver.deletion import check_delete
 from springtide.apiserver.errors import conflict, forbidden, invalid, no_such_resource, not_found
+from springtide.apiserver.field_errors import (
+    required,
+    unsupported,
+)
 from springtide.apiserver.kinds import ANYTHING, ServedKind, StructureNode
 from springtide.apiserver.scale import scale_of, scale_view, with_scale
 from springtide.apiserver.selectors import selector_of

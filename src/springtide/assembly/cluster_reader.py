@@ -1,7 +1,4 @@
-"""A cluster that a command reads from: what it serves, and objects of it by the names that people give them.
-
-Objects of a cluster for `check` and `preview`: those that are asked for, and those that they have to do with.
-"""
+"""Reads objects from a cluster by the names that kubectl knows: those that are requested, and those related to them."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from springtide.apis import scheme as registry
+from springtide.apis import scheme
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext
 from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apis.references import SCALING_KINDS, ObjectKey, ReferenceRole, is_readable, object_key, references_of
@@ -29,12 +26,12 @@ from springtide.cluster.resources import Key, Object, Resource, Selection
 _NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 _PAGE = 500
-# Somebody waits for the answer: two tries tell as much as four.
+# A user is waiting: two attempts are enough to report a failure.
 _SETTINGS = HttpSettings(component="cli", retries=RetrySettings(attempts=2))
 
 
 class UnknownNameError(LookupError):
-    """A name of which the cluster knows nothing; the message and the hint are for people."""
+    """A kind, an object or a namespace that the cluster does not have."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -43,24 +40,24 @@ class UnknownNameError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class ReadableCluster:
-    """An open connection."""
+    """A connection to a cluster, and what its API server serves."""
 
     transport: HttpTransport
     discovery: ServerDiscovery
     namespace: str
-    """The namespace that is meant where none is named."""
+    """The default namespace."""
 
     @property
     def now(self) -> int:
-        """What time it is there: a cluster may have a clock of its own, and this machine's may be wrong."""
-        told = self.transport.server_time
-        return int(time.time()) if told is None else told
+        """The time of the API server; it can have a clock of its own, and the local one can be wrong."""
+        server_time = self.transport.server_time
+        return int(time.time()) if server_time is None else server_time
 
     def named(self, word: str) -> Resource:
-        """Find the resource that a word means: a kind, a plural, or a short name, as kubectl knows them."""
+        """Find a resource by kind, plural or short name, as kubectl does; raises `UnknownNameError`."""
         found = self.discovery.named(word)
         if found is not None:
-            # The server may prefer a version of which we know nothing, and serve one that we know.
+            # The server may prefer a version that Springtide does not know, and serve another one that it knows.
             return self.known(found.group, found.kind) or found
         names = dict.fromkeys(
             name
@@ -70,13 +67,13 @@ class ReadableCluster:
         )
         close = nearest(word, names)
         hint = f"did you mean {close}?" if close else "`kubectl api-resources` lists what there is"
-        if close is None and registry.nearest_kind(word) is not None:
+        if close is None and scheme.nearest_kind(word) is not None:
             hint = "install the CRDs first: `springtide crds | kubectl apply -f -`"
         raise UnknownNameError(f'the cluster knows no kind "{word}"', hint)
 
     def known(self, group: str, kind: str) -> Resource | None:
-        """Find a kind in the version of it that the cluster serves and that we read; None where there is none."""
-        for candidate in registry.KINDS:
+        """Find the resource of a kind, in a version that the cluster serves and Springtide knows, if there is one."""
+        for candidate in scheme.KINDS:
             if (candidate.group, candidate.kind) != (group, kind):
                 continue
             for version in sorted(candidate.versions, key=lambda version: not version.storage):
@@ -86,7 +83,7 @@ class ReadableCluster:
         return None
 
     async def list(self, resource: Resource, namespace: str = "", *, fields: str = "") -> list[Object]:
-        """Read all objects of a resource, in one namespace or in all of them."""
+        """List all objects of a resource, in one namespace or in all."""
         selection = Selection(resource, namespace if resource.namespaced else "", fields=fields)
         found: list[Object] = []
         token = ""
@@ -98,7 +95,7 @@ class ReadableCluster:
                 return found
 
     async def get(self, resource: Resource, name: str, namespace: str) -> Object:
-        """Read one object; `NoSuchThing` tells of a name that is close."""
+        """Read one object; raises `UnknownNameError`, with a hint at a similar name."""
         key = Key(namespace if resource.namespaced else "", name)
         try:
             return _with_type(await self.transport.get(resource, key), resource)
@@ -107,14 +104,14 @@ class ReadableCluster:
         where = f" in namespace {namespace}" if resource.namespaced else ""
         others = [item["metadata"]["name"] for item in await self.list(resource, namespace)]
         if resource.namespaced and not others:
-            with suppress(ApiError):  # whether it is there may not be ours to know
+            with suppress(ApiError):  # reading namespaces may be forbidden
                 await self.expect_namespace(namespace)
         close = nearest(name, others)
         hint = f"did you mean {close}?" if close else "" if others else f"there is none{where} at all"
         raise UnknownNameError(f"there is no {resource.kind} `{name}`{where}", hint)
 
     async def expect_namespace(self, name: str) -> None:
-        """Raise `NoSuchThing` where there is no such namespace."""
+        """Raise `UnknownNameError` where the namespace does not exist."""
         try:
             await self.transport.get(_NAMESPACES, Key("", name))
         except NotFound:
@@ -126,19 +123,19 @@ class ReadableCluster:
 
 @asynccontextmanager
 async def connect(choice: ClusterChoice) -> AsyncIterator[ReadableCluster]:
-    """Connect to the cluster that is meant, and ask what it serves; `ClusterError` where that cannot be."""
+    """Connect to a cluster and discover what it serves; raises `ClusterError`."""
     found = find_access(choice.kubeconfig, choice.context)
     async with HttpTransport(found, settings=_SETTINGS, random=Random()) as transport:  # noqa: S311 - spreads retries
         try:
             discovery = await discover(transport)
         except Unauthorized as refusal:
-            why = f"{found.server} does not accept the credentials of {found.origin}"
-            raise Unauthorized(f"{why}: {refusal}") from refusal
+            message = f"{found.server} does not accept the credentials of {found.origin}"
+            raise Unauthorized(f"{message}: {refusal}") from refusal
         yield ReadableCluster(transport, discovery, choice.namespace or found.namespace)
 
 
 def _with_type(item: Object, resource: Resource) -> Object:
-    """Let an object say what it is: members of a list need not."""
+    """Add `apiVersion` and kind, which items of a list can lack."""
     return {**item, "apiVersion": resource.api_version, "kind": resource.kind}
 
 
@@ -149,25 +146,25 @@ _AT_ONCE = 16
 
 @dataclass(slots=True)
 class ClusterObjects:
-    """What was read."""
+    """Objects that were read, and what could not be read."""
 
     now: int
-    """What time it was there."""
-    asked: list[LoadedObject] = field(default_factory=list)
-    companions: list[LoadedObject] = field(default_factory=list)
-    """What the others refer to, and what may contend with them: known, but not judged."""
+    """The time of the cluster."""
+    requested: list[LoadedObject] = field(default_factory=list)
+    related: list[LoadedObject] = field(default_factory=list)
+    """Objects that the requested ones refer to, and those that may scale the same targets."""
     unread: list[UnreadableSource] = field(default_factory=list)
     unseen: list[ObjectKey] = field(default_factory=list)
-    """Targets that may be there or not: we could not look."""
+    """Objects that could not be read, so that their existence is unknown."""
     notes: list[str] = field(default_factory=list)
 
 
 def read_cluster_objects(
     names: Sequence[str], choice: ClusterChoice, context: Callable[[int], ValidationContext], wanted: KindFilter
 ) -> ClusterObjects:
-    """Read what is asked for; without names every object of our kinds that is wanted.
+    """Read the named objects, or all objects of the kinds that `wanted` selects, and the objects related to them.
 
-    `context` says, for what time it is in the cluster, what objects are judged by.
+    `context` gives the validation context for the time of the cluster.
     """
     return asyncio.run(_read_cluster_objects(names, choice, context, wanted))
 
@@ -175,64 +172,64 @@ def read_cluster_objects(
 async def _read_cluster_objects(
     names: Sequence[str], choice: ClusterChoice, context: Callable[[int], ValidationContext], wanted: KindFilter
 ) -> ClusterObjects:
-    gathering = ClusterObjects(now=int(time.time()))
+    objects = ClusterObjects(now=int(time.time()))
     try:
         async with connect(choice) as cluster:
-            gathering.now = cluster.now
-            reading = _ObjectReader(cluster, choice, context(gathering.now), gathering)
+            objects.now = cluster.now
+            reader = _ObjectReader(cluster, choice, context(objects.now), objects)
             for name, before in zip(names, ("", *names), strict=False):
-                await reading.read_named(name, before)
+                await reader.read_named(name, before)
             if not names:
-                await reading.read_all(wanted)
-            if not gathering.asked and not gathering.unread:
-                await reading.explain_nothing()
-            await reading.read_companions()
+                await reader.read_all(wanted)
+            if not objects.requested and not objects.unread:
+                await reader.explain_nothing()
+            await reader.read_related()
     except ClusterError as failure:
-        gathering.unread.append(UnreadableSource(LABEL, str(failure)))
-    return gathering
+        objects.unread.append(UnreadableSource(LABEL, str(failure)))
+    return objects
 
 
 def place_of(loaded: LoadedObject) -> str:
-    """Say which object of the cluster it is, where others name a file."""
+    """Name an object of the cluster in place of a file."""
     where = f"{loaded.namespace}/" if loaded.namespace is not None else ""
     return f"{LABEL}:{where}{loaded.kind.kind.lower()}/{loaded.name}"
 
 
 class _ObjectReader:
-    """One pass over a cluster; what cannot be read is told, and keeps nothing else from being read."""
+    """Reads objects into a `ClusterObjects`; one that cannot be read is reported and does not stop the others."""
 
     def __init__(
-        self, cluster: ReadableCluster, choice: ClusterChoice, context: ValidationContext, gathered: ClusterObjects
+        self, cluster: ReadableCluster, choice: ClusterChoice, context: ValidationContext, objects: ClusterObjects
     ) -> None:
         self._cluster = cluster
-        self._namespace = "" if choice.everywhere else cluster.namespace
-        self._everywhere = choice.everywhere
+        self._namespace = "" if choice.all_namespaces else cluster.namespace
+        self._all_namespaces = choice.all_namespaces
         self._context = context
-        self._gathered = gathered
+        self._objects = objects
         self._seen: set[ObjectKey] = set()
 
     async def read_named(self, name: str, before: str = "") -> None:
-        """Read `KIND/NAME`, or all of `KIND` or `KIND,KIND`; `before` is the word that stands before it."""
+        """Read `KIND/NAME`, or all of `KIND` or `KIND,KIND`; `before` is the argument before it."""
         word, slash, one = name.partition("/")
         for kind in word.split(","):
             try:
                 if not kind or "/" in one or bool(slash) != bool(one):
                     raise UnknownNameError(f'"{name}" is not KIND/NAME or KIND', "write such as metricsproducer/peak")
                 resource = self._cluster.named(kind)
-                if registry.find_kind(resource.api_version, resource.kind) is None:
-                    raise UnknownNameError(f"{resource} ({resource.api_version}) is not a kind that Springtide judges")
+                if scheme.find_kind(resource.api_version, resource.kind) is None:
+                    raise UnknownNameError(f"{resource} ({resource.api_version}) is not a kind that Springtide checks")
                 if slash:
                     await self._read_one(resource, one)
                 else:
-                    self._take(await self._cluster.list(resource, self._namespace), self._gathered.asked)
+                    self._take(await self._cluster.list(resource, self._namespace), self._objects.requested)
             except UnknownNameError as missing:
-                mixed = "files and a cluster do not mix: leave out the options of the cluster to read this file"
-                hint = mixed if Path(name).exists() else missing.hint
+                either = "files and a cluster do not mix: leave out the options of the cluster to read this file"
+                hint = either if Path(name).exists() else missing.hint
                 if not slash and not hint.startswith("did you mean") and self._is_kind(before):
-                    hint = f"`{before}` is a kind, and takes its name behind a slash: {before}/{name}"
-                self._gathered.unread.append(UnreadableSource(LABEL, str(missing), hint))
+                    hint = f"write kind and name with a slash: {before}/{name}"
+                self._objects.unread.append(UnreadableSource(LABEL, str(missing), hint))
             except ApiError as refusal:
-                self._gathered.unread.append(UnreadableSource(LABEL, str(refusal)))
+                self._objects.unread.append(UnreadableSource(LABEL, str(refusal)))
 
     def _is_kind(self, word: str) -> bool:
         with suppress(UnknownNameError):
@@ -240,90 +237,92 @@ class _ObjectReader:
         return False
 
     async def _read_one(self, resource: Resource, name: str) -> None:
-        if not self._everywhere or not resource.namespaced:
-            self._take([await self._cluster.get(resource, name, self._namespace)], self._gathered.asked)
+        if not self._all_namespaces or not resource.namespaced:
+            self._take([await self._cluster.get(resource, name, self._namespace)], self._objects.requested)
             return
         found = await self._cluster.list(resource, fields=f"metadata.name={name}")
         if not found:
             raise UnknownNameError(f"there is no {resource.kind} `{name}` in any namespace")
-        self._take(found, self._gathered.asked)
+        self._take(found, self._objects.requested)
 
     async def read_all(self, wanted: KindFilter) -> None:
-        """Read every kind of ours that is served; those outside namespaces only if all namespaces are meant."""
-        for kind in registry.KINDS:
+        """Read every kind of Springtide that is served; cluster-scoped kinds only together with all namespaces."""
+        for kind in scheme.KINDS:
             resource = None if kind.builtin else self._cluster.known(kind.group, kind.kind)
-            if resource is None or not (resource.namespaced or self._everywhere):
+            if resource is None or not (resource.namespaced or self._all_namespaces):
                 continue
-            found = registry.find_kind(resource.api_version, resource.kind)
+            found = scheme.find_kind(resource.api_version, resource.kind)
             if found is None or not wanted(*found):
                 continue
             try:
-                self._take(await self._cluster.list(resource, self._namespace), self._gathered.asked)
+                self._take(await self._cluster.list(resource, self._namespace), self._objects.requested)
             except ApiError as refusal:
-                self._gathered.unread.append(UnreadableSource(LABEL, str(refusal)))
+                self._objects.unread.append(UnreadableSource(LABEL, str(refusal)))
 
     async def explain_nothing(self) -> None:
-        """Say why nothing was found: a namespace that does not exist is a slip, and no reason to be content."""
-        if self._everywhere:
-            self._gathered.notes.append("there is nothing of it in any namespace")
+        """Say why nothing was found: a namespace that does not exist is an error."""
+        if self._all_namespaces:
+            self._objects.notes.append("no such objects in any namespace")
             return
         name = self._namespace
         try:
             await self._cluster.expect_namespace(name)
         except UnknownNameError as missing:
-            self._gathered.unread.append(UnreadableSource(LABEL, str(missing), missing.hint))
+            self._objects.unread.append(UnreadableSource(LABEL, str(missing), missing.hint))
         except ApiError as refusal:
-            self._gathered.notes.append(f"there is nothing of it in namespace {name}, if that exists: {refusal}")
+            self._objects.notes.append(f"no such objects in namespace {name}, if it exists: {refusal}")
         else:
-            self._gathered.notes.append(f"there is nothing of it in namespace {name}: -A looks into all of them")
+            self._objects.notes.append(f"no such objects in namespace {name}; -A reads all namespaces")
 
-    async def read_companions(self) -> None:
-        """Read what the objects refer to, and what scales in the same namespaces."""
-        await self._read_rivals()
-        # Of rivals only the calendars count: they say when rivals act.
-        references = [reference for loaded in self._gathered.asked for reference in references_of(loaded)]
-        for rival in self._gathered.companions:
-            references += (reference for reference in references_of(rival) if reference.role is ReferenceRole.CALENDAR)
+    async def read_related(self) -> None:
+        """Read the objects that the requested ones refer to, and those that scale in the same namespaces."""
+        await self._read_scalers()
+        # Of other objects that scale only the calendars are needed: they say when those act.
+        references = [reference for loaded in self._objects.requested for reference in references_of(loaded)]
+        for scaler in self._objects.related:
+            references += (reference for reference in references_of(scaler) if reference.role is ReferenceRole.CALENDAR)
         targets = dict.fromkeys(
             reference.target
             for reference in references
             if is_readable(reference.target) and reference.target not in self._seen
         )
-        turns = asyncio.Semaphore(_AT_ONCE)
-        await asyncio.gather(*(self._read_target(target, turns) for target in targets))
+        limit = asyncio.Semaphore(_AT_ONCE)
+        await asyncio.gather(*(self._read_target(target, limit) for target in targets))
 
-    async def _read_rivals(self) -> None:
-        scaling = [loaded for loaded in self._gathered.asked if (loaded.kind.group, loaded.kind.kind) in SCALING_KINDS]
-        namespaces = [""] if self._everywhere and scaling else dict.fromkeys(one.namespace or "" for one in scaling)
+    async def _read_scalers(self) -> None:
+        scaling = [
+            loaded for loaded in self._objects.requested if (loaded.kind.group, loaded.kind.kind) in SCALING_KINDS
+        ]
+        namespaces = [""] if self._all_namespaces and scaling else dict.fromkeys(one.namespace or "" for one in scaling)
         for namespace in namespaces:
             for group, kind in SCALING_KINDS:
                 resource = self._cluster.known(group, kind)
                 if resource is None:
                     continue
                 try:
-                    self._take(await self._cluster.list(resource, namespace), self._gathered.companions)
+                    self._take(await self._cluster.list(resource, namespace), self._objects.related)
                 except ApiError as refusal:
-                    self._gathered.notes.append(f"whether a {kind} scales the same is not known: {refusal}")
+                    self._objects.notes.append(f"cannot tell whether a {kind} scales the same target: {refusal}")
 
-    async def _read_target(self, target: ObjectKey, turns: asyncio.Semaphore) -> None:
+    async def _read_target(self, target: ObjectKey, limit: asyncio.Semaphore) -> None:
         resource = self._cluster.known(target.group, target.kind)
         if resource is None:
             return
-        async with turns:
+        async with limit:
             try:
                 found = await self._cluster.transport.get(resource, Key(target.namespace or "", target.name))
             except NotFound:
                 return
             except ApiError as refusal:
-                self._gathered.unseen.append(target)
-                self._gathered.notes.append(f"whether there is a {target} is not known: {refusal}")
+                self._objects.unseen.append(target)
+                self._objects.notes.append(f"cannot tell whether {target} exists: {refusal}")
                 return
-        self._take([{**found, "apiVersion": resource.api_version, "kind": resource.kind}], self._gathered.companions)
+        self._take([{**found, "apiVersion": resource.api_version, "kind": resource.kind}], self._objects.related)
 
     def _take(self, items: Sequence[Object], into: list[LoadedObject]) -> None:
-        # Nobody is told what is surprising about companions, so it is not searched for.
-        asked = into is self._gathered.asked
-        context = self._context if asked else msgspec.structs.replace(self._context, deep_search=False)
+        # Warnings about related objects are not reported, so the costly search for them is left out.
+        requested = into is self._objects.requested
+        context = self._context if requested else msgspec.structs.replace(self._context, deep_search=False)
         for item in items:
             loaded = load_tree(as_written(item), context)
             if isinstance(loaded, LoadedObject) and object_key(loaded) not in self._seen:
@@ -332,6 +331,6 @@ class _ObjectReader:
 
 
 def as_written(item: Object) -> Object:
-    """Leave out of an object what its author did not write: the status, and who owns which field."""
+    """Remove what the user did not write: the status and the managed fields."""
     metadata = {name: part for name, part in item["metadata"].items() if name != "managedFields"}
     return {**{name: part for name, part in item.items() if name != "status"}, "metadata": metadata}

@@ -1,10 +1,8 @@
-"""What clients of an embedded cluster need: an authority to trust, and a token. Kept with the data, if there are any,
-so that a kubeconfig stays good for as long as the cluster does.
+"""Access to an embedded cluster: a certificate authority, a bearer token, and the kubeconfig file with both.
 
-The kubeconfig of an embedded cluster, as a file: there once the cluster is ready, and never in place of another's.
-
-People name files here that they care for, such as `~/.kube/config`. What `springtide up` writes begins with a line by
-which it is known again; any other file is left as it is.
+The credentials are stored with the cluster's data, if it has a data folder, so that a kubeconfig stays valid across
+restarts. A kubeconfig that `springtide up` writes begins with a header line; a file without it, such as the user's own
+`~/.kube/config`, is never overwritten.
 """
 
 from __future__ import annotations
@@ -27,49 +25,49 @@ _TOKEN, _CERTIFICATE, _KEY = "token", "authority.crt", "authority.key"
 
 
 class SecretStore(Protocol):
-    """Where small things are kept by name, besides objects."""
+    """Stores small values by name."""
 
     def get(self, name: str) -> bytes | None:
-        """Give what is kept under a name, if anything is."""
+        """Return the value under a name, if there is one."""
         ...
 
     def set(self, name: str, value: bytes) -> None:
-        """Keep something under a name."""
+        """Store a value under a name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedCredentials:
-    """Whom clients trust, and what they show."""
+    """The certificate authority that clients trust, and the token that they send."""
 
     authority: CertificatePair
     token: str = field(repr=False)
 
 
-def load_credentials(kept: SecretStore | None) -> EmbeddedCredentials:
-    """Give the credentials that are kept; new ones where there are none, or where nobody would believe them now."""
+def load_credentials(store: SecretStore | None) -> EmbeddedCredentials:
+    """Load the stored credentials; create new ones where there are none or the certificate is not valid now."""
     now = int(time.time())
-    found = _stored(kept) if kept is not None else None
+    found = _stored(store) if store is not None else None
     if found is not None and _is_valid(found.authority, now):
         return found
     authority = make_authority("springtide-embedded", now=now, seconds=_AUTHORITY_SECONDS)
     made = EmbeddedCredentials(authority, secrets.token_urlsafe(32))
-    if kept is not None:
-        kept.set(_CERTIFICATE, made.authority.certificate)
-        kept.set(_KEY, made.authority.key)
-        # Last: with it, everything is there.
-        kept.set(_TOKEN, made.token.encode())
+    if store is not None:
+        store.set(_CERTIFICATE, made.authority.certificate)
+        store.set(_KEY, made.authority.key)
+        # The token comes last: where it is stored, the other two are.
+        store.set(_TOKEN, made.token.encode())
     return made
 
 
 def _is_valid(authority: CertificatePair, now: int) -> bool:
-    """Tell whether it is good now; the clock may have been wrong when it was made."""
+    """Return whether the certificate is valid now; the clock may have been wrong when it was issued."""
     certificate = issued(authority)
     return certificate.begins <= now < certificate.ends
 
 
-def _stored(kept: SecretStore) -> EmbeddedCredentials | None:
-    certificate, key, token = (kept.get(name) for name in (_CERTIFICATE, _KEY, _TOKEN))
+def _stored(store: SecretStore) -> EmbeddedCredentials | None:
+    certificate, key, token = (store.get(name) for name in (_CERTIFICATE, _KEY, _TOKEN))
     if certificate is None or key is None or token is None:
         return None
     return EmbeddedCredentials(CertificatePair(certificate, key), token.decode())
@@ -79,38 +77,38 @@ _HEADER = "# Written by `springtide up`, which may replace it.\n"
 
 
 class KubeconfigFile:
-    """A file that holds a kubeconfig as soon as there is one."""
+    """A kubeconfig file that is written once the cluster is ready."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._text: str | None = None
 
     def write(self, text: str) -> None:
-        """Write it so that nobody else can read it, as a whole: whoever waits for it finds it complete."""
+        """Write the file atomically, readable by its owner only."""
         self._text = _HEADER + text
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Under a name that nobody can foresee: the folder may be one in which others write, too.
+        # The temporary name is random: other users may be able to write to the folder.
         number, draft = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
         with os.fdopen(number, "w") as file:
             file.write(self._text)
         os.replace(draft, self.path)
 
     def remove(self) -> None:
-        """Remove it, if it was written and nobody has written another since."""
+        """Remove the file if it still has the content that `write` gave it."""
         if self._text is not None and self.path.is_file() and self.path.read_text() == self._text:
             self.path.unlink()
 
 
 @contextmanager
-def kubeconfig_file(asked_for: Path | None, data: Path | None) -> Iterator[KubeconfigFile]:
-    """Tell where the kubeconfig goes; it is gone when the block is left, unless it belongs to data that are kept.
+def kubeconfig_file(requested: Path | None, data: Path | None) -> Iterator[KubeconfigFile]:
+    """Choose the path of the kubeconfig; the file is removed at the end, unless it is in the data folder.
 
-    Raises `OSError` where a file is in the way that is not ours.
+    Raises `OSError` where the requested path has a file that `springtide up` has not written.
     """
     with ExitStack() as stack:
-        if asked_for is not None:
-            _refuse_foreign_file(asked_for)
-            file = KubeconfigFile(asked_for)
+        if requested is not None:
+            _refuse_foreign_file(requested)
+            file = KubeconfigFile(requested)
             stack.callback(file.remove)
         elif data is not None:
             file = KubeconfigFile(data / "kubeconfig")
@@ -123,8 +121,8 @@ def kubeconfig_file(asked_for: Path | None, data: Path | None) -> Iterator[Kubec
 def _refuse_foreign_file(path: Path) -> None:
     if not path.exists():
         return
-    # What is no file, such as a device, is not read: it may have no end.
-    text = path.read_text(errors="replace") if path.is_file() else "something"
+    # Only regular files are read: a device may have no end.
+    text = path.read_text(errors="replace") if path.is_file() else "not a regular file"
     if text and not text.startswith(_HEADER):
-        msg = f'"{path}" is there already, and `springtide up` has not written it: choose another file for --kubeconfig'
+        msg = f'"{path}" already exists and was not written by `springtide up`: choose another file for --kubeconfig'
         raise FileExistsError(msg)

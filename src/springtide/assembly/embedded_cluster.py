@@ -1,4 +1,4 @@
-"""An embedded cluster that others can reach: API server, Kubernetes' own controllers, ours, webhooks, and a front door.
+"""Runs an embedded cluster: API server, Kubernetes' own controllers, ours, their webhooks, and an HTTPS endpoint.
 
 journal ──► API server ◄── HTTPS: kubectl, scripts, controllers in other processes
              ▲  ▲   └────► webhooks, on loopback
@@ -30,7 +30,7 @@ from springtide.apiserver.storage import Storage
 from springtide.apiserver.webhooks import AdmissionWebhooks
 from springtide.assembly.embedded_access import EmbeddedCredentials, load_credentials
 from springtide.assembly.services import MetricSourceSettings, live_services
-from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.certificates import make_serving
 from springtide.cluster.clock import Clock, ScaledClock, WallClock
 from springtide.cluster.compute import ThreadCompute
@@ -52,102 +52,102 @@ log = logging.getLogger(__name__)
 DEFAULT_PORT = 7443
 _CERTIFICATE_SECONDS = 398 * 86_400
 _IDENTITY_PREFIX = "springtide-up_"
-"""What the identities of those begin with who host a cluster and lead its controllers."""
+"""Prefix of the leader election identities of `springtide up` processes."""
 _CLOCK = "clock"
 _CLOCK_SECONDS = 5.0
-"""How often the reading of a clock that is not the world's is kept, so that a restart does not turn it back."""
+"""How often the time of a scaled clock is stored, so that it does not go back at a restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    """How a cluster is hosted."""
+    """Settings of an embedded cluster."""
 
     controllers: Sequence[type[Controller]]
     data: Path | None = None
-    """Where everything is kept; None: in memory, until the end."""
+    """The folder of the journal; None: in memory only."""
     host: str = LOOPBACK
     port: int | None = None
-    """None: the usual one, or any that is free if somebody has that."""
+    """None: the default port, or any free one if that is taken."""
     speed: float = 1.0
     start: int | None = None
-    """The instant at which time begins; None: now, or where it was when the same cluster was ended."""
+    """When the clock starts; None: now, or the time that is stored with the data."""
     default_zone: str = "UTC"
     sources: MetricSourceSettings = MetricSourceSettings()  # noqa: RUF009 - it is frozen
-    """Where autoscalers read, besides the series of this process."""
+    """Where HorizontalAutoscalers read metrics, besides the series of this process."""
     metrics_port: int | None = None
-    """Where metrics are served; None: nowhere."""
+    """The port of /metrics; None: not served."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedHost:
-    """A cluster that is up."""
+    """A running embedded cluster."""
 
     cluster: EmbeddedCluster
     serving: RunningServer
     credentials: EmbeddedCredentials
     transport: Transport
-    """For the user: what goes through it is reviewed by webhooks, as what comes over HTTP is."""
+    """For writes on behalf of the user: the webhooks review them, as they review requests over HTTPS."""
     metrics_url: str = ""
-    """Where metrics are served, if they are."""
+    """The base URL of /metrics; empty where it is not served."""
 
     def kubeconfig(self) -> str:
-        """Write the kubeconfig with which others reach it."""
+        """Render the kubeconfig for clients in other processes."""
         return kubeconfig(self.serving.url, self.credentials.authority.certificate, self.credentials.token)
 
 
 @asynccontextmanager
-async def run_embedded_cluster(hosting: EmbeddedSettings) -> AsyncIterator[EmbeddedHost]:
-    """Host a cluster within the block; when it is left, controllers finish what they are at.
+async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[EmbeddedHost]:
+    """Run a cluster within the block; at its end, controllers finish the reconciles that are running.
 
-    What fails inside while the block runs ends the block.
+    A failure of a task of the cluster ends the block.
     """
     async with AsyncExitStack() as stack:
-        journal = stack.enter_context(open_journal(hosting.data)) if hosting.data is not None else None
-        clock = _clock(hosting, journal)
-        book = SeriesStore()
+        journal = stack.enter_context(open_journal(settings.data)) if settings.data is not None else None
+        clock = _clock(settings, journal)
+        series = SeriesStore()
         cluster = EmbeddedCluster(
             clock,
             Random(secrets.token_bytes(32)),  # noqa: S311 - names and uids, which are no secrets
             storage=_restore_storage(journal) if journal is not None else None,
-            metrics=SeriesMetrics([book]),
+            metrics=SeriesMetrics([series]),
         )
-        known = load_credentials(journal)
+        credentials = load_credentials(journal)
         reviews = await stack.enter_async_context(AdmissionWebhooks(cluster.server))
-        served = await stack.enter_async_context(_serve_api(cluster, hosting, known, reviews.execute))
+        served = await stack.enter_async_context(_serve_api(cluster, settings, credentials, reviews.execute))
         hooks = await stack.enter_async_context(
-            webhooks(
+            serve_webhooks(
                 cluster.transport(),
                 namespace=NAMESPACE,
                 now=clock.now,
-                default_zone=hosting.default_zone,
+                default_zone=settings.default_zone,
                 create=True,
             )
         )
         metrics = ProcessMetrics()
         services = await stack.enter_async_context(
-            live_services(metrics, clock, book=book, sources=hosting.sources, own_cluster=True)
+            live_services(metrics, clock, series=series, sources=settings.sources, own_cluster=True)
         )
         with _unwrap_single_failure():
-            async with asyncio.TaskGroup() as living:
-                behaving = living.create_task(cluster.run(_behaviour_settings(hosting)))
-                keeping = living.create_task(_keep_clock(clock, journal))
-                manager = _manager(cluster, hosting, stack, metrics, services)
-                measured = await _serve_metrics(stack, hosting, metrics, manager, clock)
-                controlling = living.create_task(manager.run())
+            async with asyncio.TaskGroup() as tasks:
+                behaviours = tasks.create_task(cluster.run(_behaviour_settings(settings)))
+                clock_keeper = tasks.create_task(_store_clock_time(clock, journal))
+                manager = _manager(cluster, settings, stack, metrics, services)
+                metrics_url = await _serve_metrics(stack, settings, metrics, manager, clock)
+                controllers = tasks.create_task(manager.run())
                 try:
                     await hooks.until_ready()
                     transport = DirectTransport(cluster.server, executor=reviews.execute)
-                    yield EmbeddedHost(cluster, served, known, transport, metrics_url=measured)
-                    # Only where all went well: who is torn away, or breaks, does not wait for others to finish.
+                    yield EmbeddedHost(cluster, served, credentials, transport, metrics_url=metrics_url)
+                    # Only at an orderly end: after a failure or cancellation, reconciles are not waited for.
                     await manager.stop()
                 finally:
-                    for task in (controlling, behaving, keeping):
+                    for task in (controllers, behaviours, clock_keeper):
                         task.cancel()
 
 
 @contextmanager
 def _unwrap_single_failure() -> Iterator[None]:
-    """Give a failure as what it is where it is the only one: whoever hosts knows what to say about it."""
+    """Raise the only failure of a task group by itself, so that callers can handle it by its type."""
     try:
         yield
     except ExceptionGroup as failures:
@@ -158,41 +158,41 @@ def _unwrap_single_failure() -> Iterator[None]:
 
 @asynccontextmanager
 async def _serve_api(
-    cluster: EmbeddedCluster, hosting: EmbeddedSettings, known: EmbeddedCredentials, executor: WriteExecutor
+    cluster: EmbeddedCluster, settings: EmbeddedSettings, credentials: EmbeddedCredentials, executor: WriteExecutor
 ) -> AsyncIterator[RunningServer]:
-    """Serve the API; where no port is asked for and the usual one is taken, on another."""
-    names = list(dict.fromkeys((hosting.host, "localhost", LOOPBACK)))
-    pair = make_serving(known.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
-    app = ApiApp(cluster.server, authenticate=TokenAuthenticator({known.token: ADMIN}), executor=executor)
+    """Serve the API over HTTPS; without a requested port on the default one, or on a free one if that is taken."""
+    names = list(dict.fromkeys((settings.host, "localhost", LOOPBACK)))
+    pair = make_serving(credentials.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
+    app = ApiApp(cluster.server, authenticate=TokenAuthenticator({credentials.token: ADMIN}), executor=executor)
     async with AsyncExitStack() as stack:
-        opened = partial(serving, app, host=hosting.host, identity=TlsIdentity(pair), dated=False)
+        serve = partial(serving, app, host=settings.host, identity=TlsIdentity(pair), dated=False)
         try:
             served = await stack.enter_async_context(
-                opened(port=DEFAULT_PORT if hosting.port is None else hosting.port)
+                serve(port=DEFAULT_PORT if settings.port is None else settings.port)
             )
         except ServingFailed:
-            if hosting.port is not None:
+            if settings.port is not None:
                 raise
-            served = await stack.enter_async_context(opened())
+            served = await stack.enter_async_context(serve())
         stack.callback(app.close)
         yield served
 
 
 async def _serve_metrics(
-    stack: AsyncExitStack, hosting: EmbeddedSettings, metrics: ProcessMetrics, manager: Manager, clock: Clock
+    stack: AsyncExitStack, settings: EmbeddedSettings, metrics: ProcessMetrics, manager: Manager, clock: Clock
 ) -> str:
-    """Serve metrics and health where that is asked for; gives where."""
+    """Serve metrics and health if a port is set; returns the URL."""
     metrics.follow(manager, clock)
-    if hosting.metrics_port is None:
+    if settings.metrics_port is None:
         return ""
     app = operations_app(metrics.registry, ready=[caches_synced(manager)])
-    served = await stack.enter_async_context(serving(app, host=hosting.host, port=hosting.metrics_port))
+    served = await stack.enter_async_context(serving(app, host=settings.host, port=settings.metrics_port))
     return served.url
 
 
 def _manager(
     cluster: EmbeddedCluster,
-    hosting: EmbeddedSettings,
+    settings: EmbeddedSettings,
     stack: AsyncExitStack,
     metrics: ProcessMetrics,
     services: Services,
@@ -205,38 +205,40 @@ def _manager(
     return Manager(
         transport,
         cluster.clock,
-        hosting.controllers,
+        settings.controllers,
         random=random,
-        # By the world's clock, as those count who run controllers on this cluster from elsewhere: they stand by.
-        leadership=LeaderElector(transport, WallClock(), identity=f"{_IDENTITY_PREFIX}{uuid.uuid4()}", random=random),
+        # By wall time, as controllers in other processes count, which stand by on this cluster.
+        election=LeaderElector(transport, WallClock(), identity=f"{_IDENTITY_PREFIX}{uuid.uuid4()}", random=random),
         compute=compute,
-        telemetry=metrics,
+        metrics=metrics,
         services=services,
-        settings=replace(_settings_at_speed(hosting.speed), default_zone=hosting.default_zone),
+        settings=replace(_settings_at_speed(settings.speed), default_zone=settings.default_zone),
     )
 
 
 def _release_stale_lease(server: ApiServer) -> None:
-    """Take the lease from a former host of the same cluster: whoever holds the data knows that it is gone."""
+    """Release the lease of a former process: only one can hold the data folder, so that one has ended."""
     key = Key(NAMESPACE, NAME)
     lease = server.find(collection_id(LEASES), key)
     if lease is not None and str((lease.get("spec") or {}).get("holderIdentity", "")).startswith(_IDENTITY_PREFIX):
-        freed = Patch.merge({"spec": {"holderIdentity": ""}})
-        server.patch(LEASES, key, freed, Write("springtide-up", "the process that held it is gone"))
+        release = Patch.merge({"spec": {"holderIdentity": ""}})
+        server.patch(LEASES, key, release, Write("springtide-up", "the process that held it is gone"))
 
 
-def _behaviour_settings(hosting: EmbeddedSettings) -> ManagerSettings:
-    return replace(_settings_at_speed(hosting.speed), pausable=False, field_manager_prefix="")
+def _behaviour_settings(settings: EmbeddedSettings) -> ManagerSettings:
+    return replace(_settings_at_speed(settings.speed), pausable=False, field_manager_prefix="")
 
 
 def _settings_at_speed(speed: float) -> ManagerSettings:
-    """Let a fast clock hurry what happens, and not how long a process waits for its own memory."""
-    usual = ManagerSettings()
-    return replace(usual, patience=usual.patience * speed, grace=usual.grace * speed, flush=usual.flush * speed)
+    """Scale the time limits inside the process, so that a fast clock does not shorten them."""
+    default = ManagerSettings()
+    return replace(
+        default, sync_timeout=default.sync_timeout * speed, grace=default.grace * speed, flush=default.flush * speed
+    )
 
 
 def _restore_storage(journal: FileJournal) -> Storage:
-    """Give what is kept; it stays for long, so the garbage collector need not look through it again and again."""
+    """Load the journal; its objects live long, so they are frozen for the garbage collector."""
     gc.disable()
     try:
         storage = restore_storage(journal, history=DEFAULT_HISTORY)
@@ -246,29 +248,29 @@ def _restore_storage(journal: FileJournal) -> Storage:
     return storage
 
 
-def _clock(hosting: EmbeddedSettings, journal: FileJournal | None) -> Clock:
-    kept = journal.get(_CLOCK) if journal is not None else None
-    if hosting.speed == 1 and hosting.start is None and kept is None:
+def _clock(settings: EmbeddedSettings, journal: FileJournal | None) -> Clock:
+    stored = journal.get(_CLOCK) if journal is not None else None
+    if settings.speed == 1 and settings.start is None and stored is None:
         return WallClock()
-    begins = hosting.start if hosting.start is not None else int(time.time())
-    return ScaledClock(hosting.speed, start=max(begins, int(kept or 0)))
+    start = settings.start if settings.start is not None else int(time.time())
+    return ScaledClock(settings.speed, start=max(start, int(stored or 0)))
 
 
-async def _keep_clock(clock: Clock, journal: FileJournal | None) -> None:
-    """Remember what a clock shows that has left the world's behind, and what it shows in the end."""
+async def _store_clock_time(clock: Clock, journal: FileJournal | None) -> None:
+    """Store the time of a scaled clock now and then, and at the end."""
     if journal is None or not isinstance(clock, ScaledClock):
         return
     try:
         while True:
-            _keep(clock, journal)
+            _store_time(clock, journal)
             await asyncio.sleep(_CLOCK_SECONDS)
     finally:
-        _keep(clock, journal)
+        _store_time(clock, journal)
 
 
-def _keep(clock: Clock, journal: FileJournal) -> None:
+def _store_time(clock: Clock, journal: FileJournal) -> None:
     try:
         journal.set(_CLOCK, str(clock.now()).encode())
     except ServerError as failure:
-        # Whoever writes an object is told as well; a clock that is a little slow after a restart harms nobody.
-        log.warning("the clock is not kept: %s", failure)
+        # Not fatal: writes of objects report the same error, and after a restart the clock is only a little late.
+        log.warning("cannot store the time of the clock: %s", failure)

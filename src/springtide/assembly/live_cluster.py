@@ -1,7 +1,4 @@
-"""Which controllers a process runs: `--controllers a,b` names them, `--controllers -c` leaves some out.
-
-One process of Springtide on a live cluster: transport, manager, metrics and webhooks, from its start to its end.
-"""
+"""Runs the controllers of one process on a live cluster, with leader election, metrics and webhooks."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from random import Random
 
 from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.configurations import ServiceTarget, WebhookTarget
-from springtide.cluster.admission.webhooks import webhooks
+from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
 from springtide.cluster.compute import ThreadCompute
@@ -31,15 +28,170 @@ from springtide.metrics import HealthCheck, HealthResult, ProcessMetrics, caches
 from springtide.metrics.external import external_metrics
 from springtide.metrics.series import SeriesStore
 
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """Host and port that a server listens on."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """Where webhooks listen, and how API servers reach them."""
+
+    address: ListenAddress
+    target: WebhookTarget
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalMetricsSettings:
+    """Where external metrics are served, and the Service through which API servers reach them."""
+
+    address: ListenAddress
+    service: ServiceTarget
+    pod: str
+    """The name of this process's pod; empty outside a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerProcessSettings:
+    """Settings of a controller process."""
+
+    controllers: Sequence[type[Controller]]
+    mode: Mode
+    elect: bool
+    namespace: str
+    default_zone: str
+    metrics: ListenAddress | None
+    webhooks: WebhookSettings | None
+    sources: MetricSourceSettings
+    external_metrics: ExternalMetricsSettings | None
+
+
+async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: ControllerProcessSettings) -> int:
+    """Run until `stop` is set; returns the exit code."""
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    random = Random()  # noqa: S311 - spreads requests, hides nothing
+    clock = WallClock()
+    metrics = ProcessMetrics()
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(
+            HttpTransport(access, settings=HttpSettings(component="springtide-controller"), random=random)
+        )
+        log.info("%s is the cluster (%s); this process is %s", access.server, access.origin, identity)
+        transport = metrics.measured(http)
+        compute = ThreadCompute()
+        stack.callback(compute.close)
+        series = SeriesStore()
+        services = await stack.enter_async_context(
+            live_services(metrics, clock, series=series, sources=settings.sources)
+        )
+        election = LeaderElector(transport, clock, identity=identity, random=random, namespace=settings.namespace)
+        manager = Manager(
+            transport,
+            clock,
+            settings.controllers,
+            random=random,
+            election=election if settings.elect else None,
+            mode=settings.mode,
+            compute=compute,
+            namespace=settings.namespace,
+            settings=ManagerSettings(default_zone=settings.default_zone),
+            metrics=metrics,
+            services=services,
+        )
+        metrics.follow(manager, clock)
+        ready = [caches_synced(manager)]
+        if settings.webhooks is not None:
+            ready.append(await _serve_webhooks(stack, transport, settings, settings.webhooks))
+        if settings.external_metrics is not None:
+            ready.append(
+                await _serve_external_metrics(stack, transport, series, clock, manager, settings.external_metrics)
+            )
+        if settings.metrics is not None:
+            app = operations_app(metrics.registry, ready=ready)
+            served = await stack.enter_async_context(
+                serving(app, host=settings.metrics.host, port=settings.metrics.port)
+            )
+            log.info("metrics and health are served at %s", served.url)
+        return await _run(stop, manager)
+
+
+async def _run(stop: asyncio.Event, manager: Manager) -> int:
+    running = asyncio.create_task(manager.run())
+    try:
+        await first_of(stop.wait(), asyncio.shield(running))
+        await manager.stop()
+        await running
+    finally:
+        running.cancel()
+    log.info("shut down")
+    return 0
+
+
+async def _serve_webhooks(
+    stack: AsyncExitStack, transport: Transport, settings: ControllerProcessSettings, how: WebhookSettings
+) -> HealthCheck:
+    """Serve the webhooks until the stack ends; returns the readiness check."""
+    up = await stack.enter_async_context(
+        serve_webhooks(
+            transport,
+            namespace=settings.namespace,
+            target=how.target,
+            host=how.address.host,
+            port=how.address.port,
+            default_zone=settings.default_zone,
+            convert=True,
+        )
+    )
+    log.info("webhooks are served at %s", up.serving.url)
+    return fact_check("webhooks", up.ready, "the certificates are not issued and published yet")
+
+
+async def _serve_external_metrics(
+    stack: AsyncExitStack,
+    transport: Transport,
+    series: SeriesStore,
+    clock: Clock,
+    manager: Manager,
+    how: ExternalMetricsSettings,
+) -> HealthCheck:
+    """Serve external metrics until the stack ends; returns the readiness check."""
+    up = await stack.enter_async_context(
+        external_metrics(
+            transport,
+            series,
+            clock=clock,
+            leading=lambda: manager.leading,
+            service=how.service,
+            host=how.address.host,
+            port=how.address.port,
+            pod=how.pod,
+            # Fails in a pod, which has no right to do it: there the chart creates the APIService.
+            create=True,
+        )
+    )
+    log.info("external metrics are served at %s", up.serving.url)
+
+    def check() -> Iterator[HealthResult]:
+        yield HealthResult("external metrics", up.problem())
+
+    return check
+
+
 ALL = "*"
 
 
 class InvalidSelection(ValueError):
-    """The text names something that does not exist, or contradicts itself; the message is for people."""
+    """The value of `--controllers` names an unknown controller, or contradicts itself."""
 
 
 def select_controllers(text: str, controllers: Sequence[type[Controller]]) -> tuple[type[Controller], ...]:
-    """Give the controllers that a text names, in their own order; `*` and nothing mean all, `-name` all but it."""
+    """Choose controllers as `--controllers` says: `a,b` for these, `-c` for all but that, `*` or nothing for all."""
     known = [controller.name for controller in controllers]
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -68,152 +220,3 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     meant = f"; did you mean {close[0]!r}?" if close else f", expected some of {', '.join(known)}"
     return f"there is no controller {name!r}{meant}"
-
-
-log = logging.getLogger("springtide.assembly.live_cluster")
-
-
-@dataclass(frozen=True, slots=True)
-class ListenAddress:
-    """Where something is served."""
-
-    host: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookSettings:
-    """How webhooks are served, and how API servers reach them."""
-
-    address: ListenAddress
-    target: WebhookTarget
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalMetricsSettings:
-    """How external metrics are served, and the Service through which API servers reach them."""
-
-    address: ListenAddress
-    service: ServiceTarget
-    pod: str
-    """The pod that this process runs in; empty where it runs in none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerProcessSettings:
-    """What the process runs."""
-
-    controllers: Sequence[type[Controller]]
-    mode: Mode
-    elect: bool
-    namespace: str
-    default_zone: str
-    metrics: ListenAddress | None
-    webhooks: WebhookSettings | None
-    sources: MetricSourceSettings
-    external_metrics: ExternalMetricsSettings | None
-
-
-async def run_live(stop: asyncio.Event, access: ClusterAccess, plan: ControllerProcessSettings) -> int:
-    """Run until told to stop; gives the exit code."""
-    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    random = Random()  # noqa: S311 - spreads requests, hides nothing
-    clock = WallClock()
-    metrics = ProcessMetrics()
-    async with AsyncExitStack() as stack:
-        http = await stack.enter_async_context(
-            HttpTransport(access, settings=HttpSettings(component="springtide-controller"), random=random)
-        )
-        log.info("%s is the cluster (%s); this process is %s", access.server, access.origin, identity)
-        transport = metrics.measured(http)
-        compute = ThreadCompute()
-        stack.callback(compute.close)
-        book = SeriesStore()
-        services = await stack.enter_async_context(live_services(metrics, clock, book=book, sources=plan.sources))
-        leadership = LeaderElector(transport, clock, identity=identity, random=random, namespace=plan.namespace)
-        manager = Manager(
-            transport,
-            clock,
-            plan.controllers,
-            random=random,
-            leadership=leadership if plan.elect else None,
-            mode=plan.mode,
-            compute=compute,
-            namespace=plan.namespace,
-            settings=ManagerSettings(default_zone=plan.default_zone),
-            telemetry=metrics,
-            services=services,
-        )
-        metrics.follow(manager, clock)
-        ready = [caches_synced(manager)]
-        if plan.webhooks is not None:
-            ready.append(await _serve_webhooks(stack, transport, plan, plan.webhooks))
-        if plan.external_metrics is not None:
-            ready.append(await _serve_external_metrics(stack, transport, book, clock, manager, plan.external_metrics))
-        if plan.metrics is not None:
-            app = operations_app(metrics.registry, ready=ready)
-            served = await stack.enter_async_context(serving(app, host=plan.metrics.host, port=plan.metrics.port))
-            log.info("metrics and health are served at %s", served.url)
-        return await _run(stop, manager)
-
-
-async def _run(stop: asyncio.Event, manager: Manager) -> int:
-    running = asyncio.create_task(manager.run())
-    try:
-        await first_of(stop.wait(), asyncio.shield(running))
-        await manager.stop()
-        await running
-    finally:
-        running.cancel()
-    log.info("ended in order")
-    return 0
-
-
-async def _serve_webhooks(
-    stack: AsyncExitStack, transport: Transport, plan: ControllerProcessSettings, how: WebhookSettings
-) -> HealthCheck:
-    """Serve the webhooks until the stack ends, and give the check that they can be called."""
-    up = await stack.enter_async_context(
-        webhooks(
-            transport,
-            namespace=plan.namespace,
-            target=how.target,
-            host=how.address.host,
-            port=how.address.port,
-            default_zone=plan.default_zone,
-            convert=True,
-        )
-    )
-    log.info("webhooks are served at %s", up.serving.url)
-    return fact_check("webhooks", up.ready, "the certificates are not made and published yet")
-
-
-async def _serve_external_metrics(
-    stack: AsyncExitStack,
-    transport: Transport,
-    book: SeriesStore,
-    clock: Clock,
-    manager: Manager,
-    how: ExternalMetricsSettings,
-) -> HealthCheck:
-    """Serve series to stock autoscalers until the stack ends, and give the check that they can come."""
-    up = await stack.enter_async_context(
-        external_metrics(
-            transport,
-            book,
-            clock=clock,
-            leading=lambda: manager.leading,
-            service=how.service,
-            host=how.address.host,
-            port=how.address.port,
-            pod=how.pod,
-            # Where it may: in a pod it may not, and the chart has made the APIService.
-            create=True,
-        )
-    )
-    log.info("external metrics are served at %s", up.serving.url)
-
-    def check() -> Iterator[HealthResult]:
-        yield HealthResult("external metrics", up.problem())
-
-    return check

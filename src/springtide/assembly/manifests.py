@@ -1,6 +1,8 @@
-"""Manifests from files, folders and standard input.
+"""Manifests: reads them from files, folders and standard input, and validates them.
 
-Problems with the place where they stand, in the one shape that `check` and `preview` give to scripts.
+`check_sources` parses and validates each manifest once. Its result, `CheckedManifests`, is what every later step uses:
+reports, forecasts, explanations, and staging for an embedded or simulated cluster. Problems carry their place in the
+file, in the shape that `check -o json` prints.
 """
 
 from __future__ import annotations
@@ -9,38 +11,41 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, UnknownObject, is_skipped, load
 from springtide.apis.problems import Problem, Severity, format_path
-from springtide.apis.references import IN_FILES, ObjectKey, SearchScope, check_cross_object
+from springtide.apis.references import IN_FILES, LookupScope, ObjectKey, check_cross_object
 from springtide.apis.structural_validation import shorten
 from springtide.apis.yaml import UnreadableDocument
 
 SUFFIXES = (".yaml", ".yml", ".json")
-"""How the names of manifests end."""
+"""File name suffixes of manifests."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterChoice:
-    """A cluster, and the part of it that is meant."""
+    """The cluster, and the namespaces of it, that a command reads."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     namespace: str | None = None
-    """None: the one that the kubeconfig names."""
-    everywhere: bool = False
-    """Whether all namespaces are meant."""
-    said: bool = False
-    """Whether any option was given, and so a cluster is meant at all."""
+    """None: the namespace of the kubeconfig context."""
+    all_namespaces: bool = False
+    """Whether all namespaces are read."""
+    requested: bool = False
+    """Whether the command line selects a cluster at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """A text that was read, and what to call it."""
+    """The text of one file, and the name to report it under."""
 
     name: str
     text: str
@@ -48,7 +53,7 @@ class ManifestSource:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableSource:
-    """Something that could not be read at all."""
+    """An input that could not be read."""
 
     name: str
     message: str
@@ -56,7 +61,7 @@ class UnreadableSource:
 
 
 def read_sources(paths: tuple[str, ...]) -> tuple[list[ManifestSource], list[UnreadableSource]]:
-    """Read everything that is named; what cannot be read is told and keeps nothing else from being read."""
+    """Read files, folders and `-`; an input that cannot be read is reported and does not stop the others."""
     sources: list[ManifestSource] = []
     unread: list[UnreadableSource] = []
     seen: set[str] = set()
@@ -65,7 +70,7 @@ def read_sources(paths: tuple[str, ...]) -> tuple[list[ManifestSource], list[Unr
         if failure is not None:
             unread.append(failure)
         for name in names:
-            # A file that is named twice, or stands in a folder that is named as well, is read once.
+            # A file that is named twice, directly or by its folder, is read once.
             if (real := name if name == "-" else os.path.realpath(name)) in seen:
                 continue
             seen.add(real)
@@ -78,7 +83,7 @@ def read_sources(paths: tuple[str, ...]) -> tuple[list[ManifestSource], list[Unr
 
 
 def _expand(path: str) -> tuple[list[str], UnreadableSource | None]:
-    """List the manifests below a folder, in a stable order; a file is itself."""
+    """List the manifests below a folder, sorted by path; any other path stands for itself."""
     if path == "-" or not Path(path).is_dir():
         return [path], None
     found = [
@@ -103,7 +108,7 @@ def _read(name: str) -> ManifestSource | UnreadableSource:
 
 
 class LocatedProblem(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A problem, the object that has it, and the place in the file; an object of a cluster has no lines."""
+    """A problem, the object that has it, and its place in the file; objects read from a cluster have no lines."""
 
     file: str
     """The file, or `cluster:NAMESPACE/KIND/NAME`."""
@@ -121,7 +126,7 @@ class LocatedProblem(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedManifest:
-    """An object, the file it was read from, and what was found about it."""
+    """A validated object, the file it was read from, and its problems."""
 
     file: str
     object: LoadedObject
@@ -129,95 +134,114 @@ class CheckedManifest:
 
 
 @dataclass(frozen=True, slots=True)
+class ParsedManifest:
+    """An object as it was written, and where."""
+
+    file: str
+    line: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedManifests:
-    """Everything that was read, and everything that was found."""
+    """Manifests that were read and validated together, and their problems."""
 
     manifests: tuple[CheckedManifest, ...]
+    """Objects of the kinds that Springtide knows."""
     problems: tuple[LocatedProblem, ...]
     skipped: tuple[str, ...]
+    """A note for each object of a kind that Springtide does not know."""
     unreadable: bool
-    companions: tuple[LoadedObject, ...] = ()
-    """Objects that were read only because the others have to do with them."""
+    """Whether an input could not be read or parsed."""
+    related: tuple[LoadedObject, ...] = ()
+    """Objects that were read because the others refer to them; their own problems are not reported."""
+    parsed: tuple[ParsedManifest, ...] = ()
+    """All objects of all kinds as they were written, in the order of the files."""
 
     @property
     def objects(self) -> tuple[LoadedObject, ...]:
-        """Everything that is known, judged or not."""
-        return (*(manifest.object for manifest in self.manifests), *self.companions)
+        """All objects of known kinds, related ones included."""
+        return (*(manifest.object for manifest in self.manifests), *self.related)
 
     @property
     def errors(self) -> int:
-        """How many problems are errors."""
+        """The number of errors."""
         return sum(problem.severity == "error" for problem in self.problems)
 
     @property
     def warnings(self) -> int:
-        """How many problems are warnings."""
+        """The number of warnings."""
         return len(self.problems) - self.errors
 
     def exit_code(self, *, strict: bool) -> int:
-        """What scripts are told: 0 fine, 1 errors (or warnings, if strict), 2 something could not be read."""
+        """Give the exit code: 0 fine, 1 errors (or warnings, if strict), 2 an input could not be read."""
         if self.unreadable:
             return 2
         return 1 if self.errors or (strict and self.problems) else 0
 
 
-_CLUSTER = SearchScope(
+_CLUSTER = LookupScope(
     "in the cluster",
     "create it, or name another one",
     "its days are not taken into account; create the Calendar",
-    everything=True,
+    complete=True,
 )
 
 
 def check_sources(
     sources: Iterable[ManifestSource], unread: Iterable[UnreadableSource], context: ValidationContext
 ) -> CheckedManifests:
-    """Read and judge everything, each object by itself and all of them together."""
+    """Parse and validate sources: each object by itself, then the references between all of them."""
     problems = [_unread(item) for item in unread]
     unreadable = bool(problems)
     loaded: list[tuple[str, LoadedObject]] = []
+    parsed: list[ParsedManifest] = []
     skipped: list[str] = []
     for source in sources:
         for item in load(source.text, context):
+            if not isinstance(item, UnreadableDocument):
+                value = reduce(getitem, item.root, item.document.value)
+                parsed.append(ParsedManifest(source.name, item.document.first_line, value))
             match item:
                 case UnreadableDocument():
                     unreadable = True
                     problems.append(_unreadable(source, item))
                 case UnknownObject():
                     if is_skipped(item):
-                        skipped.append(f"{source.name}: {_skipped(item)}")
-                    problems += (_stray(source, item, problem) for problem in item.problems)
+                        skipped.append(f"{source.name}: {_skip_note(item)}")
+                    problems += (_locate_unknown(source, item, problem) for problem in item.problems)
                 case LoadedObject():
                     loaded.append((source.name, item))
     manifests = _cross_checked(loaded, (), context, IN_FILES)
-    return CheckedManifests(manifests, _sorted(problems, manifests), tuple(skipped), unreadable)
+    return CheckedManifests(manifests, _sorted(problems, manifests), tuple(skipped), unreadable, parsed=tuple(parsed))
 
 
 def check_cluster_objects(
     loaded: Sequence[tuple[str, LoadedObject]],
-    companions: Sequence[LoadedObject],
+    related: Sequence[LoadedObject],
     unread: Iterable[UnreadableSource],
     context: ValidationContext,
     *,
     unseen: frozenset[ObjectKey],
 ) -> CheckedManifests:
-    """Judge objects of a cluster; companions are known and not judged."""
+    """Validate objects read from a cluster; problems of the related objects are not reported."""
     problems = [_unread(item) for item in unread]
-    manifests = _cross_checked(loaded, companions, context, replace(_CLUSTER, unseen=unseen))
+    manifests = _cross_checked(loaded, related, context, replace(_CLUSTER, unseen=unseen))
     manifests = tuple(_without_lines(manifest) for manifest in manifests)
-    return CheckedManifests(manifests, _sorted(problems, manifests), (), bool(problems), tuple(companions))
+    return CheckedManifests(manifests, _sorted(problems, manifests), (), bool(problems), tuple(related))
 
 
 def _cross_checked(
     loaded: Sequence[tuple[str, LoadedObject]],
-    companions: Sequence[LoadedObject],
+    related: Sequence[LoadedObject],
     context: ValidationContext,
-    surroundings: SearchScope,
+    scope: LookupScope,
 ) -> tuple[CheckedManifest, ...]:
-    together = check_cross_object([*(item for _, item in loaded), *companions], context, surroundings)
+    """Add the problems of references between objects to those of each object."""
+    found = check_cross_object([*(item for _, item in loaded), *related], context, scope)
     return tuple(
-        _manifest(file, replace(item, problems=(*item.problems, *_as_written(item, added))))
-        for (file, item), added in zip(loaded, together[: len(loaded)], strict=True)
+        _manifest(file, replace(item, problems=(*item.problems, *_at_written_paths(item, added))))
+        for (file, item), added in zip(loaded, found[: len(loaded)], strict=True)
     )
 
 
@@ -231,16 +255,16 @@ def _sorted(problems: Iterable[LocatedProblem], manifests: Iterable[CheckedManif
 
 
 def _without_lines(manifest: CheckedManifest) -> CheckedManifest:
-    placeless = (msgspec.structs.replace(problem, line=None, column=None) for problem in manifest.problems)
-    return replace(manifest, problems=tuple(placeless))
+    without_lines = (msgspec.structs.replace(problem, line=None, column=None) for problem in manifest.problems)
+    return replace(manifest, problems=tuple(without_lines))
 
 
-def _skipped(stray: UnknownObject) -> str:
-    from springtide.apis.importers import is_importable  # most commands never need it
+def _skip_note(unknown: UnknownObject) -> str:
+    from springtide.apis.importers import is_importable  # imported late: most commands never need it
 
-    what = " ".join(filter(None, (stray.kind, stray.name)))
-    remedy = "; `springtide convert` reads it" if is_importable(stray.api_version, stray.kind) else ""
-    return f"{shorten(what)} ({shorten(stray.api_version)}): not a kind that Springtide knows, skipped{remedy}"
+    what = " ".join(filter(None, (unknown.kind, unknown.name)))
+    remedy = "; `springtide convert` reads it" if is_importable(unknown.api_version, unknown.kind) else ""
+    return f"{shorten(what)} ({shorten(unknown.api_version)}): not a kind that Springtide knows, skipped{remedy}"
 
 
 def _unread(item: UnreadableSource) -> LocatedProblem:
@@ -251,15 +275,15 @@ def _unreadable(source: ManifestSource, item: UnreadableDocument) -> LocatedProb
     return LocatedProblem(file=source.name, line=item.line, column=item.column, message=item.message, hint=item.hint)
 
 
-def _stray(source: ManifestSource, stray: UnknownObject, problem: Problem) -> LocatedProblem:
-    position = stray.place(problem)
+def _locate_unknown(source: ManifestSource, unknown: UnknownObject, problem: Problem) -> LocatedProblem:
+    position = unknown.place(problem)
     return LocatedProblem(
         file=source.name,
         line=position.line,
         column=position.column,
-        api_version=stray.api_version or None,
-        kind=stray.kind or None,
-        name=stray.name or None,
+        api_version=unknown.api_version or None,
+        kind=unknown.kind or None,
+        name=unknown.name or None,
         path=format_path(problem.path),
         message=problem.message,
         hint=problem.hint,
@@ -267,7 +291,8 @@ def _stray(source: ManifestSource, stray: UnknownObject, problem: Problem) -> Lo
     )
 
 
-def _as_written(loaded: LoadedObject, problems: Iterable[Problem]) -> Iterator[Problem]:
+def _at_written_paths(loaded: LoadedObject, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Replace canonical paths by the paths in the user's manifest."""
     for problem in problems:
         yield msgspec.structs.replace(problem, path=loaded.written(problem.path))
 

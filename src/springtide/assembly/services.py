@@ -1,4 +1,4 @@
-"""What a process offers its controllers in each world: series, readings, queues, providers, and whom it trusts."""
+"""The services that controllers use in each world: series, metric readers, queues, node group providers, grants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from springtide.providers.simulated import SimulatedProvider
 
 @dataclass(frozen=True, slots=True)
 class MetricSourceSettings:
-    """Where metrics are read."""
+    """Where HorizontalAutoscalers read metrics."""
 
     source: QuerySource = QuerySource.AUTO
     prometheus: PrometheusSettings | None = None
@@ -40,26 +40,26 @@ async def live_services(
     metrics: ProcessMetrics,
     clock: Clock,
     *,
-    book: SeriesStore | None = None,
+    series: SeriesStore | None = None,
     sources: MetricSourceSettings = _IN_PROCESS,
     own_cluster: bool = False,
 ) -> AsyncIterator[Services]:
-    """Offer what a process has that reaches the world, within the block.
+    """Open the services of a process that reaches real systems; they are closed at the end of the block.
 
     A cluster of one's own is an embedded one: it has simulated groups of nodes, and no Grant is needed for anything.
     """
-    book = book if book is not None else SeriesStore()
-    metrics.export(book, clock)
+    series = series if series is not None else SeriesStore()
+    metrics.export(series, clock)
     async with AsyncExitStack() as stack:
         prometheus = None
         if sources.prometheus is not None:
             prometheus = await stack.enter_async_context(PrometheusReader(sources.prometheus))
-        reading = QueryReader(book, prometheus, source=sources.source, now=clock.now)
+        reading = QueryReader(series, prometheus, source=sources.source, now=clock.now)
         aws = stack.enter_context(closing(AwsProvider()))
         sqs = stack.enter_context(closing(SqsQueueReader()))
         providers = [ClusterApiProvider(), aws, *([SimulatedProvider()] if own_cluster else [])]
         yield Services(
-            book,
+            series,
             reading,
             DelegatingQueueReader(reading, sqs=sqs),
             Providers(providers),
@@ -68,11 +68,11 @@ async def live_services(
         )
 
 
-def simulated_services(book: SeriesStore, clock: Clock) -> Services:
-    """Offer what a simulated process has: all that is in its cluster, and nothing of the world outside."""
-    reading = QueryReader(book, source=QuerySource.IN_PROCESS, now=clock.now)
+def simulated_services(series: SeriesStore, clock: Clock) -> Services:
+    """Create the services of a simulated process: nothing outside its cluster is reached."""
+    reading = QueryReader(series, source=QuerySource.IN_PROCESS, now=clock.now)
     return Services(
-        book,
+        series,
         reading,
         DelegatingQueueReader(reading, sqs=_UnreachableQueues(), http=_UnreachableQueues()),
         Providers([ClusterApiProvider(), SimulatedProvider()]),
@@ -82,12 +82,12 @@ def simulated_services(book: SeriesStore, clock: Clock) -> Services:
 
 
 class _UnreachableQueues(QueueReader):
-    """Queues outside of a simulation: nobody is asked, or the same seed would give different traces."""
+    """Fails for queues outside the cluster: reading them would make traces depend on more than the seed."""
 
     def target(self, queue: QueueSpec) -> QueueTarget | None:  # noqa: ARG002
-        """Reach nothing."""
+        """Return no target."""
         return None
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:  # noqa: ARG002
-        """Say why there is no length."""
+        """Raise an error that names the queue type."""
         raise QueueError("NotSimulated", f"a simulation does not ask queues of type {queue.type}", retryable=False)

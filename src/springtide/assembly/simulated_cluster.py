@@ -1,4 +1,4 @@
-"""Worlds with our controllers in them: only here do the simulator and the controllers meet."""
+"""Simulated clusters with our controllers: the only place where the simulator and the controllers meet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PASSIVE_KINDS = frozenset(
         "ValidatingWebhookConfiguration",
     }
 )
-"""Kinds that do nothing by themselves, in a real cluster as little as here."""
+"""Kinds that no controller acts on, in a real cluster either."""
 
 
 def simulated_scenario(
@@ -48,19 +48,19 @@ def simulated_scenario(
     default_zone: str,
     listener: Callable[[TraceEntry], None],
 ) -> Scenario:
-    """Tell the story of these objects in a cluster of their own, with everything that runs in one."""
+    """Create a scenario of these objects in a cluster with all behaviours of Kubernetes and all our controllers."""
     severity = Severity(faults)
-    books: list[SeriesStore] = []
+    stores: list[SeriesStore] = []
 
     def services(incarnation: ProcessRun) -> Services:
-        book = SeriesStore()
-        books.append(book)
-        return simulated_services(book, incarnation.clock)
+        series = SeriesStore()
+        stores.append(series)
+        return simulated_services(series, incarnation.clock)
 
     return (
         Scenario("simulate", start=start)
         .given(*objects)
-        .behaving(*behaviours.measuring(SeriesMetrics(books)))
+        .behaving(*behaviours.measuring(SeriesMetrics(stores)))
         .running(
             *CONTROLLERS,
             replicas=1 if severity is Severity.NONE else 2,
@@ -68,12 +68,12 @@ def simulated_scenario(
             services=services,
         )
         .under(severity)
-        .told_to(listener)
+        .traced_to(listener)
     )
 
 
 def kinds_without_controller(kinds: Iterable[str]) -> list[str]:
-    """Give those of some kinds on which something should act, and nothing here does; each once, in order."""
-    everybody: tuple[type[Controller], ...] = (*CONTROLLERS, *behaviours.ALL)
-    acted_on = {watch.cached.selection.resource.kind for controller in everybody for watch in controller.watches}
+    """List the kinds that should have a controller and have none here; each once, in order."""
+    all_controllers: tuple[type[Controller], ...] = (*CONTROLLERS, *behaviours.ALL)
+    acted_on = {watch.cached.selection.resource.kind for controller in all_controllers for watch in controller.watches}
     return [kind for kind in dict.fromkeys(kinds) if kind not in _PASSIVE_KINDS and kind not in acted_on]

@@ -1,10 +1,8 @@
-"""What of some manifests goes into a simulated cluster, and in which order.
+"""Staging: the objects of manifests in the order in which a new cluster accepts them, and applying them there.
 
-People name the folders that they have: custom objects stand before their CRDs, namespaces after what is in them,
-objects are dumps of a live cluster, and some kinds are nobody's business here. `kubectl apply` of such a folder works
-at the second or third try; a simulation has one.
-
-Puts the objects of manifests into a running cluster, as `kubectl apply --server-side` does: as often as need be.
+Folders of manifests have custom objects before their CRDs, namespaces after their contents, dumps of a live cluster,
+and kinds that an embedded or simulated cluster does not serve. `kubectl apply` of such a folder succeeds at the second
+or third attempt; staging makes one attempt enough.
 """
 
 from __future__ import annotations
@@ -13,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from springtide.apis.canonical import canonical_text
+from springtide.apis.canonical import canonical
 from springtide.apis.crds import Flavour, all_crds
-from springtide.apis.yaml import Document, read
 from springtide.apiserver import builtin
-from springtide.assembly.manifests import ManifestSource
+from springtide.assembly.manifests import CheckedManifests
 from springtide.cluster.errors import AlreadyExists, ApiError
 from springtide.cluster.resources import Key, Resource
 from springtide.cluster.transport import Patch, Transport, Write
@@ -32,9 +29,9 @@ _FIRST = (
     "Grant",
     "Calendar",
 )
-"""Kinds that others lean on, in the order in which they are needed."""
+"""Kinds that others depend on, in the order in which they are needed."""
 _LAST = ("FederatedHPA", "HorizontalPodAutoscaler", "HorizontalAutoscaler", "CronFederatedHPA")
-"""Kinds that act on others: whoever comes before what he scales complains."""
+"""Kinds that scale others: before their target exists, they report errors."""
 _SERVER_FIELDS = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -45,11 +42,13 @@ _SERVER_FIELDS = (
     "selfLink",
     "uid",
 )
+"""Fields of the metadata that only an API server sets."""
+_DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedObject:
-    """An object, and where it was written."""
+    """An object in canonical form, and the place it was read from."""
 
     file: str
     line: int
@@ -61,93 +60,75 @@ class StagedObject:
         return str(self.value.get("apiVersion", "")), str(self.value.get("kind", ""))
 
     @property
-    def told(self) -> str:
-        """What the object is, in words."""
+    def label(self) -> str:
+        """The kind and the name."""
         return f"{self.value.get('kind')} {self.value['metadata'].get('name', '')}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class StagedManifests:
-    """What goes into the cluster, in order; and what does not."""
+    """The objects to apply, in order, and those of kinds that the cluster does not serve."""
 
     objects: tuple[StagedObject, ...]
     unknown: tuple[StagedObject, ...]
 
 
-def stage(sources: Iterable[ManifestSource]) -> StagedManifests:
-    """Put the objects of manifests in order, as their canonical form; of two with one name the last one counts."""
+def stage(manifests: CheckedManifests) -> StagedManifests:
+    """Put objects in order, in canonical form; of two with the same name the last one is used."""
     named: dict[tuple[str, ...], StagedObject] = {}
-    for number, placed in enumerate(_staged_objects(sources)):
-        metadata = placed.value["metadata"]
+    for number, staged in enumerate(_staged_objects(manifests)):
+        metadata = staged.value["metadata"]
         name = metadata.get("name") or f"generated {number}"
-        group = placed.kind[0].rpartition("/")[0]
-        named[group, placed.kind[1], metadata.get("namespace") or "default", name] = placed
-    ours = {definition["metadata"]["name"] for definition in all_crds(Flavour.EXTENDED)}
-    wanted = [placed for placed in named.values() if not _is_installed(placed, ours)]
-    known = _served(wanted)
-    staged = sorted((placed for placed in wanted if placed.kind in known), key=_apply_order)
-    return StagedManifests(tuple(staged), tuple(placed for placed in wanted if placed.kind not in known))
+        group = staged.kind[0].rpartition("/")[0]
+        named[group, staged.kind[1], metadata.get("namespace") or _DEFAULT_NAMESPACE, name] = staged
+    installed = {definition["metadata"]["name"] for definition in all_crds(Flavour.EXTENDED)}
+    wanted = [staged for staged in named.values() if not _is_installed(staged, installed)]
+    served = _served_kinds(wanted)
+    objects = sorted((staged for staged in wanted if staged.kind in served), key=_apply_order)
+    return StagedManifests(tuple(objects), tuple(staged for staged in wanted if staged.kind not in served))
 
 
-def _staged_objects(sources: Iterable[ManifestSource]) -> Iterator[StagedObject]:
-    for source in sources:
-        lines = [document.first_line for document in read(source.text) if isinstance(document, Document)]
-        meant = [document for document in read(canonical_text(source.text).text) if isinstance(document, Document)]
-        for position, document in enumerate(meant):
-            # Mending moves lines, and may part documents that had run together.
-            line = lines[position] if len(lines) == len(meant) else document.first_line
-            for value in _members(document.value):
-                if isinstance(value, dict) and isinstance(value.get("metadata"), dict):
-                    yield StagedObject(source.name, line, _without_server_fields(value))
-
-
-def _members(value: Any) -> Iterator[Any]:
-    """Give the objects of a document: itself, or the members of a list, which need not say their kind."""
-    kind = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(value.get("items"), list):
-        yield value
-        return
-    implied = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
-    for item in value["items"]:
-        yield {**implied, **item} if isinstance(item, dict) else item
+def _staged_objects(manifests: CheckedManifests) -> Iterator[StagedObject]:
+    for parsed in manifests.parsed:
+        value = canonical(parsed.value).value if isinstance(parsed.value, dict) else None
+        if value is not None and isinstance(value.get("metadata"), dict):
+            yield StagedObject(parsed.file, parsed.line, _without_server_fields(value))
 
 
 def _without_server_fields(value: dict[str, Any]) -> dict[str, Any]:
-    """Take from an object what only the cluster that it was read from knows."""
     metadata = {name: part for name, part in value["metadata"].items() if name not in _SERVER_FIELDS}
     return {**value, "metadata": metadata}
 
 
-def _is_installed(placed: StagedObject, ours: set[str]) -> bool:
-    return placed.kind[1] == "CustomResourceDefinition" and placed.value["metadata"].get("name") in ours
+def _is_installed(staged: StagedObject, installed: set[str]) -> bool:
+    return staged.kind[1] == "CustomResourceDefinition" and staged.value["metadata"].get("name") in installed
 
 
-def _served(placed: Iterable[StagedObject]) -> set[tuple[str, str]]:
-    """Give the kinds that the cluster knows: built-in ones, ours, and those that the manifests define."""
-    known = {(kind.resource.api_version, kind.resource.kind) for kind in builtin.kinds()}
-    defined = [one.value for one in placed if one.kind[1] == "CustomResourceDefinition"]
+def _served_kinds(staged: Iterable[StagedObject]) -> set[tuple[str, str]]:
+    """List the kinds that the cluster serves: built-in ones, ours, and those that the manifests define."""
+    served = {(kind.resource.api_version, kind.resource.kind) for kind in builtin.kinds()}
+    defined = [one.value for one in staged if one.kind[1] == "CustomResourceDefinition"]
     for definition in (*all_crds(Flavour.EXTENDED), *defined):
         spec = definition.get("spec") or {}
         for version in spec.get("versions") or ():
             if version.get("served"):
-                known.add((f"{spec.get('group')}/{version.get('name')}", (spec.get("names") or {}).get("kind", "")))
-    return known
+                served.add((f"{spec.get('group')}/{version.get('name')}", (spec.get("names") or {}).get("kind", "")))
+    return served
 
 
-def _apply_order(placed: StagedObject) -> int:
-    kind = placed.kind[1]
+def _apply_order(staged: StagedObject) -> int:
+    kind = staged.kind[1]
     if kind in _FIRST:
         return _FIRST.index(kind)
     return len(_FIRST) + (1 + _LAST.index(kind) if kind in _LAST else 0)
 
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-_DEFAULT_NAMESPACE = "default"
+_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 @dataclass(slots=True)
 class AppliedManifests:
-    """What became of the objects."""
+    """The objects that the API server accepted, and those that it refused."""
 
     objects: list[StagedObject] = field(default_factory=list)
     refused: list[tuple[StagedObject, ApiError]] = field(default_factory=list)
@@ -160,36 +141,36 @@ async def apply(
     *,
     manager: str,
 ) -> AppliedManifests:
-    """Apply objects in their order, each in a namespace that is made where there is none; one refusal stops no other.
+    """Apply objects in their order by server-side apply; a missing namespace is created, a refusal stops no other.
 
-    `resource_of` finds what a kind of an `apiVersion` is called in the API; it is asked when it is needed, so that
-    kinds can be among the objects that define them.
+    `resource_of` gives the resource of a kind and an `apiVersion`; it is called for each object in turn, so that a CRD
+    and objects of its kind can be applied together.
     """
     applied = AppliedManifests()
     write = Write(manager, "the manifest says so")
     namespaces: set[str] = set()
-    for placed in objects:
-        api_version, kind = placed.kind
+    for staged in objects:
+        api_version, kind = staged.kind
         try:
             resource = resource_of(kind, api_version)
-            metadata = placed.value["metadata"]
+            metadata = staged.value["metadata"]
             namespace = (metadata.get("namespace") or _DEFAULT_NAMESPACE) if resource.namespaced else ""
             if namespace and namespace not in namespaces:
                 await _ensure_namespace(transport, namespace, write)
                 namespaces.add(namespace)
             if name := metadata.get("name"):
-                await transport.patch(resource, Key(namespace, name), Patch.apply(placed.value, force=True), write)
+                await transport.patch(resource, Key(namespace, name), Patch.apply(staged.value, force=True), write)
             else:
-                await transport.create(resource, placed.value, write, namespace=namespace)
-        except ApiError as answer:
-            applied.refused.append((placed, answer))
+                await transport.create(resource, staged.value, write, namespace=namespace)
+        except ApiError as refusal:
+            applied.refused.append((staged, refusal))
         else:
-            applied.objects.append(placed)
+            applied.objects.append(staged)
     return applied
 
 
 async def _ensure_namespace(transport: Transport, name: str, write: Write) -> None:
     try:
-        await transport.create(NAMESPACES, {"metadata": {"name": name}}, write)
+        await transport.create(_NAMESPACES, {"metadata": {"name": name}}, write)
     except AlreadyExists:
         return

@@ -1,4 +1,4 @@
-"""How people look at it: the command line."""
+"""The command line."""
 
 from springtide.cli.main import main
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from springtide.assembly.manifests import CheckedManifests, ClusterChoice
-from springtide.cli.console import as_data, show_problem
+from springtide.cli.console import as_data, note, show_problem
 from springtide.cli.options import cluster_options, default_timezone_option, sources_argument
 from springtide.cli.sources import read_and_check
 
@@ -33,8 +33,8 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
       springtide check -A                                  all that there are, Calendars and NodePools too
       springtide check -n shop cronfhpa metricsproducer/peak --context production
 
-    Reads YAML or JSON with any number of documents. Objects that refer to each other are judged together, so name
-    all files of an application at once. Kinds that Springtide does not know are skipped with a note.
+    Reads YAML or JSON with any number of documents. References between objects are checked as well, so name all
+    files of an application at once. Kinds that Springtide does not know are skipped with a note.
 
     With --cluster, -n, -A, --context or --kubeconfig arguments name objects of a cluster, as kubectl does: KIND/NAME,
     or KIND for all of them. Files and a cluster do not mix. What the objects refer to is looked up there. A problem's
@@ -45,7 +45,7 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
     \b
     Exit codes: 0 no errors; 1 errors (with --strict: warnings too); 2 something could not be read.
     """
-    found = read_and_check(names, cluster, at=None, default_zone=default_timezone).findings
+    found = read_and_check(names, cluster, at=None, default_zone=default_timezone).manifests
     match output:
         case "json":
             _show_json(found)
@@ -63,8 +63,8 @@ def _show_json(found: CheckedManifests) -> None:
 def _show_text(found: CheckedManifests) -> None:
     for problem in found.problems:
         show_problem(problem)
-    for note in found.skipped:
-        click.echo(click.style(f"note: {note}", dim=True), err=True)
+    for text in found.skipped:
+        note(text)
     click.echo(_summary(found), err=True)
 
 
@@ -80,7 +80,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _show_github(found: CheckedManifests) -> None:
-    """Write workflow commands, which the pull request shows beside the lines."""
+    """Print workflow commands, which GitHub shows beside the lines of a pull request."""
     for problem in found.problems:
         properties = {
             "file": problem.file,

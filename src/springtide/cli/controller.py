@@ -1,4 +1,4 @@
-"""`springtide controller`: the controllers on a live cluster, as many replicas of it as one likes."""
+"""`springtide controller`: the controllers on a live cluster, in any number of replicas."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from springtide.cli.console import logging_options, run_until_signalled, show_failure
+from springtide.cli.console import logging_options, show_failure
 from springtide.cli.options import default_timezone_option, metric_options
+from springtide.cli.stop_signals import run_until_signalled
 
 if TYPE_CHECKING:
     from springtide.assembly.services import MetricSourceSettings
@@ -22,12 +23,12 @@ _METRICS_PORT = 8080
 _WEBHOOK_PORT = 9443
 _EXTERNAL_METRICS_PORT = 6443
 _POD_NAME = "POD_NAME"
-"""Tells a process in which pod it runs; the chart sets it."""
+"""The environment variable with the name of this process's pod; the chart sets it."""
 
 
 def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
     if value and (urlsplit(value).scheme != "https" or not urlsplit(value).hostname):
-        raise click.BadParameter(f"{value!r} is not an address that an API server calls; write https://HOST[:PORT]")
+        raise click.BadParameter(f"{value!r} is not an address that an API server can call; write https://HOST[:PORT]")
     return value
 
 
@@ -53,10 +54,13 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     type=click.Choice(["observe", "act"]),
     default="act",
     show_default=True,
-    help="observe: decide, tell and count, but write nothing else than events.",
+    help="observe: decide, and write events, logs and metrics, but nothing else.",
 )
 @click.option(
-    "--leader-elect/--no-leader-elect", default=True, show_default=True, help="Whether replicas elect one that acts."
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Whether replicas elect a leader, which alone acts.",
 )
 @click.option(
     "-n",
@@ -64,41 +68,41 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     metavar="NAME",
     default="springtide-system",
     show_default=True,
-    help="Where Springtide itself lives: its Lease, its pause switch, its certificates. All namespaces are looked at.",
+    help="The namespace of Springtide itself: its Lease, pause switch and certificates. All namespaces are watched.",
 )
 @default_timezone_option
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Where metrics and health are served.")
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="The address of metrics and health.")
 @click.option(
     "--metrics-port",
     type=click.IntRange(-1, 65535),
     default=_METRICS_PORT,
     show_default=True,
-    help="Their port; 0 takes any that is free, -1 serves none.",
+    help="Their port; 0 takes any free one, -1 serves none.",
 )
 @click.option(
     "--webhooks/--no-webhooks", default=False, show_default=True, help="Whether admission webhooks are served."
 )
-@click.option("--webhook-host", default="127.0.0.1", show_default=True, help="Where webhooks are served.")
+@click.option("--webhook-host", default="127.0.0.1", show_default=True, help="The address of webhooks.")
 @click.option(
     "--webhook-port",
     type=click.IntRange(0, 65535),
     default=_WEBHOOK_PORT,
     show_default=True,
-    help="Their port; 0 takes any that is free.",
+    help="Their port; 0 takes any free one.",
 )
 @click.option(
     "--webhook-service",
     metavar="NAME[:PORT]",
     default="",
     callback=_service,
-    help="The Service through which the API server reaches them; its port is 443 if not given.",
+    help="The Service through which the API server calls them; its port is 443 if not given.",
 )
 @click.option(
     "--webhook-url",
     metavar="URL",
     default="",
     callback=_https,
-    help="The address at which the API server reaches them, where there is no Service.",
+    help="The URL at which the API server calls them, where there is no Service.",
 )
 @metric_options
 @click.option(
@@ -106,24 +110,24 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     default=False,
     show_default=True,
     help="Whether series of MetricsProducers are served as external.metrics.k8s.io, to stock autoscalers. A cluster has"
-    " one such server: if somebody else is it already, this says so and stays away.",
+    " one such API service: where another one is installed, it is left alone and readiness reports it.",
 )
 @click.option(
-    "--external-metrics-host", default="127.0.0.1", show_default=True, help="Where external metrics are served."
+    "--external-metrics-host", default="127.0.0.1", show_default=True, help="The address of external metrics."
 )
 @click.option(
     "--external-metrics-port",
     type=click.IntRange(0, 65535),
     default=_EXTERNAL_METRICS_PORT,
     show_default=True,
-    help="Their port; 0 takes any that is free.",
+    help="Their port; 0 takes any free one.",
 )
 @click.option(
     "--external-metrics-service",
     metavar="NAME[:PORT]",
     default="",
     callback=_service,
-    help="The Service through which the API server reaches them; its port is 443 if not given.",
+    help="The Service through which the API server calls them; its port is 443 if not given.",
 )
 @logging_options(level="info")
 def command(
@@ -152,7 +156,7 @@ def command(
     """Run the controllers on a live cluster.
 
     Which cluster: --kubeconfig or --context if given, else the environment's KUBECONFIG, else the service account of
-    the pod this runs in, else ~/.kube/config. Replicas elect a leader by a Lease; the others stand by with full caches.
+    the pod this runs in, else ~/.kube/config. Replicas elect a leader by a Lease; the others have synced caches.
 
     \b
       springtide controller --mode observe                 see what it would do, and change nothing
@@ -161,12 +165,14 @@ def command(
       springtide controller --webhooks --webhook-service springtide-webhooks
       springtide controller --prometheus-url http://prometheus.monitoring:9090/
 
-    `/metrics`, `/healthz` and `/readyz` are served on --metrics-port. Ctrl-C or SIGTERM ends it in order: no new work,
-    what is under way is finished, the lease is given up. Installed by the chart in charts/springtide; see
-    docs/operations.md. A cluster that does not answer is asked again until it does. Exit codes: 0 ended in order;
-    1 no cluster is named, or a port cannot be had; 2 the command line is wrong; 130 torn away by a second Ctrl-C.
+    `/metrics`, `/healthz` and `/readyz` are served on --metrics-port. At Ctrl-C or SIGTERM it shuts down: no new
+    reconciles start, running ones are finished, the lease is released. The chart in charts/springtide installs it; see
+    docs/operations.md. Requests to a cluster that does not answer are retried until it does.
+
+    Exit codes: 0 shut down; 1 no cluster is named, or a port is taken; 2 the command line is wrong; 130 forced to stop
+    by a second Ctrl-C.
     """
-    # Here, so that help is instant.
+    # Imported late, so that --help is fast.
     from springtide.assembly.live_cluster import (
         ControllerProcessSettings,
         ExternalMetricsSettings,
@@ -184,14 +190,16 @@ def command(
     from springtide.controllers import CONTROLLERS
 
     if webhooks and bool(webhook_service) == bool(webhook_url):
-        raise click.UsageError("--webhooks needs either --webhook-service or --webhook-url: where the API server calls")
+        raise click.UsageError(
+            "--webhooks needs either --webhook-service or --webhook-url: where the API server calls them"
+        )
     if external_metrics and not external_metrics_service:
-        raise click.UsageError("--external-metrics needs --external-metrics-service: where the API server comes")
+        raise click.UsageError("--external-metrics needs --external-metrics-service: where the API server calls them")
     try:
         chosen = select_controllers(controllers, CONTROLLERS)
     except InvalidSelection as failure:
         raise click.BadParameter(str(failure), param_hint="--controllers") from None
-    plan = ControllerProcessSettings(
+    settings = ControllerProcessSettings(
         controllers=chosen,
         mode=Mode(mode),
         elect=leader_elect,
@@ -220,7 +228,7 @@ def command(
     configure(sys.stderr, log_level, log_format)
     try:
         found = find_access(kubeconfig, context)
-        code = run_until_signalled(lambda stop: run_live(stop, found, plan))
+        code = run_until_signalled(lambda stop: run_live(stop, found, settings))
     except AccessError as failure:
         code = show_failure(str(failure))
     except ServingFailed as failure:
@@ -229,7 +237,7 @@ def command(
 
 
 def _target(text: str, namespace: str) -> ServiceTarget:
-    """Read a Service, whose port is 443 if not given."""
+    """Parse the name of a Service; its port is 443 if not given."""
     from springtide.cluster.admission.configurations import ServiceTarget
 
     name, _, port = text.partition(":")

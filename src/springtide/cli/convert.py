@@ -1,4 +1,4 @@
-"""`springtide convert`: the canonical form of anything that is read leniently, and our objects for those of peers."""
+"""`springtide convert`: rewrites manifests in canonical form, and imports those of KEDA and others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from springtide.apis.canonical import ManifestChange, RewrittenManifest, canonical_text
-from springtide.apis.importers import ConversionNotice, ConversionSettings, ImportResult, SiblingObjects, import_objects
+from springtide.apis.importers import ConversionNotice, ConversionOptions, ImportResult, SiblingObjects, import_objects
 from springtide.apis.problems import format_path
 from springtide.assembly.manifests import LocatedProblem, ManifestSource, read_sources
 from springtide.cli.console import show_problem
@@ -18,25 +18,25 @@ from springtide.cli.options import ZoneType, files_argument
 @click.command("convert")
 @files_argument
 @click.option("-w", "--write", is_flag=True, help="Change the files instead of printing.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not list what was changed.")
 @click.option(
     "--timezone",
     type=ZoneType(),
     metavar="ZONE",
-    help="The zone of controllers whose objects name none: cronhpa (Asia/Shanghai if not given), kube-downscaler.",
+    help="The zone of objects that name none: of cronhpa (Asia/Shanghai if not given), of kube-downscaler.",
 )
 def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | None) -> None:
     """Rewrite manifests in their canonical form, comments and layout kept where possible.
 
-    Aliases become the names that the API has, NodePool v1beta1 becomes v1, and slips that can mean only one thing
-    are mended (`//` comments that break the YAML, a missing colon, `apiversion`, `ruleName`, Mon-Fri in a list of
+    Aliases become the names of the API, NodePool v1beta1 becomes v1, and slips that can mean only one thing are
+    corrected (`//` comments that break the YAML, a missing colon, `apiversion`, `ruleName`, Mon-Fri in a list of
     weekdays).
 
-    Objects of others that scale on time become ours: ScaledObjects of KEDA with cron triggers,
-    CronHorizontalPodAutoscalers, and workloads with annotations of kube-downscaler, which stay without them. What
-    has no equivalent is a warning; what cannot be converted is an error, and stays as it is.
+    Objects of other projects that scale by time become Springtide's: ScaledObjects of KEDA with cron triggers,
+    CronHorizontalPodAutoscalers, and workloads with annotations of kube-downscaler, whose annotations are removed.
+    What has no equivalent is a warning; what cannot be converted is an error and is left unchanged.
 
-    What was changed is told on standard error. Everything else is left as it is: run `springtide check` afterwards.
+    Changes are listed on standard error. Nothing else is changed: run `springtide check` afterwards.
 
     \b
       springtide convert old.yaml > new.yaml
@@ -49,7 +49,7 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
     for failure in unread:
         click.echo(f"{failure.name}: {failure.message}", err=True)
     code = 2 if unread else 0
-    setting = ConversionSettings(now=int(time.time()), zone=timezone)
+    setting = ConversionOptions(now=int(time.time()), zone=timezone)
     printed: list[str] = []
     surroundings = SiblingObjects()
     for source in sources:
@@ -58,7 +58,7 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
         replaced = import_objects(source.text, setting, surroundings)
         rewritten = canonical_text(source.text)
         text = canonical_text(replaced.text).text if replaced.changes else rewritten.text
-        _tell(source, rewritten, replaced, quiet=quiet)
+        _show_changes(source, rewritten, replaced, quiet=quiet)
         code = max(code, 2 if rewritten.unreadable else 0, 1 if replaced.failed else 0)
         if not write or source.name == "<stdin>":
             printed.append(text)
@@ -78,40 +78,40 @@ def _write(name: str, text: str) -> bool:
     return True
 
 
-def _tell(source: ManifestSource, rewritten: RewrittenManifest, replaced: ImportResult, *, quiet: bool) -> None:
+def _show_changes(source: ManifestSource, rewritten: RewrittenManifest, replaced: ImportResult, *, quiet: bool) -> None:
     for item in rewritten.unreadable:
         hint = f" ({item.hint})" if item.hint else ""
-        click.echo(f"{source.name}:{item.line}:{item.column}: left as it is: {item.message}{hint}", err=True)
+        click.echo(f"{source.name}:{item.line}:{item.column}: left unchanged: {item.message}{hint}", err=True)
     changes = () if quiet else (*rewritten.changes, *replaced.changes)
-    lines: list[ManifestChange | ConversionNotice] = [*changes, *replaced.told]
+    lines: list[ManifestChange | ConversionNotice] = [*changes, *replaced.notices]
     for line in sorted(lines, key=_line_of):
         if isinstance(line, ManifestChange):
             click.echo(f"{source.name}:{line.line}: {line.message}", err=True)
         else:
-            show_problem(_finding(source, line), err=True)
+            show_problem(_located(source, line), err=True)
 
 
 def _line_of(line: ManifestChange | ConversionNotice) -> int:
     return line.line if isinstance(line, ManifestChange) else line.position.line
 
 
-def _finding(source: ManifestSource, told: ConversionNotice) -> LocatedProblem:
+def _located(source: ManifestSource, notice: ConversionNotice) -> LocatedProblem:
     return LocatedProblem(
         file=source.name,
-        line=told.position.line,
-        column=told.position.column,
-        api_version=told.api_version,
-        kind=told.kind,
-        name=told.name or None,
-        path=format_path(told.problem.path),
-        message=told.problem.message,
-        hint=told.problem.hint,
-        severity=told.problem.severity,
+        line=notice.position.line,
+        column=notice.position.column,
+        api_version=notice.api_version,
+        kind=notice.kind,
+        name=notice.name or None,
+        path=format_path(notice.problem.path),
+        message=notice.problem.message,
+        hint=notice.problem.hint,
+        severity=notice.problem.severity,
     )
 
 
 def _joined(texts: list[str]) -> str:
-    """Put several files into one stream of documents."""
+    """Join several files to one stream of documents."""
     joined = ""
     for text in filter(None, texts):
         if joined and not text.startswith("---"):

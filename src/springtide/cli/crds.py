@@ -1,4 +1,4 @@
-"""`springtide crds`: the CRDs of every kind, from the same types that everything else is made from."""
+"""`springtide crds`: the CRDs of every kind, generated from its types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from springtide.cli.console import as_data
     type=click.Choice(["extended", "stock"]),
     default="extended",
     show_default=True,
-    help="extended: with our extension fields. stock: upstream's fields only.",
+    help="extended: with extension fields. stock: upstream's fields only.",
 )
 @click.option(
     "--into",
@@ -27,8 +27,8 @@ from springtide.cli.console import as_data
 def command(flavour: str, into: Path | None, output: str) -> None:
     """Print the CRDs of every kind.
 
-    Use the extended flavour where nobody else owns a CRD. Where Karpenter, Karmada or Cluster Autoscaler installed
-    theirs, leave it as it is: extension fields then stand in the annotation springtide.dev/extensions.
+    Use the extended flavour where no other project owns a CRD. Where Karpenter, Karmada or Cluster Autoscaler has
+    installed its own, keep that: extension fields then go into the annotation springtide.dev/extensions.
 
     \b
       springtide crds | kubectl apply --server-side -f -

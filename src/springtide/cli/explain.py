@@ -1,6 +1,6 @@
-"""An explanation as people read it in a terminal: labels on the left, sentences beside them.
+"""`springtide explain`: what an object of a cluster wants now, why, what comes next, and what stops it.
 
-`springtide explain`: what an object of a cluster wants now, why, what comes next, and what stopped it.
+The text for terminals has labels on the left and wrapped sentences to the right of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import click
 from springtide.almanac import load_zone
 from springtide.apis.meta.times import clock_time, date_and_time
 from springtide.assembly.manifests import ClusterChoice
-from springtide.cli.options import default_timezone_option, object_options, parse_named_moment
+from springtide.cli.options import default_timezone_option, object_options, parse_optional_moment
 from springtide.cli.pictures.formatting import format_relative, format_value, printable
 from springtide.controllers.explanation import Explanation, ObservedCondition, PastEvent, UpcomingChange
 
@@ -25,15 +25,15 @@ _COLOURS = {"True": "green", "False": "red"}
 
 
 def render_explanation(explanation: Explanation, *, width: int, unicode: bool) -> str:
-    """Write an explanation; nothing is wider than the screen, except a word that is."""
+    """Render an explanation as text; lines are no longer than `width`, unless a single word is."""
     page = _Page(min(width, _WIDEST), unicode=unicode)
     sections = [
         page.section("wants", [click.style(printable(explanation.headline), bold=True)]),
         page.section("because", [page.wrapped(text) for text in explanation.because]),
-        page.section("next", [*page.table(explanation), *page.unforeseen(explanation)]),
+        page.section("next", [*page.table(explanation), *page.unknown_next(explanation)]),
         page.section("stopped by", page.stops(explanation), colour="red" if explanation.stopped else "cyan"),
         page.section("conditions", [page.condition(one, explanation) for one in explanation.conditions]),
-        page.section("happened", page.happenings(explanation)),
+        page.section("happened", page.events(explanation)),
         page.section("notes", [page.wrapped(text) for text in explanation.notes]),
     ]
     return "\n".join([*page.title(explanation), "", *(line for section in sections for line in section)]) + "\n"
@@ -45,7 +45,7 @@ class _Page:
         self._unicode = unicode
 
     def title(self, explanation: Explanation) -> list[str]:
-        """Name the object and the time, below each other where one line is too short for both."""
+        """Write the object and the time, on two lines where one is too short."""
         subject = explanation.subject
         name = printable(f"{subject.kind}/{subject.name}")
         where = f" in namespace {subject.namespace}" if subject.namespace is not None else ""
@@ -56,7 +56,7 @@ class _Page:
         return [click.style(name, bold=True) + lines[0].removeprefix(name), *lines[1:]]
 
     def section(self, label: str, entries: Sequence[str], *, colour: str = "cyan") -> Iterator[str]:
-        """Put a label before the first line of the first entry, and all others below each other."""
+        """Write entries below each other, with a label before the first line."""
         head = click.style(label.ljust(_LABEL), fg=colour)
         for entry in entries:
             for line in entry.split("\n"):
@@ -64,7 +64,7 @@ class _Page:
                 head = " " * _LABEL
 
     def wrapped(self, text: str, hang: str = "  ") -> str:
-        """Break a text into lines, of which all but the first are indented."""
+        """Wrap a text; all lines but the first are indented."""
         return "\n".join(self._broken(printable(text), self._width - _LABEL, hang))
 
     @staticmethod
@@ -72,7 +72,7 @@ class _Page:
         return textwrap.wrap(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
 
     def table(self, explanation: Explanation) -> list[str]:
-        """List what lies ahead: when, there and in UTC, how long until then, what, and why."""
+        """List the next changes: local time, UTC, time until then, value, and reason."""
         rows = [self._row(coming, explanation) for coming in explanation.next]
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
         return [
@@ -80,22 +80,22 @@ class _Page:
             for row in rows
         ]
 
-    def unforeseen(self, explanation: Explanation) -> list[str]:
-        """Say why nothing is listed ahead, or no more, where something may lie there."""
+    def unknown_next(self, explanation: Explanation) -> list[str]:
+        """Say why no (further) changes are known, where there may be some."""
         return [self.wrapped(f"not known: {explanation.next_unknown}")] if explanation.next_unknown else []
 
     def _row(self, coming: UpcomingChange, explanation: Explanation) -> tuple[str, str, str, str, str]:
         local = date_and_time(coming.at, load_zone(coming.zone))
         if coming.zone == explanation.zone:
-            local = local.removesuffix(f" {coming.zone}")  # the title names it
+            local = local.removesuffix(f" {coming.zone}")  # the title has it
         value = format_value(coming.value, unicode=self._unicode)
-        # The row tells the time already.
+        # The row has the time already.
         because = coming.because.replace(f" ({clock_time(coming.at, load_zone(coming.zone))})", "")
         relative = format_relative(coming.at, explanation.subject.at)
         return local, _in_utc(coming.at, coming.zone), relative, value, because
 
     def _beside(self, cells: Sequence[str], text: str) -> str:
-        """Put a reason behind the cells if it fits there, else below them; a line is broken between cells only."""
+        """Write a reason behind the cells if it fits there, else below; lines break only between cells."""
         text = printable(text)
         row = "  ".join(cells)
         if len(row) + 2 + len(text) <= self._width - _LABEL:
@@ -110,7 +110,7 @@ class _Page:
         return f"{whole}\n{click.style(self.wrapped('  ' + text, '    '), dim=True)}"
 
     def stops(self, explanation: Explanation) -> list[str]:
-        """Write what is in the way, and until when."""
+        """Write what stops the object, and until when."""
         return [
             self.wrapped(
                 f"{stop.what}: {stop.why}"
@@ -120,31 +120,31 @@ class _Page:
         ] or ["nothing"]
 
     def condition(self, condition: ObservedCondition, explanation: Explanation) -> str:
-        """Write a condition; its message only where nothing else on the page says it."""
+        """Write a condition; instead of a message that the page has already, its reason."""
         state = click.style(condition.status.ljust(8), fg=_COLOURS.get(condition.status, "yellow"))
         others = [one.message for one in explanation.conditions if one.type != "Ready" and one.message]
-        told = (
+        repeated = (
             not condition.message
             or any(condition.message in stop.why for stop in explanation.stopped)
             or condition.message in "; ".join(explanation.because)
             or (condition.type == "Ready" and any(message in condition.message for message in others))
         )
-        words = condition.reason if told else condition.message
-        return state + self.wrapped(f"{' ' * 8}{condition.type}: {words}", " " * 10).removeprefix(" " * 8)
+        text = condition.reason if repeated else condition.message
+        return state + self.wrapped(f"{' ' * 8}{condition.type}: {text}", " " * 10).removeprefix(" " * 8)
 
-    def happenings(self, explanation: Explanation) -> list[str]:
-        """Write what happened and when, but for troubles that conditions still tell of."""
-        still = [one.message for one in explanation.conditions if one.message]
+    def events(self, explanation: Explanation) -> list[str]:
+        """Write past events with their times, without failures that a condition still reports."""
+        current = [one.message for one in explanation.conditions if one.message]
         return [
-            self._happening(one, explanation.zone)
+            self._event(one, explanation.zone)
             for one in explanation.history
-            if not (one.bad and any(message in one.what for message in still))
+            if not (one.bad and any(message in one.what for message in current))
         ]
 
-    def _happening(self, happening: PastEvent, zone: str) -> str:
-        when = date_and_time(happening.at, load_zone(zone)).removesuffix(f" {zone}")
-        text = self.wrapped(f"{when}  {happening.what}")
-        return click.style(text, fg="yellow") if happening.bad else text
+    def _event(self, event: PastEvent, zone: str) -> str:
+        when = date_and_time(event.at, load_zone(zone)).removesuffix(f" {zone}")
+        text = self.wrapped(f"{when}  {event.what}")
+        return click.style(text, fg="yellow") if event.bad else text
 
 
 def _moment(at: int, zone: str) -> str:
@@ -153,7 +153,7 @@ def _moment(at: int, zone: str) -> str:
 
 
 def _in_utc(at: int, zone: str) -> str:
-    """Write the time in UTC, with the weekday where it is another day there."""
+    """Write the time in UTC, with the date where it is another day in UTC."""
     if zone == "UTC":
         return ""
     there, here = (date_and_time(at, load_zone(name)).split(" ")[0] for name in ("UTC", zone))
@@ -165,11 +165,16 @@ def _in_utc(at: int, zone: str) -> str:
 @object_options
 @click.option("--at", "moment", metavar="TIME", help="The time to explain; the present if not given.")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="The form."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
 )
 @default_timezone_option
 def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, default_timezone: str) -> None:
-    """Tell what an object of a cluster wants now, why, what comes next, and what stopped it.
+    """Say what an object of a cluster wants now, why, what comes next, and what stops it.
 
     \b
       springtide explain metricsproducer/peak -n shop
@@ -177,8 +182,8 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
       springtide explain horizontalautoscaler/web -o json | jq .stopped
 
     Explains MetricsProducer, HorizontalAutoscaler, ScalableNodeGroup and CronFederatedHPA. It only reads: the object
-    and its events, what it scales, Calendars, Grants, and whatever else follows or scales the same. What may not be
-    read is told, and left out. It needs no controller: where none has reported, the answer comes from the object alone.
+    and its events, its scale target, Calendars, Grants, and other objects that read or scale the same. Kinds that may
+    not be read are named in a note. No controller is needed: without its status, the answer comes from the object.
 
     \b
     -o json and yaml have these keys; times are UTC, null is "none" or "not known":
@@ -189,36 +194,36 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
       because     [sentence]
       next        [{"at", "value", "lane", "because"}]; values as in `springtide preview -o json`
       nextUnknown why it is not known what comes next, else null
-      stopped     [{"what", "why", "until"}]: empty means that nothing is in the way
+      stopped     [{"what", "why", "until"}]: empty means that nothing stops it
       conditions  [{"type", "status", "reason", "message", "since"}]
       history     [{"at", "what", "bad"}]: executions and events, newest first
       notes       [sentence]
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. The present is the
-    cluster's, also where its clock is its own, as with `springtide up --speed`. For another time the answer follows
+    cluster's, whose clock can be another one, as with `springtide up --speed`. For another time the answer follows
     from schedules and rules; conditions, events and the target are still those of the present.
 
     \b
-    Exit codes: 0 explained, whatever stops it; 2 there is no such object, or no cluster.
+    Exit codes: 0 explained, also if something stops it; 2 there is no such object, or no cluster.
     """
-    word, slash, called = name.partition("/")
-    if not slash or not word or not called:
+    kind, slash, object_name = name.partition("/")
+    if not slash or not kind or not object_name:
         raise click.UsageError(f"{name!r} is not KIND/NAME, such as metricsproducer/peak")
-    at = parse_named_moment(moment, load_zone(default_timezone), "--at")
-    # Here, so that help is instant.
+    at = parse_optional_moment(moment, load_zone(default_timezone), "--at")
+    # Imported late, so that --help is fast.
     from springtide.assembly.cluster_reader import UnknownNameError, connect
-    from springtide.assembly.explain_facts import read_facts
+    from springtide.assembly.explanation_reader import read_explanation_input
     from springtide.cli.console import as_data, show_failure, supports_unicode
     from springtide.cluster.errors import ClusterError
     from springtide.controllers.explain import explain
     from springtide.controllers.explanation import ExplanationInput
 
-    async def gathered() -> ExplanationInput:
+    async def read() -> ExplanationInput:
         async with connect(cluster) as connection:
-            return await read_facts(connection, word, called, at=at, default_zone=default_timezone)
+            return await read_explanation_input(connection, kind, object_name, at=at, default_zone=default_timezone)
 
     try:
-        explanation = explain(asyncio.run(gathered()))
+        explanation = explain(asyncio.run(read()))
     except UnknownNameError as missing:
         show_failure(f"{missing}; {missing.hint}" if missing.hint else str(missing))
         raise SystemExit(2) from None

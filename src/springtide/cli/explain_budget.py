@@ -21,14 +21,14 @@ from springtide.cli.options import default_timezone_option, files_argument, pars
 
 
 class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
-    """Nodes that are being disrupted, by reason: ``drifted=3,empty=2``."""
+    """Numbers of nodes that are being disrupted, by reason: ``drifted=3,empty=2``."""
 
     name = "reason=n,..."
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> dict[DisruptionReason, int]:
-        """Read the counts; a reason may have any of its names."""
+        """Parse the counts; a reason can have any of its aliases."""
         if isinstance(value, dict):
             return value
         counts: dict[DisruptionReason, int] = {}
@@ -55,11 +55,18 @@ class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
 @click.option(
     "--reading",
     type=click.Choice(["fallback", "floor"], case_sensitive=False),
-    help="Read budgets without reasons as if the pool said so.",
+    help="Budgets without reasons apply to every reason (floor), or to those that no active budget names (fallback).",
 )
-@click.option("--equation", type=click.Choice(["1", "2"]), help="Count per reason (1) or in total (2).")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True, help="The form."
+    "--equation", type=click.Choice(["1", "2"]), help="Whether disrupted nodes count per reason (1) or in total (2)."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
 )
 @default_timezone_option
 def command(
@@ -73,15 +80,15 @@ def command(
     output: str,
     default_timezone: str,
 ) -> None:
-    """Tell how many nodes of a NodePool may be disrupted, by reason, and why.
+    """Say how many nodes of a NodePool may be disrupted, by reason, and why.
 
     \b
       springtide explain-budget pool.yaml --nodes 100 --disrupting drifted=3,empty=2
       springtide explain-budget pool.yaml --nodes 40 --at 2026-12-24T09:00 --default-timezone Europe/Berlin
 
     Reasons are Empty, Drifted, Underutilized and Expired, in any case. TIME is RFC 3339 (2026-11-27T06:00:00Z), or a
-    local time or date of --default-timezone (2026-11-27T06:00, 2026-11-27). A budget that has errors blocks the
-    reasons that it names, as it would in a cluster.
+    local time or date of --default-timezone (2026-11-27T06:00, 2026-11-27). A budget with errors blocks the reasons
+    that it names, as it would in a cluster.
 
     \b
     Exit codes: 0 no errors; 1 errors in the files; 2 something could not be read, or there is no NodePool.
@@ -123,10 +130,13 @@ def _show(explained: list[tuple[str, DisruptionExplanation]], at: int) -> None:
 
 
 def _table(name: str, explanation: DisruptionExplanation, at: int) -> Iterator[str]:
-    """Write the numbers as a table and the reasons for them as sentences."""
-    count = "all disrupted nodes count" if explanation.equation is AccountingEquation.TOTAL else "nodes count by reason"
+    """Write the numbers as a table, and the reasons for them as sentences below."""
+    floor = explanation.reading is BudgetDefault.FLOOR
+    applies = "every reason" if floor else "reasons that no active budget names"
+    total = explanation.equation is AccountingEquation.TOTAL
+    counted = "all disrupted nodes count" if total else "disrupted nodes count by reason"
     yield click.style(f"NodePool/{name}", bold=True) + f"  {explanation.nodes} nodes at {format_instant(at)}"
-    yield f"reading {explanation.reading}, equation {explanation.equation.value} ({count})"
+    yield f"budgets without reasons apply to {applies}; {counted}"
     yield ""
     rows = [_HEADINGS, *(_row(reason, found) for reason, found in explanation.reasons.items())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]

@@ -1,12 +1,9 @@
-"""Questions to a person at a terminal, whose answers can be given on the command line as well.
+"""Questions of `springtide new` at a terminal, and the parsers of their answers.
 
-An answer is checked at once, by the same function wherever it comes from. At a terminal a wrong one is told and asked
-again; on the command line it ends the command. Without a terminal nothing is asked: all that is missing is listed.
-
-What people answer in their own words, turned into parts of a manifest: names, zones, windows, rules, targets.
-
-What an answer may be is decided by the checks of the manifests themselves, so that nobody reads two messages for one
-mistake.
+Answers come from prompts or from options, and go through the same parsers: names, zones, windows, rules and targets
+become parts of a manifest. At a terminal, an invalid answer is reported and asked for again; on the command line it
+ends the command. Without a terminal, all missing options are listed. The parsers use the validation of manifests, so
+that a mistake has one message.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ A = TypeVar("A")
 
 
 class AnswerError(ValueError):
-    """An answer that cannot be used: why, what to write instead, and what was probably meant."""
+    """An invalid answer: the reason, a hint, and the answer that was probably meant."""
 
     def __init__(self, message: str, hint: str = "", offer: str | None = None) -> None:
         self.message = message
@@ -42,27 +39,27 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[A]):
-    """What is asked, how the answer is given on the command line, and how it is read."""
+    """A question, the option that answers it on the command line, and the parser of the answer."""
 
     option: str
     text: str
     read: Callable[[str], A]
-    """Turns an answer into what it means; raises `AnswerError`."""
+    """Parses an answer; raises `AnswerError`."""
     default: str | None = None
 
 
 class Interview:
-    """Asks questions, or takes the answers that were given."""
+    """Asks questions, or takes the answers from the command line."""
 
     def __init__(self, *, interactive: bool) -> None:
         if interactive:
             with suppress(ImportError):
-                import readline  # noqa: F401 - so that arrow keys move instead of writing what they send
+                import readline  # noqa: F401 - makes arrow keys work in prompts
         self.interactive = interactive
         self._missing: list[str] = []
 
     def one(self, question: Prompt[A], given: str | None) -> A | None:
-        """Get one answer; None where there is nobody to ask, which `complete` then reports."""
+        """Get one answer; None without a terminal, which `complete` then reports."""
         if given is not None:
             return _accept(question, given)
         if self.interactive:
@@ -73,12 +70,12 @@ class Interview:
         return None
 
     def several(
-        self, question: Prompt[A], given: Sequence[str], judge: Callable[[list[A]], None], *, needed: bool
+        self, question: Prompt[A], given: Sequence[str], check: Callable[[list[A]], None], *, needed: bool
     ) -> list[A]:
-        """Get answers until an empty one; `judge` sees all of them after each, and may refuse the last."""
+        """Get answers until an empty one; after each, `check` gets all of them and may refuse the last."""
         answers: list[A] = []
         for text in given:
-            answers = _accept(_with_next_answer(question, answers, judge), text)
+            answers = _accept(_with_next_answer(question, answers, check), text)
         if given or not self.interactive:
             if needed and not answers:
                 self._missing.append(question.option)
@@ -88,27 +85,27 @@ class Interview:
             if not text and (answers or not needed):
                 return answers
             try:
-                answers = _with_next_answer(question, answers, judge).read(text)
+                answers = _with_next_answer(question, answers, check).read(text)
             except AnswerError as failure:
                 _show_error(failure)
 
     def complete(self) -> None:
-        """End the command if answers are missing, and name all of them."""
+        """End the command with an error that names all missing answers, if there are any."""
         if self._missing:
             needed = ", ".join(self._missing)
-            raise click.UsageError(f"there is no terminal to ask at, and these are missing: {needed}")
+            raise click.UsageError(f"without a terminal, these options are required: {needed}")
 
-    def agreed(self, text: str) -> bool:
-        """Ask for leave to do what cannot be undone; no answer is a no, and so is nobody to ask."""
+    def confirmed(self, text: str) -> bool:
+        """Ask for confirmation; without a terminal or an answer, that is a no."""
         return self.interactive and click.confirm(text, default=False, err=True)
 
 
-def _with_next_answer(question: Prompt[A], before: list[A], judge: Callable[[list[A]], None]) -> Prompt[list[A]]:
-    """Ask for one answer more, which is judged together with those before."""
+def _with_next_answer(question: Prompt[A], before: list[A], check: Callable[[list[A]], None]) -> Prompt[list[A]]:
+    """Create the prompt for one more answer, which is checked together with those before."""
 
     def read(text: str) -> list[A]:
         answers = [*before, question.read(text)]
-        judge(answers)
+        check(answers)
         return answers
 
     return Prompt(question.option, question.text, read)
@@ -129,7 +126,7 @@ def _ask(question: Prompt[A], default: str | None) -> A:
             return question.read(text.strip())
         except AnswerError as failure:
             _show_error(failure)
-            # What was probably meant is one keystroke away.
+            # What was probably meant becomes the default.
             default = failure.offer or default
 
 
@@ -163,7 +160,7 @@ _MEANT = re.compile(r"did you mean (?P<name>\S+)\?")
 
 
 def formatted(name: str) -> Callable[[str], str]:
-    """Read a text that a format of the manifests decides about."""
+    """Create a parser that checks a format of the manifests."""
 
     def read(text: str) -> str:
         for problem in FORMATS[name](text):
@@ -176,19 +173,19 @@ def formatted(name: str) -> Callable[[str], str]:
 
 
 def optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Take an empty answer for none."""
+    """Let a parser return None for an empty answer."""
     return lambda text: read(text) if text else None
 
 
 def replicas(text: str) -> int:
-    """Read a number of replicas."""
+    """Parse a number of replicas."""
     if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) > INT32_MAX:
-        raise AnswerError(f'"{text}" is no number of replicas', "write a whole number from 0 on")
+        raise AnswerError(f'"{text}" is not a number of replicas', "write a whole number, 0 or more")
     return int(text)
 
 
 def target(text: str) -> Tree:
-    """Read `kind/name`, or `group/version/kind/name` for a kind that is not known here."""
+    """Parse `kind/name`, or `group/version/kind/name` for a kind that is not known here."""
     api_version, kind, name = ("", *text.split("/")) if text.count("/") == 1 else _split(text)
     known = _KINDS.get(kind.lower(), kind)
     meant = api_version or expected_api_version(known, None)
@@ -204,7 +201,7 @@ def _split(text: str) -> tuple[str, str, str]:
     api_version, _, kind = api_version.rpartition("/")
     if not (kind and rest and _API_VERSION.fullmatch(api_version)):
         raise AnswerError(
-            f'"{text}" is no target', "write kind and name, such as deployment/shop, or example.com/v1/Kind/name"
+            f'"{text}" is not a target', "write kind and name, such as deployment/shop, or example.com/v1/Kind/name"
         )
     return api_version, kind, rest
 
@@ -213,7 +210,7 @@ def _split(text: str) -> tuple[str, str, str]:
 
 
 def window(text: str) -> Tree:
-    """Read a window as a behaviour; one that ends before it begins ends on the day after."""
+    """Parse a window to a behaviour; one whose end is before its start ends on the next day."""
     when, equals, count = text.rpartition("=")
     if not equals:
         raise AnswerError(f'"{text}" does not say how many replicas', _WINDOW_FORM)
@@ -222,7 +219,7 @@ def window(text: str) -> Tree:
     if closes <= opens:
         closes += _DAY
     if closes - opens == _DAY and len(days) == 7:
-        raise AnswerError(f'"{when}" leaves no time out', "give the replicas of all times as the default")
+        raise AnswerError(f'"{when}" covers all times', "give its replicas as the default")
     later, end = divmod(closes, _DAY)
     return {
         "name": f"{re.sub(r'[^a-z]+', '-', days_text).strip('-') or 'daily'}-{opens // 60:02}{opens % 60:02}",
@@ -233,7 +230,7 @@ def window(text: str) -> Tree:
 
 
 def _when(text: str) -> tuple[str, int, int]:
-    """Part days from times; without times whole days are meant."""
+    """Split days from times; without times, whole days are meant."""
     times = _TIMES.search(text)
     if times is None:
         return text, 0, _DAY
@@ -246,7 +243,7 @@ def _minute(clock: str, *, last: bool = False) -> int:
     hours, _, minutes = clock.partition(":")
     minute = int(hours) * 60 + int(minutes or 0)
     if int(minutes or 0) > 59 or minute > _DAY or (minute == _DAY and not last):
-        raise AnswerError(f"{clock} is no time of the day", "choose one from 00:00 to 23:59, or 24:00 as the end")
+        raise AnswerError(f"{clock} is not a time of day", "choose one from 00:00 to 23:59, or 24:00 as the end")
     return minute
 
 
@@ -270,7 +267,7 @@ def _day(name: str) -> int:
     if len(name) < 3 or name[:3] not in _DAYS:
         near = nearest(name, [*_DAYS, *_GROUPS])
         hint = f"did you mean {near}?" if near else "write mon, tue, wed, thu, fri, sat, sun, weekdays, weekends, daily"
-        raise AnswerError(f'"{name}" is no weekday', hint)
+        raise AnswerError(f'"{name}" is not a weekday', hint)
     return _DAYS.index(name[:3])
 
 
@@ -290,17 +287,17 @@ def _pattern(days: Iterable[int], minute: int) -> Tree:
 
 
 def rule_for(reference: Tree, zone: str | None) -> Callable[[str], Tree]:
-    """Read rules for a target: bounds (`5-20`, `5-`, `-20`) for an autoscaler, replicas for anything else."""
+    """Create the parser of rules for a target: with bounds (`5-20`, `5-`, `-20`) for autoscalers, else replicas."""
     kind = CronTarget(api_version=reference["apiVersion"], kind=reference["kind"], name=reference["name"]).target_kind
 
     def read(text: str) -> Tree:
         name, equals, rest = text.partition("=")
         when, colon, count = rest.rpartition(":")
         if not equals or not colon or not name.strip():
-            raise AnswerError(f'"{text}" is no rule', _RULE_FORM)
+            raise AnswerError(f'"{text}" is not a rule', _RULE_FORM)
         if not kind.has_bounds and _BOUNDS.fullmatch(count.strip()):
             raise AnswerError(
-                f'"{count.strip()}" are bounds, which autoscalers have, and a {reference["kind"]} has replicas',
+                f'"{count.strip()}" are bounds of an autoscaler, but a {reference["kind"]} has replicas',
                 "write one number, or name the autoscaler as the target, such as hpa/shop",
             )
         action = _bounds(count.strip()) if kind.has_bounds else {"targetReplicas": replicas(count.strip())}

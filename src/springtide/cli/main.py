@@ -1,4 +1,4 @@
-"""The `springtide` command: a table of subcommands, each imported only when it is used, so that help is instant."""
+"""The `springtide` command: a table of subcommands, each imported when it is used, so that --help is fast."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _COMMANDS = {
     "controller": ("springtide.cli.controller", "Run the controllers on a live cluster."),
     "explain": (
         "springtide.cli.explain",
-        "Tell what an object of a cluster wants now, why, what comes next, what stopped it.",
+        "Say what an object of a cluster wants now, why, what comes next, what stops it.",
     ),
     "explain-budget": (
         "springtide.cli.explain_budget",
-        "Tell how many nodes may be disrupted, by reason, and why.",
+        "Say how many nodes may be disrupted, by reason, and why.",
     ),
-    "convert": ("springtide.cli.convert", "Rewrite manifests in their canonical form, and those of peers as ours."),
+    "convert": ("springtide.cli.convert", "Rewrite manifests in canonical form, and import those of KEDA and others."),
     "new": ("springtide.cli.new", "Ask what is needed, show the picture, and write a checked manifest."),
     "crds": ("springtide.cli.crds", "Print the CRDs of every kind."),
 }
 
 
 class _LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one when it is called."""
+    """A group that imports a subcommand when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
@@ -43,7 +43,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command = importlib.import_module(_COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)  # noqa: S101 - a convention of this package
+        assert isinstance(command, click.Command)  # noqa: S101 - every module of a subcommand has one
         return command
 
     def resolve_command(

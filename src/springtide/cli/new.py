@@ -1,4 +1,4 @@
-"""`springtide new`: a manifest from a few answers, with a picture of what it will do."""
+"""`springtide new`: asks a few questions, shows a picture of the result, and writes a checked manifest."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _NAMESPACE = Prompt("--namespace", "Namespace (empty for none)", optional(format
 _ZONE = Prompt("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
 _WINDOW = Prompt("--window", "Window, such as mon-fri 08:30-18:00=6 (empty to go on)", window)
 _DEFAULT = Prompt("--default", "Replicas outside all windows", replicas)
-_FOLLOWER = Prompt("--target", "What follows it, such as deployment/shop (empty for nothing)", optional(target), "")
+_FOLLOWER = Prompt("--target", "What it scales, such as deployment/shop (empty for nothing)", optional(target), "")
 _TARGET = Prompt("--target", "What is scaled, such as deployment/shop", target)
 
 
 @click.group("new")
 def command() -> None:
-    """Ask what is needed, show the picture of the next week, and write a checked manifest.
+    """Ask what is needed, show a picture of the next week, and write a checked manifest.
 
-    Every answer can be given as an option; without a terminal they all have to be.
+    Every answer can be given as an option; without a terminal, all must be.
 
     \b
       springtide new metricsproducer
@@ -59,24 +59,26 @@ def command() -> None:
 
 
 def _common(decorated: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what both kinds are asked."""
+    """Add the options of both kinds."""
     options = (
         click.argument("name", required=False),
-        click.option("-n", "--namespace", help="The namespace of the object."),
+        click.option("-n", "--namespace", metavar="NAME", help="The namespace of the object."),
         click.option("--timezone", metavar="ZONE", help="The zone that times are written in."),
         click.option("-f", "--file", "path", metavar="FILE", help="Where to write; standard output if not given."),
-        click.option("-y", "--yes", is_flag=True, help="Ask for no leave: write, also over a file that is there."),
+        click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation before a file is overwritten."),
     )
     for option in reversed(options):
         decorated = option(decorated)
     return decorated
 
 
-@command.command("metricsproducer")
+@command.command("metricsproducer", short_help="A number of replicas for each time.")
 @_common
 @click.option("--window", "windows", multiple=True, metavar="WINDOW", help='Such as "mon-fri 08:30-18:00=6".')
 @click.option("--default", "default", metavar="N", help="Replicas outside all windows.")
-@click.option("--target", "follower", metavar="KIND/NAME", help="Also write the autoscaler that lets this follow.")
+@click.option(
+    "--target", "follower", metavar="KIND/NAME", help="Also write a HorizontalAutoscaler that scales this target."
+)
 def metricsproducer(
     name: str | None,
     namespace: str | None,
@@ -89,33 +91,33 @@ def metricsproducer(
 ) -> None:
     """Write a MetricsProducer: a number of replicas for each time.
 
-    A window is days, times and replicas: "mon-fri 08:30-18:00=6", "sat,sun=1", "daily 22:00-06:00=0". One that ends
-    before it begins ends on the next day; where windows overlap, the first one counts.
+    A window is days, times and replicas: "mon-fri 08:30-18:00=6", "sat,sun=1", "daily 22:00-06:00=0". One whose end is
+    before its start ends on the next day; where windows overlap, the first one applies.
     """
     interview = Interview(interactive=sys.stdin.isatty())
     metadata = _metadata(interview, name, namespace)
     zone = interview.one(_ZONE, timezone)
     size = interview.one(_DEFAULT, default)
 
-    judge = _Judge()
+    check = _Checker()
 
-    def judge_windows(behaviors: list[Tree]) -> None:
-        judge([producer_object(metadata, zone or "UTC", size or 0, _numbered(behaviors))])
+    def check_windows(behaviors: list[Tree]) -> None:
+        check([producer_object(metadata, zone or "UTC", size or 0, _numbered(behaviors))])
 
-    behaviors = _numbered(interview.several(_WINDOW, windows, judge_windows, needed=True))
+    behaviors = _numbered(interview.several(_WINDOW, windows, check_windows, needed=True))
     followed = interview.one(_FOLLOWER, follower)
     interview.complete()
     made = [producer_object(metadata, zone or "UTC", size or 0, behaviors)]
     if followed is not None:
         sizes = [size or 0, *(behavior["replicas"] for behavior in behaviors)]
         scaling = autoscaler_object(metadata, followed, (min(sizes), max(sizes)), [metadata["name"]])
-        # The picture shows when windows end, and so shall it be: a schedule does not flutter.
+        # Without a stabilization window, replicas change when the picture shows it.
         scaling["spec"]["behavior"] = {"scaleDown": {"stabilizationWindowSeconds": 0}}
         made.append(scaling)
-    _finish(interview, judge, made, path, yes=yes)
+    _finish(interview, check, made, path, yes=yes)
 
 
-@command.command("cronfederatedhpa")
+@command.command("cronfederatedhpa", short_help="Replicas or bounds that are set at certain times.")
 @_common
 @click.option("--target", "scaled", metavar="KIND/NAME", help="What is scaled, such as deployment/shop or hpa/shop.")
 @click.option("--rule", "rules", multiple=True, metavar="RULE", help='Such as "up=30 8 * * mon-fri:10".')
@@ -140,16 +142,16 @@ def cronfederatedhpa(
     known = reference or {"apiVersion": "apps/v1", "kind": "Deployment", "name": "unknown"}
     question = Prompt("--rule", _rule_text(known), rule_for(known, zone))
 
-    judge = _Judge()
+    check = _Checker()
 
-    def judge_rules(made: list[Tree]) -> None:
-        judge([cron_object(metadata, known, made)])
+    def check_rules(made: list[Tree]) -> None:
+        check([cron_object(metadata, known, made)])
 
-    # What a rule may set depends on the target: without one, none can be read.
+    # What a rule may set depends on the target: without one, rules cannot be parsed.
     readable = rules if reference is not None else ()
-    made = interview.several(question, readable, judge_rules, needed=not rules)
+    made = interview.several(question, readable, check_rules, needed=not rules)
     interview.complete()
-    _finish(interview, judge, [cron_object(metadata, known, made)], path, yes=yes)
+    _finish(interview, check, [cron_object(metadata, known, made)], path, yes=yes)
 
 
 def _rule_text(reference: Tree) -> str:
@@ -164,7 +166,7 @@ def _metadata(interview: Interview, name: str | None, namespace: str | None) -> 
 
 
 def _numbered(behaviors: list[Tree]) -> list[Tree]:
-    """Give each behaviour a name of its own."""
+    """Give each behaviour a unique name."""
     named: list[Tree] = []
     for behavior in behaviors:
         name = free_name(behavior["name"], [other["name"] for other in named])
@@ -172,24 +174,21 @@ def _numbered(behaviors: list[Tree]) -> list[Tree]:
     return named
 
 
-# The end: judged, drawn, written
-
-
-class _Judge:
-    """Refuses objects with errors; what is merely surprising it shows, once."""
+class _Checker:
+    """Raises an error for objects with errors, and shows each warning once."""
 
     def __init__(self) -> None:
         self._shown: set[Problem] = set()
 
     def __call__(self, made: list[Tree]) -> list[LoadedObject]:
-        """Judge objects as `springtide check` does, except for what they refer to; raises `AnswerError`."""
+        """Validate objects as `springtide check` does, without their references; raises `AnswerError`."""
         now = int(time.time())
         read = load(_text(made), ValidationContext(now=now - now % 60))
         loaded = [item for item in read if isinstance(item, LoadedObject)]
         problems = [problem for item in loaded for problem in item.problems]
         for problem in problems:
             if problem.severity == "error":
-                raise AnswerError(f"{format_path(problem.path)} {problem.message}".lstrip(), problem.hint)
+                raise AnswerError(f"{format_path(problem.path)}: {problem.message}".removeprefix(": "), problem.hint)
         for problem in problems:
             if problem not in self._shown:
                 self._shown.add(problem)
@@ -207,37 +206,35 @@ def _text(made: list[Tree]) -> str:
     return "---\n".join(dump(item) for item in made)
 
 
-def _finish(interview: Interview, judge: _Judge, made: list[Tree], path: str | None, *, yes: bool) -> None:
+def _finish(interview: Interview, check: _Checker, made: list[Tree], path: str | None, *, yes: bool) -> None:
     try:
-        _show_picture(judge(made))
+        _show_picture(check(made))
     except AnswerError as failure:
         raise click.UsageError(f"{failure.message}; {failure.hint}" if failure.hint else failure.message) from None
     text = _text(made)
     if path is None or path == "-":
         click.echo(text, nl=False)
         return
-    if Path(path).exists() and not yes and not interview.agreed(f"{path} is there already. Write over it?"):
-        click.echo(f"{path} is there already and stays as it is: `--yes` writes over it", err=True)
+    if Path(path).exists() and not yes and not interview.confirmed(f"{path} exists. Overwrite it?"):
+        click.echo(f"{path} exists and was not changed: `--yes` overwrites it", err=True)
         raise SystemExit(1)
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as failure:
         click.echo(f"{path}: {(failure.strerror or str(failure)).lower()}", err=True)
         raise SystemExit(2) from None
-    click.echo(
-        f"{path} is written; `springtide simulate {path}` tries it, `kubectl apply -f {path}` applies it", err=True
-    )
+    click.echo(f"wrote {path}; `springtide simulate {path}` tries it, `kubectl apply -f {path}` applies it", err=True)
 
 
 def _show_picture(loaded: list[LoadedObject]) -> None:
-    """Draw the next week, on standard error: standard output is for the manifest."""
+    """Draw the next week on standard error: standard output is for the manifest."""
     from springtide.cli.pictures.terminal import render_terminal
 
     now = int(time.time())
     begins = now - now % 60
     forecasts = [forecast_of(item, Outlook(begins, begins + _WEEK)) for item in loaded]
     text = render_terminal(
-        # The warnings of the answers were shown as they came.
+        # The warnings about the answers were shown before.
         [replace(forecast, problems=()) for forecast in forecasts if forecast is not None],
         zone=None,
         now=now,

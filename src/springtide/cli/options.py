@@ -1,9 +1,4 @@
-"""Times, spans and zones as people type them on a command line.
-
-Which cluster a command reads from, and where in it: the options that kubectl has, under the same names.
-
-The options that say where metrics are read: in this process, or from a Prometheus with its proofs of who asks.
-"""
+"""Options and arguments that several commands have: times, zones, files, the cluster to read, sources of metrics."""
 
 from __future__ import annotations
 
@@ -33,12 +28,12 @@ _LOCAL_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?", re.AS
 
 
 class DurationType(click.ParamType[int]):
-    """A length of time: ``7d``, ``36h``, ``2w``, ``1d12h``; in seconds."""
+    """A duration in seconds, written as ``7d``, ``36h``, ``2w`` or ``1d12h``."""
 
     name = "span"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a span, or tell how one is written."""
+        """Parse a duration."""
         if isinstance(value, int):
             return value
         try:
@@ -56,7 +51,7 @@ class ZoneType(click.ParamType[str]):
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check that the zone exists, or tell which one was probably meant."""
+        """Check that the zone exists; the error suggests a similar name."""
         try:
             load_zone(value)
         except UnknownZone as failure:
@@ -65,13 +60,13 @@ class ZoneType(click.ParamType[str]):
 
 
 def parse_moment(text: str | None, zone: Zone, option: str) -> int:
-    """Read a moment: RFC 3339, or a date or a time of the given zone's wall clock; the present if there is none."""
-    named = parse_named_moment(text, zone, option)
-    return int(time.time()) if named is None else named
+    """Parse an RFC 3339 time, or a local time or date of a zone; without text the present is meant."""
+    parsed = parse_optional_moment(text, zone, option)
+    return int(time.time()) if parsed is None else parsed
 
 
-def parse_named_moment(text: str | None, zone: Zone, option: str) -> int | None:
-    """Read a moment likewise; None means the present of whatever is looked at."""
+def parse_optional_moment(text: str | None, zone: Zone, option: str) -> int | None:
+    """Parse a time likewise; None means the present, by the clock of the cluster that is read."""
     if text is None or text == "now":
         return None
     try:
@@ -93,7 +88,7 @@ def parse_named_moment(text: str | None, zone: Zone, option: str) -> int | None:
 
 
 def default_timezone_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--default-timezone``, which controllers have as well."""
+    """Add ``--default-timezone``, the same option that controllers have."""
     return click.option(
         "--default-timezone",
         type=ZoneType(),
@@ -105,18 +100,20 @@ def default_timezone_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def files_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the manifests: files, folders, or ``-`` for standard input."""
+    """Add the manifests as arguments: files, folders, or ``-`` for standard input."""
     return click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR|-...")(command)
 
 
 def sources_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what is read: manifests as above, or objects of a cluster by kind and name."""
+    """Add the objects as arguments: manifests as above, or objects of a cluster by kind and name."""
     return click.argument("names", nargs=-1, metavar="[FILE|DIR|-|KIND[/NAME]]...")(command)
 
 
-def _which(command: Callable[..., Any]) -> Callable[..., Any]:
+def _access_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
-        click.option("-n", "--namespace", metavar="NAME", help="The namespace; the kubeconfig's own if not given."),
+        click.option(
+            "-n", "--namespace", metavar="NAME", help="The namespace; that of the kubeconfig context if not given."
+        ),
         click.option("--context", metavar="NAME", help="The context of the kubeconfig, if not the current one."),
         click.option(
             "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="The kubeconfig file to use."
@@ -128,38 +125,38 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command that reads files also read from a cluster; it is given a `ClusterChoice` as `cluster`."""
+    """Add the options to read from a cluster instead of files; the command gets a `ClusterChoice` as `cluster`."""
 
-    @click.option("--cluster", "said", is_flag=True, help="Read from a cluster; each of the next options says so too.")
-    @_which
-    @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look at all namespaces of the cluster.")
+    @click.option("--cluster", "requested", is_flag=True, help="Read from a cluster; so do the next options.")
+    @_access_options
+    @click.option("-A", "--all-namespaces", "all_namespaces", is_flag=True, help="Read all namespaces of the cluster.")
     @wraps(command)
-    def chosen(
+    def with_cluster(
         *,
-        said: bool,
+        requested: bool,
         kubeconfig: Path | None,
         context: str | None,
         namespace: str | None,
-        everywhere: bool,
+        all_namespaces: bool,
         **others: Any,
     ) -> Any:
-        if namespace and everywhere:
+        if namespace and all_namespaces:
             raise click.UsageError("-n names one namespace and -A means all of them: leave one out")
-        said = said or everywhere or any(given is not None for given in (kubeconfig, context, namespace))
-        return command(cluster=ClusterChoice(kubeconfig, context, namespace, everywhere, said), **others)
+        requested = requested or all_namespaces or any(given is not None for given in (kubeconfig, context, namespace))
+        return command(cluster=ClusterChoice(kubeconfig, context, namespace, all_namespaces, requested), **others)
 
-    return chosen
+    return with_cluster
 
 
 def object_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command read one object of a cluster; it is given a `ClusterChoice` as `cluster`."""
+    """Add the options to read one object of a cluster; the command gets a `ClusterChoice` as `cluster`."""
 
-    @_which
+    @_access_options
     @wraps(command)
-    def chosen(*, kubeconfig: Path | None, context: str | None, namespace: str | None, **others: Any) -> Any:
-        return command(cluster=ClusterChoice(kubeconfig, context, namespace, said=True), **others)
+    def with_cluster(*, kubeconfig: Path | None, context: str | None, namespace: str | None, **others: Any) -> Any:
+        return command(cluster=ClusterChoice(kubeconfig, context, namespace, requested=True), **others)
 
-    return chosen
+    return with_cluster
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -171,17 +168,17 @@ _OPTIONS = (
         type=click.Choice(["auto", "in-process", "prometheus"]),
         default="auto",
         show_default=True,
-        help="Who answers queries of HorizontalAutoscalers; auto: this process for series of MetricsProducers of the"
-        " same namespace, Prometheus for all else.",
+        help="Where queries of HorizontalAutoscalers run; auto: in this process for series of MetricsProducers of the"
+        " same namespace, in Prometheus for all others.",
     ),
     click.option(
         "--prometheus-url",
         metavar="URL",
         default="",
-        help="The Prometheus that is asked; a Grant must list it for the namespaces that may.",
+        help="The address of the Prometheus; a Grant must list it for the namespaces that may query it.",
     ),
     click.option(
-        "--prometheus-token-file", type=_FILE, help="A file with a bearer token for it; read when it changes."
+        "--prometheus-token-file", type=_FILE, help="A file with a bearer token for it; read again when it changes."
     ),
     click.option("--prometheus-username", metavar="NAME", default="", help="A user name for it."),
     click.option("--prometheus-password-file", type=_FILE, help="A file with that user's password."),
@@ -189,25 +186,27 @@ _OPTIONS = (
         "--prometheus-header",
         metavar="NAME=VALUE",
         multiple=True,
-        help="A header to send, such as X-Scope-OrgID=team-a; any number of them. Secrets belong into files.",
+        help="A header to send, such as X-Scope-OrgID=team-a; any number of them. Secrets belong in files.",
     ),
-    click.option("--prometheus-ca-file", type=_FILE, help="A file with the authorities to trust there."),
-    click.option("--prometheus-client-cert", type=_FILE, help="A file with a certificate to show there."),
-    click.option("--prometheus-client-key", type=_FILE, help="A file with the key of that certificate."),
-    click.option("--prometheus-server-name", metavar="NAME", default="", help="The name its certificate must be for."),
+    click.option("--prometheus-ca-file", type=_FILE, help="A file with the certificate authorities to trust."),
+    click.option("--prometheus-client-cert", type=_FILE, help="A file with a client certificate."),
+    click.option("--prometheus-client-key", type=_FILE, help="A file with the key of the client certificate."),
+    click.option(
+        "--prometheus-server-name", metavar="NAME", default="", help="The name that its certificate must have."
+    ),
     click.option(
         "--prometheus-timeout",
         type=click.FloatRange(min=0, min_open=True),
         default=10.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long an answer may take.",
+        help="The time limit of a query.",
     ),
 )
 
 
 def metric_options(command: F) -> F:
-    """Add the options to a command, which is given what they mean as `sources`."""
+    """Add the options about metrics; the command gets a `MetricSourceSettings` as `sources`."""
 
     @functools.wraps(command)
     def with_sources(**given: Any) -> Any:
@@ -222,15 +221,15 @@ def metric_options(command: F) -> F:
 
 
 def _sources(source: str, given: dict[str, Any]) -> MetricSourceSettings:
-    # Here, so that help is instant.
+    # Imported late, so that --help is fast.
     from springtide.assembly.services import MetricSourceSettings
     from springtide.metrics.reading.prometheus import PrometheusSettings
     from springtide.metrics.reading.queries import QuerySource
 
     if not given["prometheus_url"]:
-        useless = [name for name, value in given.items() if value and name != "prometheus_timeout"]
-        if useless or source == "prometheus":
-            raise click.UsageError("--prometheus-url is missing: there is nobody to ask")
+        unused = [name for name, value in given.items() if value and name != "prometheus_timeout"]
+        if unused or source == "prometheus":
+            raise click.UsageError("--prometheus-url is missing")
         return MetricSourceSettings(QuerySource(source))
     try:
         settings = PrometheusSettings(
@@ -253,6 +252,6 @@ def _sources(source: str, given: dict[str, Any]) -> MetricSourceSettings:
 def _header(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        # Not shown: it may be a secret.
+        # The text is not shown: it may be a secret.
         raise ValueError("--prometheus-header must be NAME=VALUE")
     return name.strip(), value.strip()

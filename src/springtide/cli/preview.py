@@ -18,7 +18,7 @@ from springtide.cli.options import (
     ZoneType,
     cluster_options,
     default_timezone_option,
-    parse_named_moment,
+    parse_optional_moment,
     sources_argument,
 )
 from springtide.cli.sources import read_and_check
@@ -52,7 +52,7 @@ def command(
 ) -> None:
     """Show what manifests, or objects of a cluster, will do over time, daylight saving and collisions included.
 
-    Works for the schedules of MetricsProducer, the rules of CronFederatedHPA, the windows of CapacityBuffer, the
+    Draws the schedules of MetricsProducer, the rules of CronFederatedHPA, the windows of CapacityBuffer, the
     budgets of NodePool (a lane for each reason) and the days of Calendar.
 
     \b
@@ -62,30 +62,31 @@ def command(
       springtide preview -n shop metricsproducer/peak
 
     With --cluster, -n, -A, --context or --kubeconfig arguments name objects of a cluster, as kubectl does: KIND/NAME,
-    or KIND for all of them; without names all that depend on time are shown. Files and a cluster do not mix.
+    or KIND for all of them; without names all that depend on time are drawn. Files and a cluster do not mix.
     Calendars are those of the files, or of the cluster.
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of --tz, else of
     --default-timezone. The present is the cluster's where objects come from one.
+
     Exit codes are those of `springtide check`.
     """
-    examined = read_and_check(
+    checked = read_and_check(
         names,
         cluster,
-        at=parse_named_moment(start, load_zone(tz or default_timezone), "--from"),
+        at=parse_optional_moment(start, load_zone(tz or default_timezone), "--from"),
         default_zone=default_timezone,
         wanted=_depends_on_time,
     )
-    found = examined.findings
-    question = ForecastQuery(examined.at, examined.at + length, default_zone=default_timezone, nodes=nodes)
-    forecasts = _forecasts(found, question)
+    found = checked.manifests
+    query = ForecastQuery(checked.at, checked.at + length, default_zone=default_timezone, nodes=nodes)
+    forecasts = _forecasts(found, query)
     if output in ("json", "yaml"):
         click.echo(_data(forecasts, output), nl=False)
     else:
-        _draw([forecast for _, forecast in forecasts], tz, output, examined.present)
-    _tell(found)
+        _draw([forecast for _, forecast in forecasts], tz, output, checked.present)
+    _show_unreadable(found)
     if output == "text":
-        _note(found, forecasts)
+        _note_timeless(found, forecasts)
     raise SystemExit(found.exit_code(strict=False))
 
 
@@ -93,10 +94,10 @@ def _depends_on_time(kind: Kind, version: KindVersion) -> bool:  # noqa: ARG001
     return version.forecaster is not None
 
 
-def _forecasts(found: CheckedManifests, question: ForecastQuery) -> list[tuple[CheckedManifest, Forecast]]:
-    question = with_calendars(question, found.objects)
-    asked = ((manifest, forecast_of(manifest.object, question)) for manifest in found.manifests)
-    return [(manifest, forecast) for manifest, forecast in asked if forecast is not None]
+def _forecasts(found: CheckedManifests, query: ForecastQuery) -> list[tuple[CheckedManifest, Forecast]]:
+    query = with_calendars(query, found.objects)
+    forecasts = ((manifest, forecast_of(manifest.object, query)) for manifest in found.manifests)
+    return [(manifest, forecast) for manifest, forecast in forecasts if forecast is not None]
 
 
 def _draw(forecasts: list[Forecast], zone: str | None, output: str, now: int) -> None:
@@ -135,17 +136,17 @@ def _data(forecasts: list[tuple[CheckedManifest, Forecast]], output: str) -> str
     return as_data({"objects": objects}, output)
 
 
-def _tell(found: CheckedManifests) -> None:
-    """Say on standard error what could not be read, whatever the form of the result."""
+def _show_unreadable(found: CheckedManifests) -> None:
+    """Print on standard error what could not be read, with every output format."""
     for problem in found.problems:
         if problem.kind is None:
             show_problem(problem, err=True)
 
 
-def _note(found: CheckedManifests, forecasts: list[tuple[CheckedManifest, Forecast]]) -> None:
-    """Say which objects are not in the picture; those of others only where nobody named anything else."""
+def _note_timeless(found: CheckedManifests, forecasts: list[tuple[CheckedManifest, Forecast]]) -> None:
+    """Print which objects are not drawn; built-in kinds only where there are no others."""
     shown = {id(manifest) for manifest, _ in forecasts}
-    foreign = all(manifest.object.kind.builtin for manifest in found.manifests)
+    only_builtin = all(manifest.object.kind.builtin for manifest in found.manifests)
     for manifest in found.manifests:
-        if id(manifest) not in shown and (foreign or not manifest.object.kind.builtin):
+        if id(manifest) not in shown and (only_builtin or not manifest.object.kind.builtin):
             click.echo(f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time", err=True)

@@ -1,6 +1,6 @@
-"""Traces of a simulation as they are told: lines for scripts or for people, and a bar that shows how far it is.
+"""`springtide simulate`: the real controllers on manifests, over days of virtual time.
 
-`springtide simulate`: the real controllers, on manifests, over days of virtual time.
+The trace is printed as it is made, as text or as JSON lines; a terminal shows a progress bar as well.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 _NOISY_PATHS = ("lastTransitionTime", "observedGeneration", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime")
-"""Ends of paths that change whenever something else does: people need not read them."""
+"""Suffixes of paths that change together with others; the text leaves them out."""
 _REDUNDANT_PATHS = {"Lease": ("spec.acquireTime", "spec.leaseTransitions", "spec.leaseDurationSeconds")}
-"""Paths that say once more what another path of the same kind says."""
+"""Paths that repeat what another path of the same kind says."""
 _LONGEST_VALUE = 100
 
 
 class TracePrinter:
-    """Prints the entries of a trace as they come; on a terminal it shows the progress as well."""
+    """Prints the entries of a trace, and on a terminal a progress bar."""
 
     def __init__(self, output: str, begins: int, length: int) -> None:
         self._json = output == "json"
@@ -44,7 +44,7 @@ class TracePrinter:
         self._begins = begins
         self._length = length
         self._reached = begins
-        self._told = 0
+        self._count = 0
         self._progress: Any = None
         self._bar: Any = None
 
@@ -53,7 +53,7 @@ class TracePrinter:
             from rich.console import Console
             from rich.progress import Progress
 
-            # On the stream of the trace where that is a terminal, or the bar would run through its lines.
+            # On the stream of the trace where that is a terminal: the console then keeps the bar below the lines.
             console = Console(stderr=not sys.stdout.isatty())
             self._progress = Progress(console=console, transient=True)
             self._bar = self._progress.add_task("simulating", total=self._length)
@@ -66,34 +66,34 @@ class TracePrinter:
         if self._progress is not None:
             self._progress.stop()
 
-    def tell(self, entry: TraceEntry) -> None:
+    def print(self, entry: TraceEntry) -> None:
         """Print one entry."""
         self._reached = max(self._reached, entry.at)
         if self._json:
             self._write_json(entry.as_json())
         elif (text := _format_entry(entry)) is not None:
-            self._told += 1
+            self._count += 1
             self._write(text)
 
     async def progress(self, world: World) -> None:
-        """Show how far it is; an action of the scenario, done now and then."""
+        """Update the progress bar; the scenario calls this now and then."""
         self._reached = world.clock.now()
         if self._progress is not None:
             self._progress.update(self._bar, completed=self._reached - self._begins)
 
     def end(self, *, complete: bool) -> None:
-        """Print the last line: whether this is the whole story."""
+        """Print the last line: whether the trace is complete."""
         end = format_instant(self._begins + self._length if complete else self._reached)
-        changes = f"{self._told} change{'' if self._told == 1 else 's'}"
+        changes = f"{self._count} change{'' if self._count == 1 else 's'}"
         if self._json:
             self._write_json({"end": end, "complete": complete})
         elif complete:
-            self._write(f"{end}  the end: {changes}")
+            self._write(f"{end}  end: {changes}")
         else:
-            self._write(f"{end}  stopped here: {changes} so far, the rest was not simulated")
+            self._write(f"{end}  stopped: {changes} so far, the rest was not simulated")
 
     def _write_json(self, line: dict[str, Any]) -> None:
-        # JSON is UTF-8, whatever the encoding of the terminal.
+        # JSON is UTF-8, whatever the encoding of the terminal is.
         click.echo(self._encoder.encode(line))
 
     def _write(self, text: str) -> None:
@@ -105,7 +105,7 @@ class TracePrinter:
 
 
 def _is_pipe(stream: Any) -> bool:
-    """Tell whether somebody reads along, perhaps on the same terminal: a bar would run through what they show."""
+    """Return whether a stream is a pipe: its reader may print to the same terminal, where a bar would disturb it."""
     try:
         return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
     except (OSError, ValueError):
@@ -113,7 +113,7 @@ def _is_pipe(stream: Any) -> bool:
 
 
 def _format_entry(entry: TraceEntry) -> str | None:
-    """Write an entry for people: who did what, then every change on a line of its own, then why; None: not worth it."""
+    """Write an entry as text: actor and verb, a line for each change, the reason; None if all paths are left out."""
     named = f"{entry.namespace}/{entry.name}" if entry.namespace else entry.name
     at = format_instant(entry.at)
     if entry.kind == "Event":
@@ -133,7 +133,7 @@ def _format_entry(entry: TraceEntry) -> str | None:
 
 
 def _format_event(entry: TraceEntry, at: str) -> str | None:
-    """Write an event as `kubectl get events` does; that it happened once more is not told."""
+    """Write an event as `kubectl get events` does; repetitions are left out."""
     parts = {path: new for path, (_, new) in entry.change.items()}
     if entry.verb != "create":
         return None
@@ -143,8 +143,8 @@ def _format_event(entry: TraceEntry, at: str) -> str | None:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict) and {"type", "status"} <= value.keys():
-        told = [value["status"], *(value[part] for part in ("reason", "message") if value.get(part))]
-        return f"{told[0]}, {': '.join(told[1:])}" if told[1:] else str(told[0])
+        parts = [value["status"], *(value[part] for part in ("reason", "message") if value.get(part))]
+        return f"{parts[0]}, {': '.join(parts[1:])}" if parts[1:] else str(parts[0])
     text = "gone" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
@@ -158,13 +158,19 @@ _INTERRUPTED = 130
     "--for", "length", type=DurationType(), default="7d", show_default=True, help="How much virtual time passes."
 )
 @click.option("--from", "start", metavar="TIME", help="When virtual time begins; the present if not given.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What chance is drawn from.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The seed of random numbers: the same seed gives the same trace.",
+)
 @click.option(
     "--faults",
     type=click.Choice(["none", "light", "heavy"]),
     default="none",
     show_default=True,
-    help="What goes wrong: requests, streams, processes, nodes. Two replicas run then, and elect a leader.",
+    help="Failures of requests, watches, processes and nodes. Two replicas run then, and elect a leader.",
 )
 @click.option(
     "-o",
@@ -184,11 +190,11 @@ def command(
     output: str,
     default_timezone: str,
 ) -> None:
-    """Run the real controllers on manifests in a simulated cluster, and tell everything that changes.
+    """Run the real controllers on manifests in a simulated cluster, and print everything that changes.
 
-    The cluster is in memory, and its time is virtual: a week takes seconds. It makes pods of workloads, places them on
-    the nodes that the manifests have, and runs every controller of Springtide. What is told is when something changed,
-    by whom, what, and because of what. The same seed gives the same trace.
+    The cluster is in memory, and its time is virtual: a week takes seconds. It creates the pods of workloads, schedules
+    them to the nodes of the manifests, and runs every controller of Springtide. The trace has every change with its
+    time, actor and reason. The same seed gives the same trace.
 
     \b
       springtide simulate calendar.yaml --for 30d
@@ -196,23 +202,24 @@ def command(
       springtide simulate manifests/ --faults heavy --seed 7
 
     TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of
-    --default-timezone. Ctrl-C ends it early; the trace up to there is complete, and its last line says so.
+    --default-timezone. Ctrl-C ends it early; the trace up to then is complete, and its last line says so.
+
     Exit codes: 0 fine; 1 a manifest has errors or is refused; 2 something unreadable; 130 ended early.
     """
     begins = parse_moment(start, load_zone(default_timezone), "--from")
     if begins + length > (LAST_DAY + 1) * DAY:
         raise click.BadParameter("the simulation would end after the year 9999", param_hint="--for")
-    teller = TracePrinter(output, begins, length)
+    printer = TracePrinter(output, begins, length)
     try:
-        code = _simulate(paths, teller, begins, length, seed, faults, default_timezone)
+        code = _simulate(paths, printer, begins, length, seed, faults, default_timezone)
     except KeyboardInterrupt:
-        teller.end(complete=False)
+        printer.end(complete=False)
         code = _INTERRUPTED
     raise SystemExit(code)
 
 
 def _simulate(
-    paths: tuple[str, ...], teller: TracePrinter, begins: int, length: int, seed: int, faults: str, default_zone: str
+    paths: tuple[str, ...], printer: TracePrinter, begins: int, length: int, seed: int, faults: str, default_zone: str
 ) -> int:
     try:
         from springtide.assembly.simulated_cluster import simulated_scenario
@@ -222,27 +229,27 @@ def _simulate(
     if prepared.code:
         return prepared.code
     objects = [placed.value for placed in prepared.objects]
-    _log_nothing()
+    _disable_logging()
     scenario = simulated_scenario(
-        objects, start=format_instant(begins), faults=faults, default_zone=default_zone, listener=teller.tell
+        objects, start=format_instant(begins), faults=faults, default_zone=default_zone, listener=printer.print
     )
     try:
-        with teller:
-            scenario.every(f"{max(60, length // 200)}s", teller.progress).run(f"{length}s", seed=seed)
+        with printer:
+            scenario.every(f"{max(60, length // 200)}s", printer.progress).run(f"{length}s", seed=seed)
     except BrokenPipeError:
         raise
     except Exception:
         traceback.print_exc()
-        teller.end(complete=False)
-        again = f"--from {format_instant(begins)} --for {length}s --faults {faults} --seed {seed}"
-        click.echo(f"this is a bug of Springtide; the same files show it again with {again}", err=True)
+        printer.end(complete=False)
+        options = f"--from {format_instant(begins)} --for {length}s --faults {faults} --seed {seed}"
+        click.echo(f"this is a bug in Springtide; to reproduce it, run the same files with {options}", err=True)
         return 1
-    teller.end(complete=True)
+    printer.end(complete=True)
     return 0
 
 
-def _log_nothing() -> None:
-    """Keep quiet about what goes wrong in the simulated world: what counts is in the trace, or ends it."""
+def _disable_logging() -> None:
+    """Suppress the logs of the simulated processes: the trace has what matters."""
     logger = logging.getLogger("springtide")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

@@ -1,6 +1,7 @@
-"""Where `check` and `preview` read from: files, or a cluster; never both, so that no name can mean two things.
+"""Reads and validates the manifests that a command works on.
 
-Manifests on their way into a cluster of our own: read, judged, put in order, and rehearsed.
+`check` and `preview` read files or a cluster, never both, so that no name is ambiguous. `up` and `simulate` stage what
+they read and try it on an API server in memory before they start anything.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from springtide.apis import scheme as registry
+from springtide.apis import scheme
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext
 from springtide.assembly.manifests import (
     SUFFIXES,
     CheckedManifests,
     ClusterChoice,
-    ManifestSource,
     UnreadableSource,
     check_cluster_objects,
     check_sources,
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 def every_kind(kind: Kind, version: KindVersion) -> bool:  # noqa: ARG001
-    """Want objects of all kinds."""
+    """Select all kinds."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSources:
-    """What was found, and when."""
+    """Validated objects, and the times that they are shown for."""
 
-    findings: CheckedManifests
+    manifests: CheckedManifests
     at: int
-    """The time for which everything was judged."""
+    """The time for which everything was validated."""
     present: int
-    """What time it is where the objects are."""
+    """The present, by the clock of the cluster that the objects come from."""
 
 
 def read_and_check(
@@ -55,45 +55,46 @@ def read_and_check(
     default_zone: str,
     wanted: Callable[[Kind, KindVersion], bool] = every_kind,
 ) -> CheckedSources:
-    """Read what is named, and judge it for a time, or for the present where the objects are.
+    """Read the named objects, or those of the wanted kinds in a cluster, and validate them for a time or the present.
 
-    The present is one of whole minutes, so that the same objects give the same messages for a while. `wanted` chooses
-    kinds where a cluster is meant and nothing is named.
+    The present is rounded down to a minute, so that repeated runs give the same messages.
     """
 
     def context(now: int) -> ValidationContext:
         return ValidationContext(now=now - now % 60 if at is None else at, default_zone=default_zone)
 
-    if not cluster.said:
+    if not cluster.requested:
         if not names:
-            raise click.UsageError("name files or folders, or say with -n, -A or --cluster to read from a cluster")
+            raise click.UsageError("name files or folders, or read from a cluster with -n, -A or --cluster")
         sources, unread = read_sources(tuple(names))
         here = context(now := int(time.time()))
         return CheckedSources(check_sources(sources, [_with_cluster_hint(one) for one in unread], here), here.now, now)
     for name in names:
         if name == "-" or name.endswith(SUFFIXES):
-            raise click.UsageError(f"files and a cluster do not mix: {name!r} is a file, and a cluster is meant")
-    # Here, so that judging files needs no network.
+            raise click.UsageError(
+                f"files and a cluster do not mix: {name!r} is a file, and the options name a cluster"
+            )
+    # Imported late: validating files needs no HTTP client.
     from springtide.assembly.cluster_reader import place_of, read_cluster_objects
 
-    gathered = read_cluster_objects(names, cluster, context, wanted)
-    for text in gathered.notes:
-        click.echo(click.style(f"note: {text}", dim=True), err=True)
-    there = context(gathered.now)
+    objects = read_cluster_objects(names, cluster, context, wanted)
+    for text in objects.notes:
+        note(text)
+    there = context(objects.now)
     found = check_cluster_objects(
-        [(place_of(loaded), loaded) for loaded in gathered.asked],
-        gathered.companions,
-        gathered.unread,
+        [(place_of(loaded), loaded) for loaded in objects.requested],
+        objects.related,
+        objects.unread,
         there,
-        unseen=frozenset(gathered.unseen),
+        unseen=frozenset(objects.unseen),
     )
-    return CheckedSources(found, there.now, gathered.now)
+    return CheckedSources(found, there.now, objects.now)
 
 
 def _with_cluster_hint(unread: UnreadableSource) -> UnreadableSource:
-    """Tell whoever names an object without saying where it is."""
+    """Suggest `--cluster` where a missing file has the name of a kind."""
     word = unread.name.partition("/")[0].lower()
-    if Path(unread.name).exists() or not any(word in _names(kind) for kind in registry.KINDS):
+    if Path(unread.name).exists() or not any(word in _names(kind) for kind in scheme.KINDS):
         return unread
     return replace(unread, hint=f"`--cluster {unread.name}` reads it from a cluster")
 
@@ -104,59 +105,59 @@ def _names(kind: Kind) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PreparedManifests:
-    """What goes into the cluster, in order; or why nothing does, as an exit code."""
+    """The objects to apply, in order; or an exit code other than 0."""
 
     objects: tuple[StagedObject, ...] = ()
     code: int = 0
 
 
 def prepare_manifests(paths: tuple[str, ...], *, now: int, default_zone: str, otherwise: str) -> PreparedManifests:
-    """Read manifests and tell everything that is wrong with them; `otherwise` says what is not done if errors are."""
+    """Read, validate and stage manifests; on errors, print all of them and `otherwise`, which says what is not done."""
     sources, unread = read_sources(paths)
     found = check_sources(sources, unread, ValidationContext(now=now, default_zone=default_zone))
     for problem in found.problems:
         show_problem(problem, err=True)
     code = found.exit_code(strict=False)
     if code:
-        advice = "" if found.unreadable else ": `springtide check` and `springtide convert` help to mend this"
+        advice = "" if found.unreadable else ": `springtide check` and `springtide convert` help to correct this"
         click.echo(otherwise + advice, err=True)
         return PreparedManifests(code=code)
-    return _dry_run(sources, now, otherwise)
+    return _dry_run(found, now, otherwise)
 
 
-def show_refusal(placed: StagedObject, message: str) -> None:
-    """Tell that the API server does not take an object."""
+def show_refusal(staged: StagedObject, message: str) -> None:
+    """Print why the API server refuses an object."""
     severity = click.style("error", fg="red", bold=True)
-    click.echo(f"{placed.file}:{placed.line}: {severity}: {message}", err=True)
+    click.echo(f"{staged.file}:{staged.line}: {severity}: {message}", err=True)
 
 
-def _dry_run(sources: list[ManifestSource], now: int, otherwise: str) -> PreparedManifests:
-    """Put the objects in order, with notes about those that do nothing, and see whether a fresh cluster takes them."""
-    # Here, because it takes packages that not everybody has.
+def _dry_run(manifests: CheckedManifests, now: int, otherwise: str) -> PreparedManifests:
+    """Stage the objects and create them on an API server in memory, with notes about objects that have no effect."""
+    # Imported late: these need the packages of the extra `embedded`.
     from springtide.assembly.simulated_cluster import kinds_without_controller
     from springtide.assembly.staging import stage
     from springtide.simulator.bootstrap import dry_run_refusals
 
-    staging = stage(sources)
-    for placed in staging.unknown:
-        api_version, _ = placed.kind
-        note(f"{placed.file}:{placed.line}: {placed.told} ({api_version}): the cluster has no such kind, skipped")
-    refused = dry_run_refusals([placed.value for placed in staging.objects], now)
-    for value, answer in refused:
-        show_refusal(next(placed for placed in staging.objects if placed.value is value), answer.message)
+    staging = stage(manifests)
+    for staged in staging.unknown:
+        api_version, _ = staged.kind
+        note(f"{staged.file}:{staged.line}: {staged.label} ({api_version}): the cluster has no such kind, skipped")
+    refused = dry_run_refusals([staged.value for staged in staging.objects], now)
+    for value, refusal in refused:
+        show_refusal(next(staged for staged in staging.objects if staged.value is value), refusal.message)
     if refused:
-        click.echo(f"{otherwise}: the API server refuses what is told above", err=True)
+        click.echo(f"{otherwise}: the API server refuses the objects above", err=True)
         return PreparedManifests(code=1)
-    if idle := kinds_without_controller(placed.kind[1] for placed in staging.objects):
-        note(f"nothing acts on {', '.join(idle)} yet: such objects are stored, judged and left alone")
-    if any(_measures_pods(placed) for placed in staging.objects):
-        note("pods are not measured here: a HorizontalPodAutoscaler finds external metrics only")
+    if idle := kinds_without_controller(staged.kind[1] for staged in staging.objects):
+        note(f"no controller acts on {', '.join(idle)} yet: such objects are only validated and stored")
+    if any(_needs_pod_metrics(staged) for staged in staging.objects):
+        note("there are no pod metrics here: a HorizontalPodAutoscaler gets external metrics only")
     return PreparedManifests(staging.objects)
 
 
-def _measures_pods(placed: StagedObject) -> bool:
-    """Tell whether an object wants to know what pods use, as an autoscaler does that follows anything but a series."""
-    if placed.kind[1] != "HorizontalPodAutoscaler":
+def _needs_pod_metrics(staged: StagedObject) -> bool:
+    """Return whether an object is a HorizontalPodAutoscaler with a metric that is not external."""
+    if staged.kind[1] != "HorizontalPodAutoscaler":
         return False
-    metrics = (placed.value.get("spec") or {}).get("metrics") or [{}]
+    metrics = (staged.value.get("spec") or {}).get("metrics") or [{}]
     return any(metric.get("type") != "External" for metric in metrics)

@@ -1,7 +1,4 @@
-"""What `springtide up` says when it is ready: where the cluster is, and what to try.
-
-`springtide up`: an embedded cluster with all controllers, for kubectl, for scripts, and to look around.
-"""
+"""`springtide up`: an embedded cluster with all controllers, for kubectl and for scripts."""
 
 from __future__ import annotations
 
@@ -24,14 +21,13 @@ from springtide.almanac import load_zone
 from springtide.apis.forecast import format_instant
 from springtide.assembly.embedded_access import KubeconfigFile, kubeconfig_file
 from springtide.cli.console import (
-    cancelled_on_stop,
     logging_options,
-    run_until_signalled,
     show_failure,
     show_missing_packages,
 )
 from springtide.cli.options import default_timezone_option, metric_options, parse_moment
 from springtide.cli.sources import PreparedManifests, prepare_manifests, show_refusal
+from springtide.cli.stop_signals import cancelled_on_stop, run_until_signalled
 from springtide.cluster.clock import Clock, ScaledClock
 from springtide.cluster.logs import configure
 
@@ -50,59 +46,59 @@ _KUBECTL = "https://kubernetes.io/docs/tasks/tools"
 def ready_message(
     url: str,
     clock: Clock,
-    hosting: EmbeddedSettings,
+    settings: EmbeddedSettings,
     applied: AppliedManifests,
     kubeconfig: Path,
     *,
     metrics_url: str = "",
 ) -> str:
-    """Put it into a few lines, the first of them for whoever reads only one."""
+    """Write what to know about the cluster; the first line has the address."""
     ready = f"{click.style('ready', fg='green', bold=True)}: the API server is {url}"
-    told = [*_facts(clock, hosting, applied), *([("metrics", f"{metrics_url}/metrics")] if metrics_url else [])]
-    facts = [line for name, fact in told for line in _lines(name, fact)]
+    named = [*_facts(clock, settings, applied), *([("metrics", f"{metrics_url}/metrics")] if metrics_url else [])]
+    facts = [line for name, fact in named for line in _lines(name, fact)]
     commands = [
         (f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}", "in another terminal"),
         ("kubectl get nodes,metricsproducers,cronfhpa -A", ""),
         ("kubectl get pods -A --watch", "what happens"),
-        ("kubectl describe metricsproducers", "and why: conditions say it"),
-        ("springtide explain KIND/NAME", "in words, with what comes next"),
+        ("kubectl describe metricsproducers", "why: see the conditions"),
+        ("springtide explain KIND/NAME", "why, and what comes next"),
         ("kubectl explain metricsproducer.spec", "every field of every kind"),
-        ("kubectl apply -f FILE", "judged by webhooks, as on a live one"),
+        ("kubectl apply -f FILE", "validated by webhooks"),
     ]
     width = max(len(line) for line, why in commands[1:] if why)
     tips = [f"  {line:{width}}  {click.style(f'# {why}', dim=True)}" if why else f"  {line}" for line, why in commands]
-    return "\n".join([ready, *facts, "", *tips, "", "Ctrl-C ends it."])
+    return "\n".join([ready, *facts, "", *tips, "", "Ctrl-C stops it."])
 
 
 def _lines(name: str, fact: str) -> Iterator[str]:
-    """Write a fact beside its name, on as many lines as it takes."""
+    """Write a fact beside its name, on as many lines as it needs."""
     for number, line in enumerate(
         textwrap.wrap(fact, _WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
     ):
         yield f"  {name if number == 0 else '':<12} {line}"
 
 
-def _facts(clock: Clock, hosting: EmbeddedSettings, applied: AppliedManifests) -> Iterator[tuple[str, str]]:
-    yield "controllers", ", ".join(controller.name for controller in hosting.controllers)
+def _facts(clock: Clock, settings: EmbeddedSettings, applied: AppliedManifests) -> Iterator[tuple[str, str]]:
+    yield "controllers", ", ".join(controller.name for controller in settings.controllers)
     yield "manifests", _count_by_kind(applied.objects)
     if applied.refused:
-        yield "refused", f"{_count_by_kind([placed for placed, _ in applied.refused])}, as told above"
-    yield "kept", f"in {hosting.data}" if hosting.data is not None else "in memory only; --data DIR keeps it"
-    # Asked of the clock, not of the options: what is kept goes on with the time that it had.
+        yield "refused", f"{_count_by_kind([staged for staged, _ in applied.refused])}, see above"
+    yield "data", f"in {settings.data}" if settings.data is not None else "in memory only; --data DIR keeps them"
+    # From the clock, not from the options: a cluster with stored data continues at its stored time.
     if isinstance(clock, ScaledClock):
-        pace = "at the world's speed" if clock.speed == 1 else f"{clock.speed:g} times as fast as the world's"
-        yield "its time", f"{format_instant(clock.now())} now, {pace}"
-    if not _on_loopback(hosting.host):
-        yield "reached", "by others as well: whoever has the token may do everything"
+        pace = "at real speed" if clock.speed == 1 else f"at {clock.speed:g} times real speed"
+        yield "clock", f"{format_instant(clock.now())} now, {pace}"
+    if not _on_loopback(settings.host):
+        yield "access", "from other machines as well: the token gives full access"
     if shutil.which("kubectl") is None:
         yield "kubectl", f"is not on your PATH; see {_KUBECTL}"
 
 
 def _count_by_kind(objects: Sequence[StagedObject]) -> str:
-    """Tell how many objects there are, and of which kinds most are."""
+    """Write the number of objects of the most frequent kinds."""
     if not objects:
         return "none"
-    kinds = Counter(placed.kind[1] for placed in objects).most_common()
+    kinds = Counter(staged.kind[1] for staged in objects).most_common()
     shown = [f"{count} {kind}" for kind, count in kinds[:_SHOWN_KINDS]]
     more = sum(count for _, count in kinds[_SHOWN_KINDS:])
     return ", ".join(shown) + (f" and {more} more" if more else "")
@@ -124,19 +120,19 @@ _MANAGER = "springtide-up"
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where the cluster is kept, so that the next `up` goes on with it. Without: in memory, until the end.",
+    help="The folder of the cluster's data, with which the next `up` continues. Without it, data are in memory only.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="The address to serve at; others than loopback can be reached by others.",
+    help="The address to listen on; with others than loopback, other machines can connect.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="The port to serve at; 0 takes any that is free.  [default: 7443, or any that is free]",
+    help="The port to listen on; 0 takes any free one.  [default: 7443, or any free one]",
 )
 @click.option(
     "--speed",
@@ -144,19 +140,21 @@ _MANAGER = "springtide-up"
     default=1.0,
     show_default=True,
     metavar="N",
-    help="How many times as fast as the world's the cluster's clock runs: 600 shows a day in less than three minutes.",
+    help="How many times as fast as real time the cluster's clock runs: with 600, a day takes less than three minutes.",
 )
-@click.option("--from", "start", metavar="TIME", help="When the cluster's time begins; the present if not given.")
+@click.option(
+    "--from", "start", metavar="TIME", help="The time at which the cluster's clock starts; the present if not given."
+)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where the kubeconfig is written once the cluster is ready, until it ends.  [default: a file of its own]",
+    help="The kubeconfig file, written once the cluster is ready and removed at the end.  [default: a new file]",
 )
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Where metrics are served, those of MetricsProducers among them; 0 takes any that is free.  [default: not]",
+    help="The port of /metrics, with those of MetricsProducers; 0 takes any free one.  [default: not served]",
 )
 @metric_options
 @default_timezone_option
@@ -177,19 +175,20 @@ def command(
 ) -> None:
     """Run an embedded cluster with all controllers, and apply manifests to it.
 
-    It is an API server with everything around it that kubectl needs: workloads get pods, pods get nodes, and all of
-    Springtide's controllers and webhooks run. Nothing needs to be installed, and nothing outside this process is
-    touched. Containers do not run: docs/embedded.md tells what is different from a real cluster.
+    It is an API server with everything that kubectl needs: workloads get pods, pods are scheduled to nodes, and all
+    controllers and webhooks of Springtide run. Nothing needs to be installed, and nothing outside this process is
+    changed. Containers do not run: docs/embedded.md lists the differences from a real cluster.
 
     \b
       springtide up examples/*.yaml
-      springtide up manifests/ --data ~/.springtide       keep it; kill it whenever you like
+      springtide up manifests/ --data ~/.springtide       keep it across restarts
       springtide up examples/*.yaml --speed 600           ten minutes in a second
       springtide up examples/*.yaml --speed 3600 --from 2026-12-23
 
-    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. Ctrl-C ends it.
-    Exit codes: 0 ended; 1 a manifest has errors or is refused, or the cluster cannot be started; 2 something
-    unreadable, or the command line is wrong; 130 torn away by a second Ctrl-C.
+    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of --default-timezone. Ctrl-C stops it.
+
+    Exit codes: 0 stopped; 1 a manifest has errors or is refused, or the cluster cannot be started; 2 something
+    unreadable, or the command line is wrong; 130 forced to stop by a second Ctrl-C.
     """
     begins = parse_moment(start, load_zone(default_timezone), "--from") if start is not None else None
     try:
@@ -203,7 +202,7 @@ def command(
         prepared = prepare_manifests(paths, now=now, default_zone=default_timezone, otherwise="nothing was started")
     if prepared.code:
         raise SystemExit(prepared.code)
-    hosting = EmbeddedSettings(
+    settings = EmbeddedSettings(
         controllers=CONTROLLERS,
         data=data,
         host=host,
@@ -215,17 +214,17 @@ def command(
         metrics_port=metrics_port,
     )
     configure(sys.stderr, log_level, log_format)
-    raise SystemExit(_host(hosting, prepared.objects, kubeconfig))
+    raise SystemExit(_host(settings, prepared.objects, kubeconfig))
 
 
-def _host(hosting: EmbeddedSettings, objects: tuple[StagedObject, ...], kubeconfig: Path | None) -> int:
+def _host(settings: EmbeddedSettings, objects: tuple[StagedObject, ...], kubeconfig: Path | None) -> int:
     from springtide.apiserver.journal import JournalError
     from springtide.cluster.errors import ServerError
     from springtide.cluster.serving import ServingFailed
 
     try:
-        with kubeconfig_file(kubeconfig, hosting.data) as file:
-            return run_until_signalled(lambda stop: _up(stop, hosting, objects, file))
+        with kubeconfig_file(kubeconfig, settings.data) as file:
+            return run_until_signalled(lambda stop: _up(stop, settings, objects, file))
     except ServingFailed as failure:
         return show_failure(f"{failure}; --host and --port choose another address")
     except (JournalError, ServerError, OSError) as failure:
@@ -233,7 +232,7 @@ def _host(hosting: EmbeddedSettings, objects: tuple[StagedObject, ...], kubeconf
 
 
 async def _up(
-    stop: asyncio.Event, hosting: EmbeddedSettings, objects: tuple[StagedObject, ...], file: KubeconfigFile
+    stop: asyncio.Event, settings: EmbeddedSettings, objects: tuple[StagedObject, ...], file: KubeconfigFile
 ) -> int:
     from springtide.assembly.embedded_cluster import run_embedded_cluster
     from springtide.assembly.staging import apply
@@ -241,19 +240,19 @@ async def _up(
 
     async with AsyncExitStack() as stack:
         with cancelled_on_stop(stop):
-            cluster = await stack.enter_async_context(run_embedded_cluster(hosting))
+            cluster = await stack.enter_async_context(run_embedded_cluster(settings))
             server = cluster.cluster.server
             applied = await apply(
                 cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER
             )
-        for placed, answer in applied.refused:
-            show_refusal(placed, answer.message)
+        for staged, refusal in applied.refused:
+            show_refusal(staged, refusal.message)
         file.write(cluster.kubeconfig())
         click.echo(
             ready_message(
                 cluster.serving.url,
                 cluster.cluster.clock,
-                hosting,
+                settings,
                 applied,
                 file.path,
                 metrics_url=cluster.metrics_url,

@@ -1,1 +1,1 @@
-"""The cluster as controllers see it: a port with typed errors, caches, queues, leadership and the manager."""
+"""The runtime of controllers: transport, informer caches, work queues, leader election and the manager."""

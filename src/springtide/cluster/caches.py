@@ -1,12 +1,10 @@
-"""Catching up with the cluster when a term begins: a cache must show what was written before it.
+"""The informer caches of a process: one store for each selection and record, however many controllers watch it.
 
-A process that takes over has followed the cluster while it stood by, but its watches may lag behind what its
-predecessor did last, or what it did itself in an earlier term. It therefore asks once what there is, and waits until
-its stores have come as far. The version of that answer would not do: it grows with every write of any kind, and a store
-hears of those that do not concern it by bookmarks alone, a minute apart. The versions of the objects do: each is one
-that a watch tells.
-
-The caches of a process: one store for everything that is watched, however many controllers watch it.
+Cache freshness: when a leadership term begins, a cache must show what was written before it. A standby has followed the
+cluster, but its watches may lag behind the last writes of the former leader, or its own of an earlier term. So the
+process lists the keys once, and waits until its store has come as far. It does not wait for the resourceVersion of that
+list: it grows with every write of any kind, and a watch reports those to other objects only by bookmarks, a minute
+apart. It waits for the highest resourceVersion of the listed objects, each of which a watch reports.
 """
 
 from __future__ import annotations
@@ -43,13 +41,13 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Version(msgspec.Struct, frozen=True):
-    """As little of an object as tells its version."""
+    """The part of an object that holds its resourceVersion."""
 
     metadata: _Metadata
 
 
 async def wait_until_fresh(transport: Transport, selection: Selection, store: Store[Any], clock: Clock) -> None:
-    """Wait until a store shows everything that the server holds now, whoever wrote it."""
+    """Wait until a store shows everything that the server holds now."""
     failures = 0
     while True:
         try:
@@ -58,16 +56,16 @@ async def wait_until_fresh(transport: Transport, selection: Selection, store: St
         except ClusterError as failure:
             failures += 1
             pause = _RETRIES.after(failures)
-            log.info("what there is of %s is asked again in %.1f s: %s", selection, pause, failure)
+            log.info("listing %s failed, next try in %.1f s: %s", selection, pause, failure)
             await clock.sleep(pause)
-    await store.reached(max(present.values(), default=0))
+    await store.wait_for_version(max(present.values(), default=0))
     for key in store.keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
         if key not in present:
-            await store.lost(key, version)
+            await store.wait_until_gone(key, version)
 
 
 async def _present(transport: Transport, selection: Selection) -> tuple[dict[Key, int], int]:
-    """Ask for the versions of all objects, and for that at which they were read."""
+    """List the resourceVersions of all objects, and that of the list."""
     page = await transport.list(selection, limit=_PAGE)
     present = {key_of(item): version_of(item) for item in page.items}
     while page.continue_:
@@ -77,16 +75,16 @@ async def _present(transport: Transport, selection: Selection) -> tuple[dict[Key
 
 
 RESTART_DELAY = 30.0
-"""Seconds after which a cache begins anew that a bug has stopped."""
+"""Seconds after which a reflector that a bug has stopped is started again."""
 
 
 def plain_store(cached: Cached) -> Store[Any]:
-    """Make the store of something that is watched."""
+    """Make the store of a cache."""
     return Store(cached.record, cached.indexes)
 
 
 class Caches:
-    """Stores by what they hold, and the reflectors that fill them."""
+    """The stores, and the reflectors that fill them."""
 
     def __init__(
         self,
@@ -99,34 +97,34 @@ class Caches:
         settings: ReflectorSettings,
         make_store: Callable[[Cached], Store[Any]],
     ) -> None:
-        """Make a store of everything that is named, once; what is optional may not be installed."""
+        """Make one store for equal selections and records; kinds of optional caches may not be installed."""
         self._transport = transport
         self._clock = clock
         self.stores: dict[Cached, Store[Any]] = {}
         self._optional = optional
         self._reflectors: dict[Cached, Reflector] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        for one in cached:
-            if one not in self.stores:
-                indexes = _indexes(other for other in cached if other == one)
-                store = self.stores[one] = make_store(replace(one, indexes=indexes))
-                dice = Random(random.getrandbits(64))  # noqa: S311 - spreads requests, hides nothing
-                self._reflectors[one] = Reflector(
+        for each in cached:
+            if each not in self.stores:
+                indexes = _indexes(other for other in cached if other == each)
+                store = self.stores[each] = make_store(replace(each, indexes=indexes))
+                seeded = Random(random.getrandbits(64))  # noqa: S311 - jitter of requests, no secret
+                self._reflectors[each] = Reflector(
                     transport,
-                    one.selection,
+                    each.selection,
                     store,
                     clock=clock,
-                    random=dice,
+                    random=seeded,
                     settings=settings,
-                    optional=one in optional,
+                    optional=each in optional,
                 )
 
     def start(self) -> None:
-        """Begin to fill the stores."""
+        """Start all reflectors."""
         self._tasks = [asyncio.ensure_future(self._reflect(reflector)) for reflector in self._reflectors.values()]
 
     async def wait_settled(self) -> None:
-        """Wait until every store has held everything once, or is known to hold nothing and may."""
+        """Wait until every store is synced, or is optional and its kind is not installed."""
         for cached, store in self.stores.items():
             if cached in self._optional:
                 await first_of(store.wait_synced(), self.wait_absent(cached))
@@ -134,18 +132,18 @@ class Caches:
                 await store.wait_synced()
 
     async def wait_absent(self, cached: Cached) -> None:
-        """Wait until the server has said that it does not know the kind."""
+        """Wait until the server has answered that it does not serve the kind."""
         await self._reflectors[cached].absent.wait()
 
     async def catch_up(self, cached: Cached, *, asking: bool) -> None:
-        """Wait until a store is complete and, if we ask, until it shows all that the server holds by now."""
+        """Wait until a store is synced and, if `asking`, until it shows all that the server holds now."""
         store = self.stores[cached]
         await store.wait_synced()
         if asking:
             await wait_until_fresh(self._transport, cached.selection, store, self._clock)
 
     def health(self) -> tuple[CacheHealth, ...]:
-        """Tell how the caches are doing, in their order."""
+        """Give the state of every cache."""
         return tuple(
             CacheHealth(
                 str(reflector.selection),
@@ -157,24 +155,24 @@ class Caches:
                 reflector.last_contact,
                 "" if reflector.last_error is None else str(reflector.last_error),
                 reflector.last_event,
-                self._is_dispensable(cached),
+                self._is_absent(cached),
             )
             for cached, reflector in self._reflectors.items()
         )
 
     def missing(self) -> list[str]:
-        """Name what has not come yet."""
+        """Name the caches that are not synced."""
         return [
             str(cached.selection)
             for cached, store in self.stores.items()
-            if not store.synced and not self._is_dispensable(cached)
+            if not store.synced and not self._is_absent(cached)
         ]
 
-    def _is_dispensable(self, cached: Cached) -> bool:
+    def _is_absent(self, cached: Cached) -> bool:
         return cached in self._optional and self._reflectors[cached].absent.is_set()
 
     def stop(self) -> None:
-        """Follow the cluster no more."""
+        """Stop all reflectors."""
         for task in self._tasks:
             task.cancel()
 
@@ -183,13 +181,15 @@ class Caches:
             try:
                 await reflector.run()
             except Exception:
-                # A bug in one cache must not stop those who watch something else.
-                log.exception("the cache of %s is broken, and begins anew in %d s", reflector.selection, RESTART_DELAY)
+                # A bug in one cache must not stop the others.
+                log.exception(
+                    "the cache of %s failed, and is started again in %d s", reflector.selection, RESTART_DELAY
+                )
                 await self._clock.sleep(RESTART_DELAY)
 
 
 def _indexes(alike: Iterable[Cached]) -> dict[str, Callable[[Any], Iterable[Hashable]]]:
-    """Join the look-ups of all who share a cache."""
+    """Join the indexes of all that share a cache."""
     joined: dict[str, Callable[[Any], Iterable[Hashable]]] = {}
     for cached in alike:
         for name, values in cached.indexes.items():

@@ -1,36 +1,26 @@
-"""Whether a controller acts, or only tells what it would do.
+"""How a controller reads and writes a cluster.
 
-A process all of whose controllers observe takes part in an election of its own: its Lease is that of the acting ones
-with `-observe` at the end of its name. So several observers do not tell everything several times, and none of them
-ever keeps a process out that acts. Besides events that Lease is all that is written.
+A `Client` is the transport for one controller. Every write of the controller
 
-Read your writes: no decision on a cache that does not show yet what the same controller did before.
+* has its own field manager, and a reason in plain words;
+* has a precondition: a change names the object that it was computed from, and takes effect only if the server still has
+  that version of it (`exact=False`: the same uid). Creates have deterministic names instead, so that the second of two
+  is refused. So a late write is refused or changes nothing, server-side apply included: an apply without a version
+  would let a former leader overwrite its successor, whose field manager is the same;
+* needs a permit (leader election, the pause of everything) immediately before it leaves;
+* is withheld in observe mode: it is logged and counted, and the caller gets the object that would have been sent;
+* is noted by the `WriteBarrier`, so that the next reconcile sees it.
 
-Without it a controller that created three nodes and looks too early creates three more. Every write leaves its
-resourceVersion here; before the next reconcile the worker waits until the stores of that resource have come as far.
-Where a write leaves no version (deletions, evictions, and writes whose answer was lost) the server is asked what has
-become of the object, and the stores must show that, or something newer.
+Reads here go to the API server. Controllers read their caches; this is for objects that they do not cache.
 
-A controller that looks after each object by itself waits only for what it did to that object (`Controller.by_itself`):
-when thousands change at one instant, none waits for the others.
+Read your writes: without the barrier a controller that created three nodes, and reconciles on a cache that does not
+show them, creates three more. Before a reconcile the worker waits until the caches have reached the resourceVersions of
+the controller's writes. If a write returned no version (deletions, evictions, lost answers), the server is asked for
+the object, and the caches must show that state or a newer one. A controller of independent objects
+(`Controller.independent`) waits only for its writes to the same object.
 
-A store that holds only a part of a resource hears of objects that it leaves out by bookmarks alone, a minute apart: do
-not write what you do not watch.
-
-What a controller holds to read and write a cluster.
-
-A `Client` is the cluster port as one controller may use it. Whatever the controller writes
-
-* goes under its own field manager, with a reason in words;
-* is conditional: a change names the object that it was computed from, and takes effect only if the server still has
-  that version of it (`exact=False`: that object, whatever its version). Creates have deterministic names instead, so
-  that the second of two is refused. So a late write is refused or changes nothing, server-side apply included: an
-  apply without a version would let an ex-leader overwrite its successor, whose field manager is the same;
-* passes the permit (leadership, the big pause) immediately before it leaves;
-* is held back in observe mode: it is logged and counted, and the caller gets what would have been sent;
-* is remembered by the barrier, so that the next decision sees it.
-
-Reading here asks the server itself. Controllers read their stores; this is for what they do not keep.
+A cache with a selector learns about other objects of the resource only by bookmarks, a minute apart: do not write
+objects that you do not watch.
 """
 
 from __future__ import annotations
@@ -58,24 +48,28 @@ from springtide.cluster.transport import (
 
 
 class Mode(StrEnum):
-    """What becomes of the writes that a controller decides on."""
+    """Whether a controller writes.
+
+    A process in which all controllers observe takes part in a leader election of its own, so that several observers
+    record each event once, and never keep an acting process from leading.
+    """
 
     OBSERVE = "observe"
-    """It decides, logs, counts and emits events; nothing else is written to what it looks after."""
+    """It decides, logs, counts and records events; other writes are withheld."""
     ACT = "act"
 
 
 @dataclass(slots=True, eq=False)
-class _Mark:
-    """How far a store must have come."""
+class _Pending:
+    """The writes that one store must show."""
 
     selection: Selection
     store: Store[Any]
     version: int = 0
     by_key: dict[Key, int] = field(default_factory=dict)
-    """The last write of each object that the store may not show yet."""
+    """The resourceVersion of the last write to each object that the store may not show yet."""
     unknown: dict[Key, object] = field(default_factory=dict)
-    """Objects of which nobody told what has become of them, each with a token of the write that it is about."""
+    """Objects whose state after a write is unknown, each with a token of that write."""
 
 
 class WriteBarrier:
@@ -83,55 +77,55 @@ class WriteBarrier:
 
     def __init__(self, transport: Transport, stores: Iterable[tuple[Selection, Store[Any]]]) -> None:
         self._transport = transport
-        self._marks = [_Mark(selection, store) for selection, store in stores]
+        self._pending = [_Pending(selection, store) for selection, store in stores]
 
-    def wrote(self, resource: Resource, key: Key, version: int) -> None:
-        """Note that a write of an object made this version."""
-        for mark in self._concerned(resource, key):
-            mark.version = max(mark.version, version)
-            if version > mark.store.version:
-                mark.by_key[key] = max(mark.by_key.get(key, 0), version)
+    def note_write(self, resource: Resource, key: Key, version: int) -> None:
+        """Note the resourceVersion that a write to an object made."""
+        for pending in self._stores_with(resource, key):
+            pending.version = max(pending.version, version)
+            if version > pending.store.version:
+                pending.by_key[key] = max(pending.by_key.get(key, 0), version)
 
-    def unsure(self, resource: Resource, key: Key) -> None:
-        """Note that a write of an object took effect, or may have, at a version that nobody told."""
-        for mark in self._concerned(resource, key):
-            mark.unknown[key] = object()
+    def note_unknown(self, resource: Resource, key: Key) -> None:
+        """Note that a write to an object took effect, or may have, at an unknown resourceVersion."""
+        for pending in self._stores_with(resource, key):
+            pending.unknown[key] = object()
 
-    async def caught_up(self, *resources: Resource) -> None:
-        """Wait until the stores (of these resources, else all) show everything that was written so far."""
-        for mark in self._marks:
-            if not resources or mark.selection.resource in resources:
-                while mark.unknown:
-                    await self._clear_up(mark, next(iter(mark.unknown)))
-                await mark.store.reached(mark.version)
+    async def wait_for_writes(self, *resources: Resource) -> None:
+        """Wait until the stores (of these resources, else all) show every write so far."""
+        for pending in self._pending:
+            if not resources or pending.selection.resource in resources:
+                while pending.unknown:
+                    await self._resolve(pending, next(iter(pending.unknown)))
+                await pending.store.wait_for_version(pending.version)
 
-    async def shows(self, key: Key) -> None:
-        """Wait until the stores show what was written of one object so far, whatever was written of others."""
-        for mark in self._marks:
-            while key in mark.unknown:
-                await self._clear_up(mark, key)
-            await mark.store.reached(mark.by_key.get(key, 0))
-            if mark.by_key.get(key, 0) <= mark.store.version:
-                mark.by_key.pop(key, None)
+    async def wait_for_object(self, key: Key) -> None:
+        """Wait until the stores show every write to one object so far."""
+        for pending in self._pending:
+            while key in pending.unknown:
+                await self._resolve(pending, key)
+            await pending.store.wait_for_version(pending.by_key.get(key, 0))
+            if pending.by_key.get(key, 0) <= pending.store.version:
+                pending.by_key.pop(key, None)
 
-    async def _clear_up(self, mark: _Mark, key: Key) -> None:
-        """Ask what has become of an object, and see that the store shows it."""
-        write = mark.unknown[key]
-        just_it = Selection(mark.selection.resource, key.namespace, fields=f"metadata.name={key.name}")
-        page = await self._transport.list(just_it)
+    async def _resolve(self, pending: _Pending, key: Key) -> None:
+        """Ask the server for an object, and wait until the store shows its answer."""
+        write = pending.unknown[key]
+        only_it = Selection(pending.selection.resource, key.namespace, fields=f"metadata.name={key.name}")
+        page = await self._transport.list(only_it)
         if page.items:
-            mark.version = max(mark.version, version_of(page.items[0]))
-            mark.by_key[key] = max(mark.by_key.get(key, 0), version_of(page.items[0]))
+            pending.version = max(pending.version, version_of(page.items[0]))
+            pending.by_key[key] = max(pending.by_key.get(key, 0), version_of(page.items[0]))
         else:
-            await mark.store.lost(key, int(page.version))
-        # Not before: others of the controller must wait as well. Nor where it was written again meanwhile.
-        if mark.unknown.get(key) is write:
-            del mark.unknown[key]
+            await pending.store.wait_until_gone(key, int(page.version))
+        # Only now, since other workers of the controller must wait as well; and not if it was written again meanwhile.
+        if pending.unknown.get(key) is write:
+            del pending.unknown[key]
 
-    def _concerned(self, resource: Resource, key: Key) -> Iterator[_Mark]:
-        for mark in self._marks:
-            if mark.selection.resource == resource and mark.selection.namespace in ("", key.namespace):
-                yield mark
+    def _stores_with(self, resource: Resource, key: Key) -> Iterator[_Pending]:
+        for pending in self._pending:
+            if pending.selection.resource == resource and pending.selection.namespace in ("", key.namespace):
+                yield pending
 
 
 _PAGE = 500
@@ -139,14 +133,14 @@ _PAGE = 500
 
 @dataclass(slots=True)
 class WriteCounts:
-    """How many writes a controller has made, or would have made."""
+    """How many writes a controller has sent, or withheld in observe mode."""
 
     sent: int = 0
     held_back: int = 0
 
 
 class Client:
-    """The cluster, as one controller may use it."""
+    """The cluster as one controller may use it."""
 
     def __init__(
         self,
@@ -181,7 +175,7 @@ class Client:
         return items
 
     async def create(self, resource: Resource, body: Object, *, because: str) -> Object:
-        """Create an object under the name that it says; the name must follow from what it is for."""
+        """Create an object; its name must follow from its purpose, so that a second create is refused."""
         metadata = body["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
         return await self._send(
@@ -203,9 +197,9 @@ class Client:
         subresource: str = "",
         exact: bool = True,
     ) -> Object:
-        """Change the object `of`, from which the patch was computed; `Conflict` where it has changed meanwhile."""
+        """Patch the object `of`, from which the patch was computed; `Conflict` if it has changed meanwhile."""
         origin = ObjectVersion.of(of)
-        precondition = self._demand(origin, exact=exact)
+        precondition = self._precondition(origin, exact=exact)
         return await self._send(
             "patch",
             resource,
@@ -229,11 +223,11 @@ class Client:
         listed: ConditionList = ConditionList.MAP,
         observes_generation: bool = True,
     ) -> bool:
-        """Bring the status of an object to what it should be, and tell whether there was anything to write.
+        """Apply the status of an object if it differs, and tell whether there was anything to write.
 
-        `fields` are all status fields of this controller (None: must not be there), `conditions` all its conditions. An
-        apply takes only what is our own away; where another has written a field that must not be there, a second patch
-        removes it, or the two would differ for ever.
+        `fields` are all status fields of this controller (None: must be absent), `conditions` all its conditions. An
+        apply removes only fields of its own manager; a field of another manager that must be absent is removed by a
+        second patch.
         """
         patch = status_patch(
             resource, of, fields, conditions, now=now, listed=listed, observes_generation=observes_generation
@@ -263,9 +257,9 @@ class Client:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Ask an object to go, as long as it is the one that was read."""
+        """Delete an object if it is still the one that was read."""
         origin = ObjectVersion.of(of)
-        precondition = self._demand(origin, exact=exact)
+        precondition = self._precondition(origin, exact=exact)
 
         async def send(write: Write) -> Object:
             await self._transport.delete(
@@ -281,12 +275,12 @@ class Client:
         await self._send("delete", resource, origin.key, because, {}, send)
 
     async def evict(self, *, of: Any, because: str, grace_seconds: int | None = None) -> None:
-        """Ask a pod to go if its disruption budgets allow it; `TooManyRequests` where they do not.
+        """Evict a pod; `TooManyRequests` if its disruption budgets do not allow it.
 
-        Only the uid is demanded: the server judges the budgets itself, and the status of a pod changes all the time.
+        The precondition is only the uid: the server checks the budgets, and the status of a pod changes all the time.
         """
         origin = ObjectVersion.of(of)
-        options: Object = {"preconditions": {"uid": self._demand(origin, exact=False).uid}}
+        options: Object = {"preconditions": {"uid": self._precondition(origin, exact=False).uid}}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         body = {
@@ -295,10 +289,10 @@ class Client:
             "metadata": {"name": origin.key.name, "namespace": origin.key.namespace},
             "deleteOptions": options,
         }
-        await self._create_below("evict", origin.key, "eviction", body, because)
+        await self._create_subresource("evict", origin.key, "eviction", body, because)
 
     async def bind(self, node: str, *, of: Any, because: str) -> None:
-        """Put a pod on a node; `Conflict` where the pod is on one already, or is not the one that was read."""
+        """Bind a pod to a node; `Conflict` if it is bound already, or is not the one that was read."""
         origin = ObjectVersion.of(of)
         body = {
             "apiVersion": "v1",
@@ -306,16 +300,16 @@ class Client:
             "metadata": {
                 "name": origin.key.name,
                 "namespace": origin.key.namespace,
-                "uid": self._demand(origin, exact=False).uid,
+                "uid": self._precondition(origin, exact=False).uid,
             },
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._create_below("bind", origin.key, "binding", body, because)
+        await self._create_subresource("bind", origin.key, "binding", body, because)
 
     def withholds(self, what: str, *, because: str) -> bool:
-        """Tell whether a write is left undone because we only observe; then it is logged and counted.
+        """Tell whether a write must be withheld because the mode is observe; then it is logged and counted.
 
-        Whoever writes to somebody else than the cluster asks this first, and then `permit`.
+        Call it before a write to anything but the cluster (a cloud API), and `permit` after it.
         """
         if self.mode is not Mode.OBSERVE:
             return False
@@ -324,17 +318,17 @@ class Client:
         return True
 
     def permit(self) -> None:
-        """Let a write to somebody else than the cluster pass, immediately before it leaves; raises `NotSent`.
+        """Permit a write to anything but the cluster, immediately before it leaves; raises `NotSent`.
 
-        Safe to be called from any thread.
+        It may be called from any thread.
         """
         self._permit()
 
-    def _demand(self, origin: ObjectVersion, *, exact: bool) -> Precondition:
-        """Demand the object that was read; what was "created" while observing has no identity, and needs none."""
+    def _precondition(self, origin: ObjectVersion, *, exact: bool) -> Precondition:
+        """Give the precondition of a write; in observe mode objects that were not really created have no uid."""
         return UNCONDITIONAL if self.mode is Mode.OBSERVE else origin.precondition(exact=exact)
 
-    async def _create_below(self, verb: str, key: Key, subresource: str, body: Object, because: str) -> None:
+    async def _create_subresource(self, verb: str, key: Key, subresource: str, body: Object, because: str) -> None:
         async def send(write: Write) -> Object:
             await self._transport.create(
                 PODS, body, write, namespace=key.namespace, name=key.name, subresource=subresource
@@ -352,20 +346,20 @@ class Client:
         sent: Object,
         send: Callable[[Write], Awaitable[Object]],
     ) -> Object:
-        """Let one write pass, or hold it back, and remember what it did; an empty answer tells no version."""
+        """Send one write, or withhold it, and note its resourceVersion; an empty answer has none."""
         if self.withholds(f"{verb} {resource.kind} {key}", because=because):
             return sent
         try:
             answer = await send(Write(self.manager, because, permit=self._permit))
         except BaseException as failure:
-            # Cancelled under way is as uncertain as an answer that was lost.
+            # A write that is cancelled under way is as uncertain as one whose answer was lost.
             if not isinstance(failure, ClusterError) or failure.uncertain:
-                self._barrier.unsure(resource, key)
+                self._barrier.note_unknown(resource, key)
             raise
         self.traffic.sent += 1
         version = version_of(answer) if answer else 0
         if version:
-            self._barrier.wrote(resource, key, version)
+            self._barrier.note_write(resource, key, version)
         else:
-            self._barrier.unsure(resource, key)
+            self._barrier.note_unknown(resource, key)
         return answer

@@ -1,14 +1,10 @@
-"""The clock that controllers live by.
+"""The clock of controllers, and how long to wait: backoff and rate limits.
 
-Whatever decides, waits or measures an age goes through a `Clock`, so that a simulation can run a week in seconds and an
-embedded cluster can run faster than the world. Timeouts of I/O are not its business: they stay on the event loop.
+Code that decides, waits or measures an age uses a `Clock`, so that a simulation can run a week in seconds and an
+embedded cluster can run faster than real time. Timeouts of I/O do not use it: they stay on the event loop.
 
-Waiting for whatever comes first.
-
-How long to wait before trying again.
-
-Two limits, both pure arithmetic: `Backoff` slows down one thing that keeps failing, `Bucket` slows down many things
-that fail together. Neither reads a clock or draws a random number; whoever uses them passes in the time and the luck.
+`Backoff` slows down one operation that keeps failing, `TokenBucket` slows down many operations together. Both are pure
+arithmetic: the caller passes in the time and the random number.
 """
 
 from __future__ import annotations
@@ -21,14 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 LONGEST_SLEEP = 30.0
-"""Live waits look at the wall clock at least this often: machines are suspended, and clocks are set."""
+"""Seconds after which a wait reads the wall clock again at the latest: machines are suspended, and clocks are set."""
 
 
 class Clock(Protocol):
     """Two readings of one clock, and a way to wait for it."""
 
     def now(self) -> int:
-        """Give the instant: whole seconds since the epoch. It may step when somebody sets the clock."""
+        """Give the instant: whole seconds since the epoch. It may step when the clock is set."""
         ...
 
     def monotonic(self) -> float:
@@ -44,12 +40,12 @@ class Clock(Protocol):
         ...
 
 
-# A machine that is suspended must not believe that no time has passed: its lease has run out meanwhile.
+# The time of a suspended machine counts: its lease expires meanwhile.
 _ELAPSED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class WallClock:
-    """The world's own clock."""
+    """The real time."""
 
     def now(self) -> int:
         """Give the instant."""
@@ -67,20 +63,20 @@ class WallClock:
             await asyncio.sleep(min(left, LONGEST_SLEEP))
 
     async def sleep_until(self, at: int) -> None:
-        """Wait until an instant, however the clock is set meanwhile."""
+        """Wait until an instant, also if the clock is set meanwhile."""
         while (left := at - time.time()) > 0:
             await asyncio.sleep(min(left, LONGEST_SLEEP))
 
 
 class ScaledClock:
-    """A clock that runs faster than the world's: everything that waits for it comes sooner.
+    """A clock that runs faster than real time by a factor.
 
-    It does not follow when somebody sets the world's clock: it has left it behind anyway.
+    It ignores steps of the wall clock.
     """
 
     def __init__(self, speed: float, *, start: int, wall: WallClock | None = None) -> None:
         if speed <= 0:
-            msg = f"a clock cannot run at {speed} times the world's speed, expected more than 0"
+            msg = f"a clock cannot run at {speed} times real time, expected more than 0"
             raise ValueError(msg)
         self.speed = speed
         self._wall = wall or WallClock()
@@ -106,10 +102,10 @@ class ScaledClock:
 
 
 async def first_of(*awaitables: Awaitable[Any]) -> None:
-    """Wait until one of several is done, and cancel the others; what became of it is not told.
+    """Wait until one of several is done, and cancel the others.
 
-    Futures of the caller's own that must go on are to be shielded. Which one was first is deliberately not given: it
-    would depend on the order in which sets are iterated. Look at what has happened instead.
+    Shield futures that must go on. It does not return which one was first, because several may be done at once: check
+    their state instead.
     """
     futures = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     try:
@@ -120,22 +116,22 @@ async def first_of(*awaitables: Awaitable[Any]) -> None:
 
 
 _MOST_DOUBLINGS = 512
-"""Beyond any limit that makes sense, and far from where a float overflows."""
+"""Above any sensible limit, and far from where a float overflows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Delays that double with every failure in a row. The defaults are those of Kubernetes' own controllers."""
+    """Delays that double with every consecutive failure. The defaults are those of Kubernetes' own controllers."""
 
     first: float = 0.005
     """Seconds after the first failure."""
     longest: float = 1000.0
-    """Seconds that the doubling ends at."""
+    """The maximum in seconds."""
     jitter: float = 0.0
-    """The share of a delay that luck may add to it, so that many who failed at once do not come back at once."""
+    """The share of a delay that is added at random, so that requests that failed together are not retried together."""
 
     def after(self, failures: int, *, random: float = 0.0) -> float:
-        """Give the seconds to wait after so many failures in a row; `luck` is a random number in [0, 1)."""
+        """Give the seconds to wait after so many consecutive failures; `random` is a number in [0, 1)."""
         if failures <= 0:
             return 0.0
         delay = min(self.longest, math.ldexp(self.first, min(failures - 1, _MOST_DOUBLINGS)))
@@ -144,7 +140,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """So many a second in the long run, and so many at once. The defaults are those of Kubernetes' own controllers."""
+    """Operations per second on average, and how many at once. The defaults are those of Kubernetes' own controllers."""
 
     per_second: float = 10.0
     """Infinity switches the limit off."""
@@ -152,7 +148,7 @@ class RateLimit:
 
 
 class TokenBucket:
-    """Shares a rate among all who ask: everybody gets a turn, in the order of asking."""
+    """Limits the rate of operations; each reserves the next slot, in the order of the calls."""
 
     def __init__(self, rate: RateLimit) -> None:
         self._interval = 1.0 / rate.per_second
@@ -160,7 +156,7 @@ class TokenBucket:
         self._next = -math.inf
 
     def reserve(self, now: float) -> float:
-        """Take the next turn, and give the seconds until it comes; `now` is monotonic."""
-        turn = max(self._next, now)
-        self._next = turn + self._interval
-        return max(0.0, turn - self._slack - now)
+        """Reserve the next slot, and give the seconds until it comes; `now` is monotonic."""
+        slot = max(self._next, now)
+        self._next = slot + self._interval
+        return max(0.0, slot - self._slack - now)

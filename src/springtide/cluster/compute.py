@@ -1,20 +1,14 @@
-"""Where long decisions run: never on the event loop of a live controller.
+"""Work beside the event loop: long computations, blocking libraries, and garbage collection.
 
-A decision that takes seconds would stop renewals of the lease, watches and health checks. Live it runs in a thread or
-a process; in a simulation it runs inline, and the clock is moved by what it would have taken. The function and its
-arguments must be pure values: a process gets copies of them.
+A decision that takes seconds would delay lease renewals, watches and health checks. In a live process a `Compute` runs
+it in a thread or a process; in a simulation it runs inline, and the virtual clock advances by its modelled cost. The
+function and its arguments must be pure values: a process gets copies of them.
 
-Threads for libraries that wait for the network: their own, so that nobody else waits for them.
+`Threads` runs calls of blocking network libraries in a pool of its own. The event loop resolves host names in its
+default pool: servers that never answer would occupy that pool, and with it the connections to the API server.
 
-The event loop looks up host names in threads that it has for everybody. Servers that never answer would take all of
-those, and with them the connections to the API server and the lease.
-
-Python's search for garbage, for processes that hold much for long.
-
-What is used no more is freed at once, by counting references; the search is for cycles alone, of which there are few
-here. It looks at young objects whenever seven hundred have come, and at all there are when their number has grown by a
-quarter. To a process with records of many thousands of objects that is a tenth to a third of its time, spent while
-others wait.
+`tune_gc` makes the cyclic garbage collector run less often. Reference counting frees almost everything here at once;
+by default the collector would take a tenth to a third of the time of a process with many thousands of records.
 """
 
 from __future__ import annotations
@@ -31,25 +25,25 @@ from weakref import WeakValueDictionary
 from springtide.cluster.clock import Clock
 
 Args = TypeVarTuple("Args")
-Result = TypeVar("Result")
+ComputeResult = TypeVar("ComputeResult")
 
 
 class Compute(Protocol):
     """Runs a pure function and gives its result, or raises what it raised."""
 
-    async def run(self, function: Callable[[*Args], Result], *args: *Args, cost: float) -> Result:
-        """Run it; `cost` is how many seconds it is expected to take, which only a simulation believes."""
+    async def run(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:
+        """Run it; `cost` is the modelled time in seconds, which only a simulation uses."""
         ...
 
 
 class InlineCompute:
-    """For simulations: the same result on any machine, after the time that was named."""
+    """For simulations: the same result at the same virtual time on any machine."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def run(self, function: Callable[[*Args], Result], *args: *Args, cost: float) -> Result:
-        """Run it here and now; whoever asked gets the result when the modelled time is over."""
+    async def run(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:
+        """Run it at once, and return when the modelled time is over."""
         result = function(*args)
         if cost > 0:
             await self._clock.sleep(cost)
@@ -57,17 +51,17 @@ class InlineCompute:
 
 
 class _PoolCompute:
-    """Hands functions to a pool of the standard library.
+    """Runs functions in a pool of the standard library.
 
-    A pool that breaks (one of its processes was killed) fails all that it was doing; those who try again get a new one.
+    If the pool breaks (one of its processes was killed), all calls that are under way fail; later calls get a new pool.
     """
 
     def __init__(self, make: Callable[[], Executor]) -> None:
         self._make = make
         self._pool = make()
 
-    async def run(self, function: Callable[[*Args], Result], *args: *Args, cost: float) -> Result:  # noqa: ARG002
-        """Run it beside the event loop, for as long as it takes."""
+    async def run(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:  # noqa: ARG002
+        """Run it beside the event loop, without a time limit."""
         pool = self._pool
         try:
             return await asyncio.get_running_loop().run_in_executor(pool, function, *args)
@@ -78,12 +72,12 @@ class _PoolCompute:
             raise
 
     def close(self) -> None:
-        """Let running functions end, and take no more."""
+        """Wait for running functions, and accept no more."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class ThreadCompute(_PoolCompute):
-    """For work that releases the interpreter's lock, or is short: numpy, compression, parsing."""
+    """For work that releases the global interpreter lock, or is short: numpy, compression, parsing."""
 
     def __init__(self, threads: int = 2) -> None:
         super().__init__(lambda: ThreadPoolExecutor(threads, thread_name_prefix="compute"))
@@ -98,22 +92,22 @@ class ProcessCompute(_PoolCompute):
 
 
 class Threads:
-    """So many threads, of which nobody who asks has more than a part."""
+    """A pool of threads of which each owner may use only a part."""
 
     def __init__(self, name: str, most: int, *, each: int | None = None) -> None:
         self._pool = ThreadPoolExecutor(most, thread_name_prefix=name)
         self._each = most if each is None else each
-        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        """By who asks, as long as he has a thread or waits for one."""
+        self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        """By owner, as long as one of its calls runs or waits."""
 
-    async def run(self, function: Callable[[*Args], Result], *args: *Args, owner: str = "") -> Result:
-        """Call a function in a thread, for an owner; gives what it gives, or raises what it raises."""
-        turn = self._turns.setdefault(owner, asyncio.Semaphore(self._each))
-        await turn.acquire()
+    async def run(self, function: Callable[[*Args], ComputeResult], *args: *Args, owner: str = "") -> ComputeResult:
+        """Call a function in a thread, on behalf of an owner; returns or raises what the function does."""
+        slot = self._slots.setdefault(owner, asyncio.Semaphore(self._each))
+        await slot.acquire()
 
         def ended(call: asyncio.Future[Any]) -> None:
-            # Not when the caller gives up: the thread goes on, and is the owner's until it ends.
-            turn.release()
+            # Not when the caller gives up: the thread goes on, and counts for the owner until it ends.
+            slot.release()
             if not call.cancelled():
                 call.exception()
 
@@ -123,7 +117,7 @@ class Threads:
         return call.result()
 
     def close(self) -> None:
-        """Begin nothing more; what has begun ends by itself, and its own time limits say when."""
+        """Accept no more calls; running ones end by their own timeouts."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def __enter__(self) -> Self:
@@ -136,11 +130,11 @@ class Threads:
 
 
 _YOUNG = 50_000
-"""New objects after which the young ones are looked at: some megabytes."""
+"""New objects after which the youngest generation is collected: some megabytes."""
 _GENERATIONS = 20
-"""Looks at one generation after which the next older one is looked at, too."""
+"""Collections of one generation after which the next older one is collected, too."""
 
 
 def tune_gc() -> None:
-    """Look for cycles less often, in the whole process: for programs to call, and never for libraries."""
+    """Collect cyclic garbage less often in this process; for programs to call, never for libraries."""
     gc.set_threshold(_YOUNG, _GENERATIONS, _GENERATIONS)

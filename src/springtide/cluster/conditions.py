@@ -1,8 +1,8 @@
-"""Conditions, and the status they stand in: what a controller has observed, for people and for other programs.
+"""Conditions and status patches.
 
-An object's conditions have many writers, and none may lose what another wrote. Where the schema tells entries apart by
-their type, server-side apply does that: a controller sends all conditions of its own and owns just these. Where the
-list is one value, it is read, merged and patched under the version it was read at.
+The conditions of an object have many writers, and no writer may lose those of another. If the schema declares the list
+as a map by type, server-side apply does that: a controller applies all its conditions and owns only these. If the list
+is atomic, it is read, merged and patched with the version that was read as precondition.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ConditionStatus(StrEnum):
 
     @classmethod
     def of(cls, holds: bool | None) -> ConditionStatus:
-        """Turn a plain answer into the word for it; None is unknown."""
+        """Give the status for a truth value; None is unknown."""
         return cls.UNKNOWN if holds is None else cls.TRUE if holds else cls.FALSE
 
 
@@ -36,9 +36,9 @@ class ConditionList(StrEnum):
     """How the schema of a kind declares its list of conditions."""
 
     MAP = "map"
-    """Entries are told apart by their type (`x-kubernetes-list-type: map`): every writer owns its own."""
+    """A map by type (`x-kubernetes-list-type: map`): every field manager owns its own entries."""
     ATOMIC = "atomic"
-    """The list is one value: whoever writes one entry writes all."""
+    """One value: a write of one entry writes all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Condition:
 def own_conditions(
     existing: Sequence[Object], wanted: Iterable[Condition], *, now: int, generation: int | None
 ) -> list[Object]:
-    """Write conditions as the API has them; the time of the last transition stays where the status does."""
+    """Give conditions as the API has them; `lastTransitionTime` stays if the status is unchanged."""
     by_type = _first_by_type(existing)
     return [_entry(by_type.get(condition.type), condition, now, generation) for condition in wanted]
 
@@ -62,9 +62,9 @@ def own_conditions(
 def merged_conditions(
     existing: Sequence[Object], wanted: Iterable[Condition], *, now: int, generation: int | None
 ) -> list[Object]:
-    """Put conditions into a list that others write as well: theirs stay as they are, and where they are.
+    """Merge conditions into a list that others write as well: theirs stay as they are, and where they are.
 
-    Nothing keeps such a list from naming a type twice; of ours the first stays.
+    Such a list may hold a type twice; of `wanted` types only the first entry stays.
     """
     own = {entry["type"]: entry for entry in own_conditions(existing, wanted, now=now, generation=generation)}
     first = _first_by_type(existing)
@@ -82,12 +82,12 @@ def status_patch(
     listed: ConditionList = ConditionList.MAP,
     observes_generation: bool = True,
 ) -> Patch | None:
-    """Compute the patch that brings the status of an object to what it should be; None where it is there already.
+    """Compute the patch that brings the status of an object to the desired one; None if there is nothing to change.
 
-    A field that is None is one that the status must not have; an apply removes it only where the same controller wrote
-    it, so look at what is left, as `Client.apply_status` does. Fields that are not named are not touched, but by an
-    apply those go that the same controller wrote before: name always the same ones. `observes_generation` is for
-    schemas whose conditions have no `observedGeneration`: a field that the server drops would be written forever.
+    A field that is None must be absent; an apply removes it only if the same field manager wrote it, so check the
+    answer, as `Client.apply_status` does. An apply also removes fields that the manager wrote before and does not name
+    now: always name the same ones. `observes_generation` is off for schemas whose conditions have no
+    `observedGeneration`: a field that the server drops would be written forever.
     """
     status = item.get("status") or {}
     existing = status.get("conditions") or []
@@ -111,13 +111,13 @@ def status_patch(
 
 
 def _shown(entries: Sequence[Object], existing: Sequence[Object]) -> bool:
-    """Tell whether every entry stands in a list already, whatever else its namesakes there have."""
+    """Tell whether every entry is in the list already; entries there may have further fields."""
     by_type = _first_by_type(existing)
     return all(entry.items() <= by_type.get(entry["type"], {}).items() for entry in entries)
 
 
 def _first_by_type(entries: Sequence[Object]) -> dict[str | None, Object]:
-    """Find entries by their type; of two of a type, people and programs look at the first."""
+    """Index entries by type; of two of a type, the first counts."""
     return {entry.get("type"): entry for entry in reversed(entries)}
 
 

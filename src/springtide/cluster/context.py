@@ -1,56 +1,72 @@
-"""What a process offers its controllers besides the cluster: metrics, providers of nodes, whom it trusts.
+"""What a controller is given to work with: the cluster, time, its shared state, and what the process offers besides.
 
-The runtime knows none of these. Whoever puts a process together offers them, and a controller asks for the one that it
-needs by its type, so that it is given the same in every world.
-
-What a controller is given to work with.
+The runtime knows none of the latter (metrics, providers of nodes, grants policy). The assembly of a process offers them
+as `Services`; a controller names the types that it needs in its class, and the manager checks at start that they are
+offered.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from springtide.cluster.client import Client, WriteBarrier
 from springtide.cluster.clock import Clock
 from springtide.cluster.compute import Compute
-from springtide.cluster.controller import Cached
+from springtide.cluster.controller import Cached, Controller
 from springtide.cluster.events import EventRecorder
 from springtide.cluster.resources import Key, Resource
 from springtide.cluster.store import Delta, Store
 
+if TYPE_CHECKING:
+    from springtide.cluster.state import SharedState, SharedStates
+
 T = TypeVar("T")
+StateT = TypeVar("StateT", bound="SharedState[Any]")
+ChangeT = TypeVar("ChangeT")
 
 
 class Services:
-    """Things that are offered, found by what they are."""
+    """What a process offers besides the cluster, by type."""
 
     def __init__(self, *offered: object) -> None:
         self._offered = offered
 
+    def find(self, kind: type[T]) -> T | None:
+        """Give the first object of a type, if the process offers one."""
+        return next((each for each in self._offered if isinstance(each, kind)), None)
+
     def get(self, kind: type[T]) -> T:
-        """Give the first that is of a type; a `LookupError` says that nobody has offered one."""
-        for one in self._offered:
-            if isinstance(one, kind):
-                return one
-        names = ", ".join(type(one).__name__ for one in self._offered) or "nothing"
-        msg = f"this process offers no {kind.__name__}, only {names}"
-        raise LookupError(msg)
+        """Give the first object of a type; raises `LookupError` if the process offers none."""
+        return self.require(kind, "a controller")
+
+    def require(self, kind: type[T], user: str) -> T:
+        """Give the first object of a type; the `LookupError` names the user that needs it."""
+        found = self.find(kind)
+        if found is None:
+            names = ", ".join(type(each).__name__ for each in self._offered) or "nothing"
+            msg = f"{user} needs a {kind.__name__}, but this process offers no {kind.__name__}, only {names}"
+            raise LookupError(msg)
+        return found
 
 
 NO_SERVICES = Services()
 
 
-def _no_queue(key: Key) -> None:
-    """Wake nobody: there is no worker yet."""
+def check_needs(controllers: Iterable[type[Controller]], services: Services) -> None:
+    """Raise `LookupError` for the first controller that needs what the process does not offer."""
+    for controller in controllers:
+        for need in controller.needs:
+            services.require(need, f"controller {controller.name}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ControllerContext:
-    """The cluster, time, and ways to tell people: all that a controller may touch."""
+    """All that a controller may use during one leadership term."""
 
+    kind: type[Controller]
     client: Client
     events: EventRecorder
     clock: Clock
@@ -60,48 +76,75 @@ class ControllerContext:
     log: logging.Logger
     stores: Mapping[Cached, Store[Any]]
     barrier: WriteBarrier
+    states: SharedStates
     services: Services = NO_SERVICES
-    """What the process offers besides the cluster: `services.get(SeriesBook)`."""
-    _wake: list[Callable[[Key], None]] = field(default_factory=lambda: [_no_queue], init=False)
-    _following: list[Callable[[], None]] = field(default_factory=list, init=False)
+    _enqueue: Callable[[Key], None] | None = field(default=None, init=False)
+    _on_release: list[Callable[[], None]] = field(default_factory=list, init=False)
 
     def store(self, cached: Cached) -> Store[Any]:
-        """Give the store of something that the controller watches."""
+        """Give the cache of something that the controller watches, or that one of its shared states is built from."""
         return self.stores[cached]
 
+    def state(self, kind: type[StateT]) -> StateT:
+        """Give a shared state that the controller declares in `states` or `provides`."""
+        declared = (*self.kind.provides, *(each if isinstance(each, type) else each.state for each in self.kind.states))
+        if kind not in declared:
+            msg = f"controller {self.kind.name} uses the state {kind.__name__}, expected it in its `states`"
+            raise LookupError(msg)
+        return self.states.get(kind)
+
+    def subscribe(self, kind: type[SharedState[ChangeT]], reader: Callable[[ChangeT], None]) -> None:
+        """Call a function after every change of a shared state, until the term ends."""
+        self.on_release(self.state(kind).subscribe(reader))
+
+    def dependency(self, kind: type[T]) -> T:
+        """Give what the process offers of a type that the controller declares in `needs`."""
+        self._check_declared(kind, self.kind.needs, "needs")
+        return self.services.require(kind, f"controller {self.kind.name}")
+
+    def optional_dependency(self, kind: type[T]) -> T | None:
+        """Give what the process offers of a type that the controller declares in `optional_needs`, if it does."""
+        self._check_declared(kind, self.kind.optional_needs, "optional_needs")
+        return self.services.find(kind)
+
     def follow(self, cached: Cached, follower: Callable[[Delta[Any]], None]) -> None:
-        """Tell of every record that there is, as one that appears, and then of every change, for as long as we lead.
+        """Replay every record of a cache as an addition, then pass on every delta, until the term ends.
 
-        For controllers that keep sums or indexes of their own instead of computing them anew each time. A follower that
-        fails on one record is told of all others: nobody who writes one object keeps a controller from its work.
+        For indexes of the controller's own; what several controllers derive is a `SharedState`. A record on which the
+        follower fails is logged, and all others are passed on.
         """
-        store = self.stores[cached]
-        self.on_release(store.listen(follower, replay=True))
+        self.on_release(self.stores[cached].listen(follower, replay=True))
 
-    def wake(self, key: Key) -> None:
+    def enqueue(self, key: Key) -> None:
         """Reconcile a key soon, because of something that is not in the cluster."""
-        self._wake[-1](key)
+        if self._enqueue is not None:
+            self._enqueue(key)
 
-    def woken_by(self, wake: Callable[[Key], None]) -> None:
-        """Say who queues the keys that are woken; the worker does."""
-        self._wake[-1] = wake
+    def set_queue(self, enqueue: Callable[[Key], None]) -> None:
+        """Set where `enqueue` puts keys; the runner calls it once the controller has a queue."""
+        self._enqueue = enqueue
 
     def on_release(self, ending: Callable[[], None]) -> None:
-        """Do something when the time of leading is over, such as taking back what was made known."""
-        self._following.append(ending)
+        """Call a function when the term is over, the last one first."""
+        self._on_release.append(ending)
 
     def release(self) -> None:
-        """End what was begun for the controller: its time of leading is over."""
-        while self._following:
-            self._following.pop()()
+        """End what was begun for the controller: the term is over."""
+        while self._on_release:
+            self._on_release.pop()()
 
-    async def shown(self, key: Key) -> None:
-        """Wait until the stores show this controller's own last writes of one object."""
-        await self.barrier.shows(key)
+    async def wait_for_object(self, key: Key) -> None:
+        """Wait until the caches show this controller's own last writes of one object."""
+        await self.barrier.wait_for_object(key)
 
-    async def caught_up(self, *resources: Resource) -> None:
-        """Wait until the stores show this controller's own last writes: of these resources, else of all.
+    async def wait_for_writes(self, *resources: Resource) -> None:
+        """Wait until the caches show this controller's own last writes: of these resources, else of all.
 
         The worker does so before every reconcile; it is needed only between two decisions of one reconcile.
         """
-        await self.barrier.caught_up(*resources)
+        await self.barrier.wait_for_writes(*resources)
+
+    def _check_declared(self, kind: type, declared: tuple[type, ...], where: str) -> None:
+        if kind not in declared:
+            msg = f"controller {self.kind.name} uses a {kind.__name__}, expected it in its `{where}`"
+            raise LookupError(msg)

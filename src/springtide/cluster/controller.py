@@ -1,8 +1,9 @@
 """The shape of a controller.
 
-A controller watches some resources, maps every change to keys of the objects it looks after, and reconciles one key at
-a time: observe, decide, act. It never learns which event woke it; it reads the present state from its stores. All
-controllers have this one shape, and the manager does the rest: caches, queues, retries, leadership, modes and pauses.
+A controller watches some resources, maps every change to keys of objects of its kind, and reconciles one key at a
+time: observe, decide, act. It never learns which event enqueued a key; it reads the present state from its caches.
+A `SingletonController` does the same for the cluster as a whole: it has no keys, and changes are batched. The manager
+does the rest: caches, shared state, queues, retries, leader election, modes and pauses.
 `docs/writing-a-controller.md` tells how to write one.
 """
 
@@ -11,55 +12,49 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from springtide.cluster.resources import Key, Resource, Selection
+from springtide.cluster.store import NO_INDEXES, whole_object
 
 if TYPE_CHECKING:
     from springtide.cluster.context import ControllerContext
-
-
-def _whole(item: Any) -> Any:
-    """Keep an item as it is."""
-    return item
-
-
-_NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
+    from springtide.cluster.state import SharedState, StateWatch
 
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """What is kept in memory of a selection: a record of every object, and ways to look records up.
+    """What an informer cache keeps of a selection: a record of every object, and indexes.
 
     Controllers that name the same selection and record share one cache.
     """
 
     selection: Selection
-    record: Callable[[Any], Any] = _whole
-    """Makes the record from the item as it was decoded; pure. Keep in it only what is needed."""
+    record: Callable[[Any], Any] = whole_object
+    """Makes the record from the decoded item; pure. Keep in it only what is needed."""
     indexes: Mapping[str, Callable[[Any], Iterable[Hashable]]] = field(
-        default_factory=lambda: _NO_INDEXES, compare=False
+        default_factory=lambda: NO_INDEXES, compare=False
     )
-    """Names of look-ups, each with the values under which a record is found."""
+    """Indexes by name, each with the function that gives the values under which a record is found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a controller watches, and whose business a change of it is."""
+    """A cache that a controller needs, and the keys that a change in it enqueues."""
 
     cached: Cached
     keys: Callable[[Key, Any], Iterable[Key]] | None = None
     """Maps a changed record, under its key, to the keys to reconcile; None: to its own key.
 
-    It is asked about the record before and after a change, so that whoever was concerned before is told as well.
+    It is called for the record before and for the one after a change, so that a key that only the old record refers to
+    is reconciled as well.
     """
     optional: bool = False
-    """Whether the controller works without it where the kind is not installed; when it is, it shows by itself."""
+    """Whether the controller works where the kind is not installed; when it is installed, its objects appear."""
 
 
-def cache_only(key: Key, record: Any) -> Iterable[Key]:  # noqa: ARG001
-    """Let a change wake nobody: what is watched is only read, or followed."""
+def cache_only(*change: Any) -> Iterable[Key]:  # noqa: ARG001
+    """Map a change to no keys: the controller reads the cache, and changes enqueue nothing."""
     return ()
 
 
@@ -71,8 +66,8 @@ class Permission:
     verbs: tuple[str, ...]
     subresource: str = ""
     names: tuple[str, ...] = ()
-    """The only objects that the verbs are needed on; empty: all of them. `create` knows no names; `list` and `watch`
-    must select one object by its name."""
+    """The only objects that the verbs are needed on; empty: all of them. `create` cannot be limited to names; `list`
+    and `watch` must select one object by its name."""
     own_namespace: bool = False
     """Whether they are needed only in the namespace that the process itself uses."""
 
@@ -81,22 +76,30 @@ class Permission:
 class Result:
     """When to reconcile a key again although nothing may have changed: at an instant, or after some seconds."""
 
-    at: int | None = None
-    after: float | None = None
+    requeue_at: int | None = None
+    requeue_after: float | None = None
 
 
 class Controller(ABC):
-    """One controller; the first of its watches is of the objects that it looks after."""
+    """A controller of one kind of object, to which the first of its watches belongs."""
 
     name: ClassVar[str]
     """Lower case with dashes; field manager, log name and metric label come from it."""
     watches: ClassVar[tuple[Watch, ...]]
+    states: ClassVar[tuple[type[SharedState[Any]] | StateWatch[Any], ...]] = ()
+    """Shared state that the controller reads; it starts when all of it is complete. A `StateWatch` enqueues keys."""
+    provides: ClassVar[tuple[type[SharedState[Any]], ...]] = ()
+    """Shared state that the controller writes: it is complete when every key of the initial list was attempted once."""
+    needs: ClassVar[tuple[type, ...]] = ()
+    """What the process must offer besides the cluster, by type; read it with `context.dependency`."""
+    optional_needs: ClassVar[tuple[type, ...]] = ()
+    """What the controller uses if the process offers it; read it with `context.optional_dependency`."""
     permissions: ClassVar[tuple[Permission, ...]]
     scales: ClassVar[bool] = False
-    """Whether it sets the scale of whatever objects name: the rights for that are given group by group, by people."""
+    """Whether it sets the scale of objects of any kind: administrators grant the rights for that group by group."""
     independent: ClassVar[bool] = False
-    """Whether what is done about one object depends on nothing that was done about others of the same controller: then
-    its writes to those are not waited for."""
+    """Whether the decision about one object depends on nothing that this controller wrote to others: then only its
+    writes to the same object must be in the cache before it is reconciled."""
     workers: ClassVar[int] = 1
     """How many keys are reconciled side by side; one key never is."""
 
@@ -104,13 +107,42 @@ class Controller(ABC):
         self.context = context
 
     def owns(self, record: Any) -> bool:  # noqa: ARG002
-        """Tell whether an object is ours to write; others are read at most, and never reconciled."""
+        """Tell whether this controller may write an object; objects that it does not own are never reconciled."""
         return True
 
     @abstractmethod
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Bring one object to where it should be, as of `now`.
+        """Bring one object to its desired state, as of `now`; idempotent.
 
-        The object may be gone: the store says so. Raising means trying again with growing delays; returning forgets
-        the failures. `Again` asks to be called at a later time; a change calls sooner in any case.
+        The object may be gone: the cache says so. An exception requeues the key with backoff; returning resets the
+        backoff. A `Result` requeues the key at a later time; a change enqueues it sooner in any case.
         """
+
+
+CLUSTER = Key("", "cluster")
+"""The only key of a singleton."""
+
+
+class SingletonController(Controller):
+    """A controller of the cluster as a whole, such as a scheduler: it has no keys, and is reconciled after any change.
+
+    A change of one of its watches or states opens a batching window, and `reconcile_cluster` runs when it closes. A
+    watch with `cache_only` opens none. Objects cannot be paused one by one; the pause of the whole process holds.
+    """
+
+    batch_idle: ClassVar[float] = 0.0
+    """The window closes when no change has come for so many seconds; at 0, at once."""
+    batch_max: ClassVar[float] = 0.0
+    """The window closes so many seconds after the first change at the latest."""
+
+    @abstractmethod
+    async def reconcile_cluster(self, now: int) -> Result | None:
+        """Bring the cluster to its desired state; exceptions and results mean what they mean for `reconcile`."""
+
+    async def reconcile(self, key: Key, now: int) -> Result | None:  # noqa: ARG002
+        """Reconcile the cluster under its only key."""
+        return await self.reconcile_cluster(now)
+
+    def trigger(self) -> None:
+        """Open a batching window, because of something that is not in the cluster."""
+        self.context.enqueue(CLUSTER)

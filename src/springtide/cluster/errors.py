@@ -1,26 +1,26 @@
-"""What can go wrong between us and a cluster.
+"""Errors of requests to a cluster.
 
     ClusterError
     ├── ApiError                the server answered, and the answer is no
     │   ├── BadRequest          400  the request makes no sense: a selector, a patch, a name
-    │   ├── Unauthorized        401  the server does not know who we are
+    │   ├── Unauthorized        401  the credentials are missing, wrong or expired
     │   ├── Forbidden           403  not allowed, or not now: a terminating namespace, a full quota
     │   ├── NotFound            404  there is no such object, or no such kind
     │   ├── MethodNotAllowed    405  the kind does not do this
     │   ├── AlreadyExists       409  an object of that name is there already
-    │   ├── Conflict            409  the object is not the one that the write was computed from
+    │   ├── Conflict            409  the object has changed since it was read
     │   ├── Gone                410  the version asked for is compacted: list again
     │   ├── UnsupportedPatch    415  the kind does not take this kind of patch
     │   ├── Invalid             422  the object breaks the rules of its kind; `causes` say where
     │   ├── TooManyRequests     429  later; an eviction that a disruption budget refuses says it too
-    │   └── ServerError         5xx  the server failed; a write may have taken effect all the same
-    ├── TransportError          no answer; a write may have taken effect all the same
+    │   └── ServerError         5xx  the server failed; the write may have taken effect
+    ├── TransportError          no answer; the write may have taken effect
     │   ├── ConnectionLost           the connection broke, or could not be made
     │   └── RequestTimeout           nothing came back in time
-    └── NotSent                 we held the write back ourselves: it certainly had no effect
-        └── NotLeader                the lease is not ours any more
+    └── NotSent                 the write was withheld before it was sent: it had no effect
+        └── NotLeader                this process does not hold the lease any more
 
-Catch the narrowest one that you can answer. `ClusterError` is for the outermost loop, which tries again later.
+Catch the narrowest one that you can handle. `ClusterError` is for the outermost loop, which retries later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StatusCause:
 
 @dataclass(frozen=True, slots=True)
 class StatusDetails:
-    """What an answer is about, as far as it says so: the object, and its kind or its plural."""
+    """The object that an answer is about, and its kind or plural, as far as the answer says it."""
 
     name: str = ""
     group: str = ""
@@ -48,7 +48,7 @@ class StatusDetails:
 
 
 class ClusterError(Exception):
-    """The root: whatever goes wrong between us and a cluster."""
+    """The root of all errors of requests to a cluster."""
 
     retriable: ClassVar[bool] = False
     """Whether the same request, sent again later, may succeed."""
@@ -57,10 +57,10 @@ class ClusterError(Exception):
 
 
 class ApiError(ClusterError):
-    """The server answered, and the answer is no."""
+    """The server answered with an error."""
 
     code: int = 0
-    """The status of the answer; a class has the usual one of its errors."""
+    """The HTTP status of the answer; a class has the usual one."""
     reason: ClassVar[str] = "Unknown"
 
     def __init__(
@@ -81,9 +81,9 @@ class ApiError(ClusterError):
         self.retry_after = retry_after
         self.about = about
         self.warnings: tuple[str, ...] = ()
-        """What the user is warned of besides, by whoever was asked before the request was refused."""
+        """Warnings that came along with the answer, for example from admission webhooks."""
         self.answered = reason or type(self).reason
-        """The reason as the server spelt it, where one class stands for several."""
+        """The reason as the server wrote it; one class may stand for several."""
 
     def status(self) -> dict[str, Any]:
         """Write the error as the `Status` object that a server answers with."""
@@ -117,7 +117,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """The server does not know who we are: credentials are missing, wrong or have run out."""
+    """The credentials are missing, wrong or expired."""
 
     code = 401
     reason = "Unauthorized"
@@ -152,14 +152,14 @@ class AlreadyExists(ApiError):
 
 
 class Conflict(ApiError):
-    """The object is not the one that the write was computed from: read it again, decide again."""
+    """The object has changed since it was read: read it again, decide again."""
 
     code = 409
     reason = "Conflict"
 
 
 class Gone(ApiError):
-    """The version asked for is no longer kept: list again."""
+    """The requested resourceVersion is compacted: list again."""
 
     code = 410
     reason = "Expired"
@@ -212,8 +212,8 @@ class RequestTimeout(TransportError):
 
 
 class NotSent(ClusterError):
-    """We held the write back ourselves."""
+    """The write was withheld before it was sent."""
 
 
 class NotLeader(NotSent):
-    """The lease is not ours any more, or not for long enough."""
+    """This process does not hold the lease any more, or not for long enough."""

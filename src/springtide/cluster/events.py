@@ -1,12 +1,10 @@
-"""Which events are worth sending: the same one is counted, similar ones are combined, floods are cut off.
+"""Kubernetes Events about objects (`kubectl describe` shows them): recording, correlation and sending.
 
-The numbers are those of Kubernetes' own components, so that our events behave as people know them.
+Events are best effort. Recording one never waits and never fails; they are sent in the background, and an event that
+still fails after some tries is dropped. Nothing may depend on an event. One that fails moves to the end of the queue.
 
-Events: what happened to an object, where people look for it (`kubectl describe`).
-
-They are best effort. Recording one never waits and never fails; sending is done in the background, and what cannot be
-sent after some tries is dropped. Nothing may depend on an event having been written. One that fails goes to the end of
-the queue, so that others wait no longer than a pause for it.
+As in client-go, equal events are counted, similar ones are combined, and there is a rate limit for each object; the
+numbers are those of Kubernetes' own components.
 """
 
 from __future__ import annotations
@@ -28,26 +26,26 @@ from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.transport import ObjectVersion, Patch, Transport, Write
 
 SIMILAR = 10
-"""So many different events about one object for one reason, and from then on they are combined into one."""
+"""After so many different events about one object with one reason, further ones are combined into one."""
 SIMILAR_WITHIN = 600
-"""Seconds without a similar event after which the counting starts anew."""
+"""Seconds without a similar event after which their count restarts."""
 BURST = 25
-"""So many events about one object may be sent at once."""
+"""Events about one object that may be sent at once."""
 REFILL = 300
-"""Seconds after which one more may be."""
+"""Seconds after which one more event may be sent."""
 REMEMBERED = 4096
-"""How many objects and events are kept in mind; the one not seen for longest is forgotten."""
+"""The capacity of each correlation cache."""
 
 LONGEST_EVENT_MESSAGE = 1024
-"""Longer ones are cut: those who want it all find it in the conditions of the object."""
+"""Longer messages are truncated; the conditions of the object have the full text."""
 
 _LONGEST_NAME = 253 - 17
-"""What a name of the API leaves to that of the object, besides a dot and sixteen digits."""
+"""The part of an Event's name that is the name of the object; the rest is a dot and sixteen digits."""
 _COMBINED = "(combined from similar events): "
 
 
 class EventType(StrEnum):
-    """Whether an event is just told, or somebody should look."""
+    """The type of an event."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -55,9 +53,9 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventContent:
-    """Something that happened to an object, for people.
+    """The type, reason and message of an event.
 
-    `same` is what makes two notices the same; the message where it is empty. Give one where a message holds numbers
+    Events with the same `same` are counted as one; by default it is the message. Set it if the message has numbers
     that change each time.
     """
 
@@ -68,12 +66,12 @@ class EventContent:
 
 
 def normal(reason: str, message: str, *, same: str = "") -> EventContent:
-    """Tell that something went as it should."""
+    """Make the content of a normal event."""
     return EventContent(EventType.NORMAL, reason, message, same)
 
 
 def warning(reason: str, message: str, *, same: str = "") -> EventContent:
-    """Tell that somebody should look."""
+    """Make the content of a warning."""
     return EventContent(EventType.WARNING, reason, message, same)
 
 
@@ -88,9 +86,9 @@ class InvolvedObject:
 
 @dataclass(frozen=True, slots=True)
 class CountedEvent:
-    """An event to send: how often it was seen by now, and when first and last."""
+    """An event to send, with its count so far, and the times of the first and the last one."""
 
-    subject: InvolvedObject
+    involved: InvolvedObject
     name: str
     type: EventType
     reason: str
@@ -105,14 +103,14 @@ V = TypeVar("V")
 
 
 class LruMap(Generic[K, V]):
-    """A mapping that forgets what was not asked for in the longest time."""
+    """A mapping that drops the least recently used entry when it is full."""
 
     def __init__(self, make: Callable[[], V]) -> None:
         self._make = make
         self._entries: OrderedDict[K, V] = OrderedDict()
 
     def get_or_create(self, key: K) -> V:
-        """Give what is kept under a key, or something new."""
+        """Give the entry of a key, or make one."""
         if key not in self._entries:
             self._entries[key] = self._make()
             if len(self._entries) > REMEMBERED:
@@ -123,7 +121,7 @@ class LruMap(Generic[K, V]):
 
 @dataclass(slots=True)
 class _Similar:
-    """Different events about one object for one reason."""
+    """Different events about one object with one reason."""
 
     last: int = 0
     seen: dict[str, None] = field(default_factory=dict)
@@ -131,7 +129,7 @@ class _Similar:
 
 @dataclass(slots=True)
 class _Count:
-    """How often one event was seen, and when first."""
+    """The count of one event, and the time of the first one."""
 
     count: int = 0
     first: int = 0
@@ -139,13 +137,13 @@ class _Count:
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many more events one object may have; tokens come back with time."""
+    """The token bucket of one object."""
 
     tokens: float = BURST
     since: int | None = None
 
     def take(self, now: int) -> bool:
-        """Use one, if there is one left."""
+        """Take a token, if there is one."""
         passed = max(now - self.since, 0) if self.since is not None else 0
         self.tokens = min(BURST, self.tokens + passed / REFILL)
         self.since = now
@@ -156,7 +154,7 @@ class _Allowance:
 
 
 class EventCorrelator:
-    """The memory of one component about the events that it has seen."""
+    """Counts, combines and limits the events of one component."""
 
     def __init__(self, component: str) -> None:
         self._component = component
@@ -164,23 +162,23 @@ class EventCorrelator:
         self._counts: LruMap[str, _Count] = LruMap(_Count)
         self._allowances: LruMap[tuple[InvolvedObject, EventType], _Allowance] = LruMap(_Allowance)
 
-    def see(self, subject: InvolvedObject, notice: EventContent, now: int) -> CountedEvent | None:
-        """Take note of a notice, and give the event to send, if there is one."""
-        same = notice.same or notice.message
-        message = notice.message
-        if self._is_one_of_many(subject, notice, same, now):
+    def correlate(self, involved: InvolvedObject, content: EventContent, now: int) -> CountedEvent | None:
+        """Count an event, and give the one to send, if there is one."""
+        same = content.same or content.message
+        message = content.message
+        if self._is_combined(involved, content, same, now):
             same, message = _COMBINED, _COMBINED + message
-        name = self._name(subject, notice, same)
+        name = self._name(involved, content, same)
         counted = self._counts.get_or_create(name)
         counted.count += 1
         counted.first = now if counted.count == 1 else counted.first
-        if not self._allowances.get_or_create((subject, notice.type)).take(now):
+        if not self._allowances.get_or_create((involved, content.type)).take(now):
             return None
         message = message if len(message) <= LONGEST_EVENT_MESSAGE else f"{message[: LONGEST_EVENT_MESSAGE - 1]}…"
-        return CountedEvent(subject, name, notice.type, notice.reason, message, counted.count, counted.first, now)
+        return CountedEvent(involved, name, content.type, content.reason, message, counted.count, counted.first, now)
 
-    def _is_one_of_many(self, subject: InvolvedObject, notice: EventContent, same: str, now: int) -> bool:
-        similar = self._similar.get_or_create((subject, notice.type, notice.reason))
+    def _is_combined(self, involved: InvolvedObject, content: EventContent, same: str, now: int) -> bool:
+        similar = self._similar.get_or_create((involved, content.type, content.reason))
         if now - similar.last > SIMILAR_WITHIN:
             similar.seen.clear()
         similar.last = now
@@ -191,57 +189,56 @@ class EventCorrelator:
         similar.seen[same] = None
         return False
 
-    def _name(self, subject: InvolvedObject, notice: EventContent, same: str) -> str:
-        """Name the event after what it says, so that a restarted process goes on counting the same one."""
+    def _name(self, involved: InvolvedObject, content: EventContent, same: str) -> str:
+        """Derive the name from the content, so that a restarted process continues the count."""
         parts = (
             self._component,
-            str(subject.resource),
-            str(subject.key),
-            subject.uid,
-            notice.type,
-            notice.reason,
+            str(involved.resource),
+            str(involved.key),
+            involved.uid,
+            content.type,
+            content.reason,
             same,
         )
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-        return f"{subject.key.name[:_LONGEST_NAME].rstrip('-.')}.{digest[:16]}"
+        return f"{involved.key.name[:_LONGEST_NAME].rstrip('-.')}.{digest[:16]}"
 
 
 EVENTS = Resource("", "v1", "events", "Event")
 PERMISSIONS = (Permission(EVENTS, ("get", "create", "patch")),)
 QUEUED = 20_000
-"""How many events may wait to be sent; more are dropped."""
+"""The capacity of the queue; further events are dropped."""
 PACE = RateLimit(per_second=50.0, burst=100)
-"""How fast they are sent. When something happens to very many objects at once, telling people of it must not take the
-server's time from doing it."""
+"""The rate limit of sending: events about thousands of objects must not slow down the writes that they are about."""
 TRIES = 12
 PAUSE = 10.0
-"""Seconds after a try that failed, for all: most likely it is the server that has trouble, not the event."""
+"""Seconds without sending after a try that failed: most likely the API server has a problem, not the event."""
 CONFLICT_RETRIES = 5
-"""How often in one try an event is read again that others write at the same time."""
+"""How often one try reads an event again after a conflict."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Earlier:
-    """What to add to our count of an event to get the server's: another process may have counted before us."""
+    """The count that an event already had on the server: another process may have recorded it before."""
 
     count: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class _Pending:
-    """An event that waits to be sent."""
+    """An event in the queue."""
 
     component: str
-    sighting: CountedEvent
+    counted_event: CountedEvent
     tries: int = 0
     based: bool = False
-    """Whether it is known what was counted before it: a try whose answer was lost has changed that."""
+    """Whether the earlier count is known; a try whose answer was lost may have changed the count since."""
 
 
 class EventSink:
-    """Sends events, one after the other, and in floods not faster than `PACE`."""
+    """Sends events one by one, not faster than `PACE`."""
 
     def __init__(self, transport: Transport, clock: Clock, *, permit: Callable[[], None]) -> None:
         self._transport = transport
@@ -256,16 +253,16 @@ class EventSink:
         self.sent = 0
         self.dropped = 0
 
-    def put(self, component: str, sighting: CountedEvent) -> None:
-        """Send an event soon, unless too many wait already."""
+    def put(self, component: str, counted_event: CountedEvent) -> None:
+        """Queue an event, unless the queue is full."""
         if len(self._waiting) >= QUEUED:
             self.dropped += 1
             if not self._overflowing:
                 self._overflowing = True
-                log.warning("events are dropped until fewer than %d wait, %s the first", QUEUED, sighting.name)
+                log.warning("the event queue is full (%d), events are dropped from %s on", QUEUED, counted_event.name)
             return
         self._overflowing = False
-        self._waiting.append(_Pending(component, sighting))
+        self._waiting.append(_Pending(component, counted_event))
         self._wake()
 
     async def run(self) -> None:
@@ -286,12 +283,12 @@ class EventSink:
                 await self._clock.sleep(PAUSE)
 
     async def flushed(self) -> None:
-        """Wait until nothing waits to be sent."""
+        """Wait until the queue is empty."""
         while self._waiting or self._sending:
             await self._change()
 
     async def _try(self, pending: _Pending) -> bool:
-        """Send an event, or drop it where that is hopeless; else let it wait for another try, and tell so."""
+        """Send an event, or drop it after a permanent failure; False if it is queued for another try."""
         pending.tries += 1
         try:
             await self._send(pending)
@@ -300,64 +297,64 @@ class EventSink:
                 self._put_last(pending)
                 return False
             self.dropped += 1
-            log.warning("dropped the event %s of %s: %s", pending.sighting.name, pending.component, failure)
+            log.warning("dropped the event %s of %s: %s", pending.counted_event.name, pending.component, failure)
         else:
             self.sent += 1
         return True
 
     def _put_last(self, pending: _Pending) -> None:
-        """Let others go first, but for later sightings of the same event: they are counted in their order."""
-        name = pending.sighting.name
-        others = [one for one in self._waiting if one.sighting.name != name]
-        same = [one for one in self._waiting if one.sighting.name == name]
+        """Move an event to the end of the queue, before later counts of the same event."""
+        name = pending.counted_event.name
+        others = [each for each in self._waiting if each.counted_event.name != name]
+        same = [each for each in self._waiting if each.counted_event.name == name]
         self._waiting = deque([*others, pending, *same])
 
     async def _send(self, pending: _Pending) -> None:
-        for look in range(1, CONFLICT_RETRIES + 1):
+        for attempt in range(1, CONFLICT_RETRIES + 1):
             try:
                 await self._create_or_count(pending)
             except (AlreadyExists, Conflict):
-                # Somebody else wrote or removed it between our reading and our writing: look again.
-                if look == CONFLICT_RETRIES:
+                # Another process wrote or deleted it between the read and the write.
+                if attempt == CONFLICT_RETRIES:
                     raise
             else:
                 return
 
     async def _create_or_count(self, pending: _Pending) -> None:
-        component, sighting = pending.component, pending.sighting
-        write = Write(component, sighting.reason, permit=self._permit)
-        key = Key(sighting.subject.key.namespace or "default", sighting.name)
-        body = _body(component, key, sighting)
-        if sighting.count == 1:
+        component, counted_event = pending.component, pending.counted_event
+        write = Write(component, counted_event.reason, permit=self._permit)
+        key = Key(counted_event.involved.key.namespace or "default", counted_event.name)
+        body = _body(component, key, counted_event)
+        if counted_event.count == 1:
             try:
                 await self._transport.create(EVENTS, body, write, namespace=key.namespace)
             except AlreadyExists:
                 pass
             else:
-                self._earlier.get_or_create(sighting.name).count = 0
+                self._earlier.get_or_create(counted_event.name).count = 0
                 return
         try:
             current = await self._transport.get(EVENTS, key)
         except NotFound:
-            # The server keeps events for a while only; this one was cleaned up and begins anew.
+            # The server deletes events after a while; this one starts again.
             await self._transport.create(EVENTS, body, write, namespace=key.namespace)
-            self._earlier.get_or_create(sighting.name).count = 1 - sighting.count
+            self._earlier.get_or_create(counted_event.name).count = 1 - counted_event.count
             return
         await self._count(key, current, pending, write)
 
     async def _count(self, key: Key, current: Object, pending: _Pending, write: Write) -> None:
-        sighting = pending.sighting
-        last = format_instant(sighting.last)
+        counted_event = pending.counted_event
+        last = format_instant(counted_event.last)
         seen = current.get("count", 1)
-        if sighting.count == 1 and not pending.based:
+        if counted_event.count == 1 and not pending.based:
             if seen == 1 and current.get("firstTimestamp") == last:
-                # Our own, sent by a try whose answer was lost.
+                # It was sent by a try whose answer was lost.
                 return
-            self._earlier.get_or_create(sighting.name).count = seen
+            self._earlier.get_or_create(counted_event.name).count = seen
             pending.based = True
-        # The count is absolute, so that a try whose answer was lost counts nothing twice.
-        count = self._earlier.get_or_create(sighting.name).count + sighting.count
-        patch = Patch.merge({"count": max(count, seen), "lastTimestamp": last, "message": sighting.message})
+        # The count is absolute, so that a try whose answer was lost does not count twice.
+        count = self._earlier.get_or_create(counted_event.name).count + counted_event.count
+        patch = Patch.merge({"count": max(count, seen), "lastTimestamp": last, "message": counted_event.message})
         try:
             await self._transport.patch(
                 EVENTS, key, patch, write, precondition=ObjectVersion.of(current).precondition()
@@ -386,38 +383,38 @@ class EventRecorder:
         self._clock = clock
         self._correlator = EventCorrelator(component)
 
-    def record(self, resource: Resource, of: Any, notice: EventContent) -> None:
-        """Tell what happened to an object; returns at once. `of` is the object, a view of it, its origin or key."""
+    def record(self, resource: Resource, of: Any, content: EventContent) -> None:
+        """Record an event; returns at once. `of` is the object, a view of it, its `ObjectVersion` or key."""
         if isinstance(of, Key):
-            subject = InvolvedObject(resource, of)
+            involved = InvolvedObject(resource, of)
         else:
-            origin = ObjectVersion.of(of)
-            subject = InvolvedObject(resource, origin.key, origin.uid)
-        sighting = self._correlator.see(subject, notice, self._clock.now())
-        if sighting is not None:
-            self._sink.put(self._component, sighting)
+            version = ObjectVersion.of(of)
+            involved = InvolvedObject(resource, version.key, version.uid)
+        counted_event = self._correlator.correlate(involved, content, self._clock.now())
+        if counted_event is not None:
+            self._sink.put(self._component, counted_event)
 
 
-def _body(component: str, key: Key, sighting: CountedEvent) -> Object:
-    subject = sighting.subject
-    involved = {
-        "apiVersion": subject.resource.api_version,
-        "kind": subject.resource.kind,
-        "name": subject.key.name,
-        "namespace": subject.key.namespace,
-        "uid": subject.uid,
+def _body(component: str, key: Key, counted_event: CountedEvent) -> Object:
+    involved = counted_event.involved
+    reference = {
+        "apiVersion": involved.resource.api_version,
+        "kind": involved.resource.kind,
+        "name": involved.key.name,
+        "namespace": involved.key.namespace,
+        "uid": involved.uid,
     }
     return {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
         "metadata": {"name": key.name, "namespace": key.namespace},
-        "involvedObject": {name: value for name, value in involved.items() if value},
-        "type": str(sighting.type),
-        "reason": sighting.reason,
-        "message": sighting.message,
+        "involvedObject": {name: value for name, value in reference.items() if value},
+        "type": str(counted_event.type),
+        "reason": counted_event.reason,
+        "message": counted_event.message,
         "count": 1,
-        "firstTimestamp": format_instant(sighting.last),
-        "lastTimestamp": format_instant(sighting.last),
+        "firstTimestamp": format_instant(counted_event.last),
+        "lastTimestamp": format_instant(counted_event.last),
         "source": {"component": component},
         "reportingComponent": component,
         "reportingInstance": "",

@@ -1,10 +1,8 @@
-"""How the controllers of a process are doing, in numbers.
+"""The health of controllers and caches in numbers, and the hook for metrics of reconciles.
 
-What the runtime tells of its work as it happens, for whoever counts it.
-
-Numbers that are a state (how long a queue is, how old a cache is) are not told: they are read from
-`springtide.cluster.health` when somebody asks. What remains are occasions, and those have to be told when they occur.
-Nothing may depend on who listens: a simulation tells nobody, and runs the same.
+Gauges (the length of a queue, the age of a cache) are read from `ControllerHealth` and `CacheHealth` when metrics are
+collected. Durations and outcomes of reconciles are passed to a `ReconcileMetrics` when they occur; a simulation passes
+none.
 """
 
 from __future__ import annotations
@@ -17,57 +15,56 @@ from springtide.cluster.client import WriteCounts
 
 
 class ControllerState(StrEnum):
-    """What a controller is doing."""
+    """The state of a controller."""
 
     STANDING_BY = "standing by"
-    """Another process leads, or this one has not begun."""
+    """Another process leads, or leader election has not finished."""
     SYNCING = "syncing"
-    """It may act, and waits until its caches are complete."""
+    """It waits until its caches and shared states are complete."""
     RUNNING = "running"
     FAILED = "failed"
-    """It could not be made; the log says why. It is tried again when this process leads the next time."""
+    """It could not be created; the log says why. The next leadership term tries again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheHealth:
-    """How a cache is doing now."""
+    """The current state of a cache."""
 
     selection: str
     synced: bool
     version: int
     objects: int
     unreadable: int
-    """Objects that are left out, because no record can be made of them; the log says why."""
+    """Objects of which no record can be made; the log says why."""
     relists: int
     last_contact: float | None
-    """When the server last told anything, by the monotonic clock."""
+    """When the server last sent anything, by the monotonic clock."""
     last_error: str
-    """What went wrong last; empty when the server has told something since."""
+    """The last error; empty if the server has sent something since."""
     last_event: float | None = None
-    """When the server last told of an object, by the monotonic clock: in a quiet cluster, long before it last told
-    anything."""
+    """When the server last sent an object, by the monotonic clock; in a quiet cluster it sends only bookmarks."""
     not_installed: bool = False
-    """Whether the kind is not installed, and everybody who watches it can do without."""
+    """Whether the kind is not installed, and optional for all controllers that watch it."""
 
 
 @dataclass(slots=True)
 class ControllerHealth:
-    """Counts of one controller since the process began; they never fall, but for those of the present."""
+    """Counters of one controller since the process started, and gauges."""
 
     name: str
     state: ControllerState = ControllerState.STANDING_BY
     reconciles: int = 0
     errors: int = 0
     conflicts: int = 0
-    """Writes refused because the object had changed: part of life, and no errors."""
+    """Reconciles that ended with a conflict because the object had changed; not counted as errors."""
     retries: int = 0
-    """Keys that come again because of a failure, a conflict or a lease that ran out."""
+    """Keys that were requeued because of a failure, a conflict or a lost lease."""
     queued: int = 0
     delayed: int = 0
     unreadable: int = 0
-    """Objects that its caches leave out, because no record can be made of them; it falls when they are mended."""
+    """A gauge: objects in its caches of which no record can be made."""
     paused: int = 0
-    """Objects that people have paused one by one."""
+    """A gauge: objects that are paused by their annotation."""
     traffic: WriteCounts = field(default_factory=WriteCounts)
     last_error: str = ""
 
@@ -77,29 +74,29 @@ class ReconcileOutcome(StrEnum):
 
     SUCCESS = "success"
     REQUEUE_AFTER = "requeue_after"
-    """A success as well, and the controller has asked to be called again."""
+    """A success with a `Result` that requeues the key."""
     CONFLICT = "conflict"
-    """The object had changed meanwhile: part of life; it is tried again."""
+    """The object had changed meanwhile; the key is requeued."""
     NOT_SENT = "not_sent"
-    """A write was held back: the lease is lost, or everything is paused."""
+    """A write was withheld: the lease is lost, or everything is paused."""
     ERROR = "error"
     STOPPED = "stopped"
-    """It was under way when the process stopped or lost the lease."""
+    """It was cancelled because the process stopped or lost the lease."""
 
 
 class ReconcileMetrics(Protocol):
-    """Whoever wants to know. Methods are called in the middle of the work: they are quick and raise nothing."""
+    """Receives the outcome of every reconcile; methods must be quick and must not raise."""
 
     def reconciled(self, controller: str, seconds: float, result: ReconcileOutcome) -> None:
-        """Take note of one reconcile; the seconds are those of the wall, whatever clock the controllers live by."""
+        """Note one reconcile; the seconds are real time, whatever clock the controllers use."""
         ...
 
 
 class NoMetrics:
-    """Nobody wants to know."""
+    """Ignores everything."""
 
     def reconciled(self, controller: str, seconds: float, result: ReconcileOutcome) -> None:
-        """Forget it."""
+        """Ignore it."""
 
 
 NO_METRICS = NoMetrics()

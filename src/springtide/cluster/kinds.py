@@ -1,7 +1,7 @@
-"""Which kinds a cluster knows: how a reference is found in the API, whether it can be scaled, what a status may hold.
+"""The kinds that a cluster serves: the resource of a kind, whether it has a scale, and the schema of its status.
 
-Built-in kinds are known beforehand; all others have a CustomResourceDefinition, and whoever asks here watches those
-(`DEFINITIONS`). Kinds of extension API servers are not found.
+Built-in kinds are constants here; all others come from CustomResourceDefinitions. `KindRegistry` is shared state: a
+controller names it in `states`. Kinds of aggregated API servers are not found.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Resource, Selection
-from springtide.cluster.store import Store
+from springtide.cluster.state import SharedState
+from springtide.cluster.store import Delta, Store
 
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
@@ -22,7 +23,7 @@ PERMISSIONS = (Permission(CUSTOM_RESOURCE_DEFINITIONS, ("get", "list", "watch"))
 _OUR_GROUPS = frozenset(
     ("autoscaling.karpenter.sh", "autoscaling.karmada.io", "autoscaling.x-k8s.io", "karpenter.sh", "springtide.dev")
 )
-"""Groups of whose kinds we write a status; the schemas of others are not kept, they are large."""
+"""Groups of the kinds whose status Springtide writes; schemas of other kinds are large, and not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,11 @@ class KindInfo:
     scalable: bool
     """Whether objects of it have a `scale`."""
     status: Mapping[str, Any] | None = None
-    """The schema of the status, of kinds that are ours."""
+    """The schema of the status, only for kinds of Springtide."""
 
 
 def _kinds_of(definition: Object) -> tuple[KindInfo, ...]:
-    """Keep of a definition what is asked for; the schemas are what is large in it."""
+    """Keep the parts of a definition that are used; its schemas are large."""
     spec = definition["spec"]
     names = spec["names"]
     return tuple(
@@ -63,7 +64,7 @@ def _names(kinds: tuple[KindInfo, ...]) -> list[tuple[str, str]]:
 
 _BY_NAME = "apiVersion and kind"
 DEFINITIONS = Cached(Selection(CUSTOM_RESOURCE_DEFINITIONS), record=_kinds_of, indexes={_BY_NAME: _names})
-"""To be watched by whoever asks for a kind."""
+"""The cache of all CustomResourceDefinitions."""
 
 _BUILT_IN = {
     (kind.resource.api_version, kind.resource.kind): kind
@@ -81,24 +82,31 @@ _BUILT_IN = {
 }
 
 
-class KindRegistry:
-    """The kinds of a cluster, as its definitions show them now."""
+class KindRegistry(SharedState[Delta[tuple[KindInfo, ...]]]):
+    """The kinds that a cluster serves now; a change of it is that of the kinds of one CustomResourceDefinition."""
 
-    def __init__(self, definitions: Store[tuple[KindInfo, ...]]) -> None:
-        self._definitions = definitions
+    sources = (DEFINITIONS,)
+
+    def __init__(self, definitions: Store[tuple[KindInfo, ...]] | None = None) -> None:
+        """Read a given store; as shared state it is bound to the cache of the process."""
+        if definitions is not None:
+            self.bind({DEFINITIONS: definitions})
+
+    def apply(self, cached: Cached, delta: Delta[tuple[KindInfo, ...]]) -> None:  # noqa: ARG002 - the only source
+        """Tell the readers; kinds are looked up in the cache itself."""
+        self.publish(delta)
 
     def find(self, api_version: str, kind: str) -> KindInfo | None:
-        """Find the kind that a reference means; None where the cluster has no such kind."""
+        """Find the kind of a reference; None if the cluster does not serve it."""
         known = _BUILT_IN.get((api_version, kind))
         if known is not None:
             return known
         wanted = (api_version, kind)
-        for kinds in self._definitions.by(_BY_NAME, wanted):
-            return kinds[_names(kinds).index(wanted)]
-        return None
+        definitions: list[tuple[KindInfo, ...]] = self.store(DEFINITIONS).by(_BY_NAME, wanted)
+        return definitions[0][_names(definitions[0]).index(wanted)] if definitions else None
 
     def declared(self, resource: Resource, status: Mapping[str, Any]) -> dict[str, Any]:
-        """Give what the cluster's schema of a kind of ours has a place for; with ours everything, with stock less."""
+        """Give the fields of a status that the CRD in the cluster declares; upstream's CRDs have fewer."""
         found = self.find(resource.api_version, resource.kind)
         if found is None or found.status is None:
             return dict(status)
@@ -107,7 +115,7 @@ class KindRegistry:
 
 
 def declared_part(schema: Mapping[str, Any], value: Any) -> Any:
-    """Leave out of a value what a structural schema has no place for."""
+    """Drop the fields of a value that a structural schema does not declare."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):

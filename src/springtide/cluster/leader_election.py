@@ -1,24 +1,23 @@
-"""Leadership: of several processes of the same kind only one acts, by a Lease that it must renew.
+"""Leader election: of several replicas only one acts, as long as it renews a Lease.
 
-The API server cannot tell a leader from one that merely believes to be it, so a leader has to stop by itself, in time:
+The API server cannot tell a leader from a process that only assumes to be it, so a leader must stop by itself in time:
 
     0 s            10 s              15 s
     ├──────────────┼─────────────────┤
-    renewal sent   deadline:         the lease runs out:
-                   we send nothing   others may take it
+    renewal sent   deadline:         the lease expires:
+                   writes stop       others may take it
 
-* The deadline counts from when the last renewal that was *confirmed* was *sent*. An answer may be late, and a renewal
-  whose outcome is unknown may not have happened.
-* Every write asks `permit` immediately before it leaves; past the deadline it is held back.
-* When another's lease has run out is judged by our own monotonic clock, from when we first saw it as it is. Times that
-  others write are for people: their clocks may be wrong.
-* A Lease that somebody removes is no invitation: who saw it held waits, from when it is missing, as long as it would
-  have lasted. (Who has never seen it cannot know, and makes one; the former holder notices with its next renewal.)
-* Every write of the Lease is conditional on the version that was read. A conflict means that somebody else wrote: the
-  Lease is read again, and nothing is assumed.
+* The deadline counts from when the last *confirmed* renewal was *sent*. An answer may be late, and a renewal whose
+  outcome is unknown may not have happened.
+* Every write calls `permit` immediately before it leaves; after the deadline it is withheld.
+* A candidate decides by its own monotonic clock whether the lease of another process has expired, from when it first
+  saw the Lease in its current version. It ignores the times in the Lease: the other clock may be wrong.
+* A Lease that was deleted is not free at once: a candidate that saw it held waits, from when it is missing, for its
+  duration. (A candidate that has never seen it creates one; the former holder notices at its next renewal.)
+* Every write of the Lease has the version that was read as precondition. After a conflict the Lease is read again.
 
-The gap of five seconds covers writes that are under way when the deadline comes, and clocks that run a little faster
-than ours. Writes that take even longer are refused because they are conditional (see `springtide.cluster.origins`).
+The gap of five seconds covers writes that are under way at the deadline, and differences between clocks. Writes that
+take even longer are refused by their preconditions (see `springtide.cluster.transport`).
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from springtide.cluster.transport import ObjectVersion, Patch, Transport, Write
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAME = "springtide"
-"""The Lease of those who act."""
+"""The name of the Lease of acting processes."""
 OBSERVE_SUFFIX = "-observe"
-"""What is added to the name for those who only observe."""
+"""The suffix of its name for processes in which all controllers observe."""
 PERMISSIONS = (
     Permission(LEASES, ("create",), own_namespace=True),
     Permission(LEASES, ("get", "patch"), names=(NAME, f"{NAME}{OBSERVE_SUFFIX}"), own_namespace=True),
@@ -53,112 +52,112 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """How long a lease lasts, in seconds. The defaults are those of Kubernetes' own components."""
+    """The durations of leader election, in seconds. The defaults are those of Kubernetes' own components."""
 
     duration: int = 15
-    """After so long without a renewal others may take the lease: how long a crash goes unanswered."""
+    """Without a renewal for so long, others may take the lease: the time until a takeover after a crash."""
     deadline: float = 10.0
-    """After so long without a confirmed renewal the leader stops; must leave time for writes that are under way."""
+    """Without a confirmed renewal for so long, the leader stops; less than `duration`, for writes under way."""
     retry: float = 2.0
-    """Between two tries to get or to renew the lease."""
+    """The time between two attempts to acquire or renew the lease."""
     jitter: float = 1.2
-    """How many times `retry` luck may add to it while standing by, so that not all try at once."""
+    """The part of `retry` that is added at random while standing by, so that replicas do not try together."""
 
     def __post_init__(self) -> None:
-        """Refuse times by which two processes could lead at once, or one could never renew."""
+        """Refuse durations with which two processes could lead at once, or none could renew."""
         if not self.duration > self.deadline > self.retry * (1 + self.jitter) or self.retry <= 0 or self.jitter < 0:
             msg = (
                 f"a lease for {self.duration} s, with a deadline of {self.deadline} s and tries every {self.retry} s "
-                f"(jitter {self.jitter}), makes no sense: expected duration > deadline > retry * (1 + jitter), "
+                f"(jitter {self.jitter}), cannot work: expected duration > deadline > retry * (1 + jitter), "
                 "retry > 0 and jitter >= 0"
             )
             raise ValueError(msg)
 
     @property
-    def answer(self) -> float:
-        """Seconds after which an attempt without an answer is given up, so that there is time for another one."""
+    def attempt_timeout(self) -> float:
+        """Seconds after which an unanswered attempt is cancelled, so that there is time for another one."""
         return self.deadline / 2
 
 
 class LeadershipTerm:
-    """One time of leading: it ends when the lease is lost, and never comes back."""
+    """One leadership term; it ends when the lease is lost, and cannot be resumed."""
 
-    def __init__(self, clock: Clock, holder: str, *, contested: bool = True) -> None:
+    def __init__(self, clock: Clock, holder: str, *, uncontested: bool = False) -> None:
         self._clock = clock
         self._holder = holder
-        self.contested = contested
-        """Whether others may have led before, and written what we must see before we act."""
+        self.uncontested = uncontested
+        """Whether no other process can have led before, so that caches need no freshness check."""
         self.deadline = float("-inf")
         self.ended = False
 
     @property
-    def lasting(self) -> bool:
-        """Whether writes are let pass now."""
+    def valid(self) -> bool:
+        """Whether writes are permitted now."""
         return not self.ended and self._clock.monotonic() < self.deadline
 
     def permit(self) -> None:
-        """Let a write pass while we lead; raises `NotLeader` when we may not be the leader any more."""
-        if not self.lasting:
+        """Permit a write; raises `NotLeader` if this process may not be the leader any more."""
+        if not self.valid:
             msg = f"{self._holder} does not hold the lease any more"
             raise NotLeader(msg)
 
 
 class Election(Protocol):
-    """How a process becomes the one that acts, and ceases to be it."""
+    """How a process becomes the leader, and stops being it."""
 
     def observe(self) -> None:
-        """Stand for those who only observe, before anything else: they must not keep one out who acts."""
+        """Take part in the election of observing processes; to be called first."""
         ...
 
     async def acquire(self) -> LeadershipTerm:
-        """Wait until this process is the one; a new term begins."""
+        """Wait until this process leads; a new term begins."""
         ...
 
     async def hold(self) -> None:
-        """Stay the one for as long as possible; the term is over when this returns."""
+        """Renew the lease as long as possible; the term is over when this returns."""
         ...
 
     async def release(self) -> None:
-        """Let another one be it, also where this process was about to become it."""
+        """Release the lease, also if acquiring it may just have succeeded."""
         ...
 
 
 class NoElection:
-    """For processes that have no rival: the only term begins at once and lasts."""
+    """No leader election, for a single process: one term begins at once and does not end."""
 
     def __init__(self, clock: Clock) -> None:
-        self._term = LeadershipTerm(clock, "the only process", contested=False)
+        self._term = LeadershipTerm(clock, "the only process", uncontested=True)
         self._term.deadline = float("inf")
 
     def observe(self) -> None:
-        """Keep nobody out, as there is nobody."""
+        """Do nothing: there is no election."""
 
     async def acquire(self) -> LeadershipTerm:
         """Begin a term that has no deadline."""
         return self._term
 
     async def hold(self) -> None:
-        """Hold for ever."""
+        """Never return."""
         await asyncio.get_running_loop().create_future()
 
     async def release(self) -> None:
-        """End the term: what has not stopped by now sends nothing any more."""
+        """End the term: later writes are withheld."""
         self._term.ended = True
 
 
 class _Outcome(Enum):
     HELD = auto()
-    """Ours, confirmed."""
+    """This process holds the lease, confirmed by the server."""
     TAKEN = auto()
-    """Another's, or nobody's although it was ours."""
+    """Another process holds it, or it was deleted."""
     FAILED = auto()
-    """Nothing is known: try again."""
+    """Unknown: try again."""
     UNANSWERED = auto()
-    """As before, and time is short."""
+    """Unknown after the timeout: try again at once."""
 
 
 class LeaderElector:
-    """One process's part in the election. The identity must be one that no other process has or had."""
+    """Leader election by a Lease. The identity must be unique among all processes, past ones included."""
 
     def __init__(
         self,
@@ -179,47 +178,47 @@ class LeaderElector:
         self._random = random
         self._term = LeadershipTerm(clock, identity)
         self._lease: Object | None = None
-        """The Lease as our last confirmed write left it; None where it must be read before it is written."""
+        """The Lease after the last confirmed write; None if it must be read before the next one."""
         self._seen: Object | None = None
-        """The Lease as we last saw it, or as it was before it was removed."""
+        """The Lease as it was last read, also after it was deleted."""
         self._missing = False
         self._seen_since = 0.0
-        self._reaching = False
-        """Whether an attempt to get the lease may have succeeded without our knowing."""
+        self._may_hold = False
+        """Whether an unconfirmed attempt to acquire the lease may have succeeded."""
 
     @property
     def leading(self) -> bool:
-        """Whether writes are let pass now."""
-        return self._term.lasting
+        """Whether writes are permitted now."""
+        return self._term.valid
 
     @property
     def deadline(self) -> float:
-        """When writes are let pass no more, by the monotonic clock, unless the lease is renewed by then."""
+        """When writes stop, by the monotonic clock, unless the lease is renewed by then."""
         return self._term.deadline
 
     def permit(self) -> None:
-        """Let a write pass in the present term; raises `NotLeader`."""
+        """Permit a write in the current term; raises `NotLeader`."""
         self._term.permit()
 
     def observe(self) -> None:
-        """Take part in the election of those who only observe: it has a Lease of its own."""
+        """Take part in the election of observing processes, which has a Lease of its own."""
         self.key = Key(self.key.namespace, f"{self.key.name}{OBSERVE_SUFFIX}")
 
     async def acquire(self) -> LeadershipTerm:
-        """Wait until the lease is ours; a new term begins."""
-        log.info("%s stands by for the lease %s", self.identity, self.key)
+        """Wait until this process holds the lease; a new term begins."""
+        log.info("%s is a candidate for the lease %s", self.identity, self.key)
         term = LeadershipTerm(self._clock, self.identity)
         self._lease = None
-        self._reaching = True
-        while await self._answered(self._attempt(term, renewing=False)) is not _Outcome.HELD:
+        self._may_hold = True
+        while await self._with_timeout(self._attempt(term, renewing=False)) is not _Outcome.HELD:
             await self._clock.sleep(self.timing.retry * (1 + self.timing.jitter * self._random.random()))
-        self._reaching = False
+        self._may_hold = False
         self._term = term
-        log.info("%s leads: it holds the lease %s", self.identity, self.key)
+        log.info("%s is the leader: it holds the lease %s", self.identity, self.key)
         return term
 
     async def hold(self) -> None:
-        """Renew the lease for as long as it can be; the present term is over when this returns."""
+        """Renew the lease until it is lost; the current term is over when this returns."""
         term = self._term
         renewing = asyncio.ensure_future(self._renew(term))
         try:
@@ -230,59 +229,60 @@ class LeaderElector:
                 finally:
                     alarm.cancel()
             term.ended = True
-            log.warning("%s leads no more: the lease %s is lost or was not renewed in time", self.identity, self.key)
+            reason = "is lost or was not renewed in time"
+            log.warning("%s is not the leader any more: the lease %s %s", self.identity, self.key, reason)
         finally:
             renewing.cancel()
-            # Until it has let go: whoever gives the lease up next must not race with a renewal.
+            # Wait for its end: a release of the lease must not race with a renewal.
             await asyncio.wait((renewing,))
         if not renewing.cancelled():
             renewing.result()
 
     async def release(self) -> None:
-        """Give the lease up, if we hold it, so that others need not wait until it runs out; soon, or not at all."""
-        if not self.leading and not self._reaching:
+        """Release the lease if this process holds it, so that others need not wait until it expires."""
+        if not self.leading and not self._may_hold:
             return
         self._term.ended = True
-        self._reaching = False
-        await self._answered(self._give_up())
+        self._may_hold = False
+        await self._with_timeout(self._clear_holder())
 
-    async def _give_up(self) -> _Outcome:
+    async def _clear_holder(self) -> _Outcome:
         try:
             lease = self._lease or await self._transport.get(LEASES, self.key)
             if _spec(lease).get("holderIdentity") == self.identity:
                 await self._patch(
                     lease, {"holderIdentity": "", "leaseDurationSeconds": 1, **self._times("acquireTime")}
                 )
-                log.info("%s gave up the lease %s", self.identity, self.key)
+                log.info("%s released the lease %s", self.identity, self.key)
         except ClusterError as failure:
-            log.info("the lease %s could not be given up, and runs out by itself: %s", self.key, failure)
+            log.info("the lease %s could not be released, and will expire: %s", self.key, failure)
             return _Outcome.FAILED
         return _Outcome.TAKEN
 
     async def _renew(self, term: LeadershipTerm) -> None:
-        """Renew again and again; returns when the lease is not ours any more."""
+        """Renew periodically; returns when the lease is lost."""
         outcome = _Outcome.HELD
         while outcome is not _Outcome.TAKEN:
             if outcome is not _Outcome.UNANSWERED:
                 await self._clock.sleep(self.timing.retry)
-            outcome = await self._answered(self._attempt(term, renewing=True))
+            outcome = await self._with_timeout(self._attempt(term, renewing=True))
 
-    async def _answered(self, attempt: Coroutine[Any, Any, _Outcome]) -> _Outcome:
-        """Make an attempt, and give it up where no answer comes: it must not cost the time for another one."""
+    async def _with_timeout(self, attempt: Coroutine[Any, Any, _Outcome]) -> _Outcome:
+        """Make an attempt, and cancel it after a timeout."""
         task = asyncio.ensure_future(attempt)
         try:
-            await first_of(task, self._clock.sleep(self.timing.answer))
+            await first_of(task, self._clock.sleep(self.timing.attempt_timeout))
         finally:
-            # Until it has let go: two attempts at a time would race with each other.
+            # Wait for its end: two attempts at a time would race with each other.
             task.cancel()
             await asyncio.wait((task,))
         if not task.cancelled():
             return task.result()
-        log.warning("no answer about the lease %s within %g s", self.key, self.timing.answer)
+        log.warning("no answer about the lease %s within %g s", self.key, self.timing.attempt_timeout)
         return _Outcome.UNANSWERED
 
     async def _attempt(self, term: LeadershipTerm, *, renewing: bool) -> _Outcome:
-        """Get or renew the lease once."""
+        """Try once to acquire or renew the lease."""
         known, self._lease = self._lease, None
         try:
             lease = known or await self._read()
@@ -294,10 +294,10 @@ class LeaderElector:
                 return _Outcome.TAKEN
             return await self._take(term, lease)
         except Conflict as failure:
-            # Somebody wrote since we read; if that was long ago, what is there now may still be ours.
+            # The Lease was written since it was read; if that was long ago, this process may still hold it.
             if known is not None:
                 return await self._attempt(term, renewing=renewing)
-            log.info("somebody else writes the lease %s as well: %s", self.key, failure)
+            log.info("another process writes the lease %s as well: %s", self.key, failure)
         except ClusterError as failure:
             if renewing and isinstance(failure, NotFound):
                 return _Outcome.TAKEN
@@ -305,7 +305,7 @@ class LeaderElector:
         return _Outcome.FAILED
 
     async def _read(self) -> Object | None:
-        """Read the Lease, and note since when it is as it is, or is missing."""
+        """Read the Lease, and note since when it is in this version, or missing."""
         try:
             lease = await self._transport.get(LEASES, self.key)
         except NotFound:
@@ -351,7 +351,7 @@ class LeaderElector:
             },
         }
         sent = self._clock.monotonic()
-        created = await self._transport.create(LEASES, body, self._write("takes"), namespace=self.key.namespace)
+        created = await self._transport.create(LEASES, body, self._write("acquires"), namespace=self.key.namespace)
         return self._held(term, sent, created)
 
     def _held(self, term: LeadershipTerm, sent: float, lease: Object) -> _Outcome:
@@ -360,18 +360,18 @@ class LeaderElector:
         return _Outcome.HELD
 
     async def _patch(self, lease: Object, spec: Object) -> Object:
-        write = self._write("holds" if spec["holderIdentity"] else "gives up")
+        write = self._write("holds" if spec["holderIdentity"] else "releases")
         precondition = ObjectVersion.of(lease).precondition()
         return await self._transport.patch(
             LEASES, self.key, Patch.merge({"spec": spec}), write, precondition=precondition
         )
 
     def _write(self, does: str) -> Write:
-        # No permit: the lease is what permits are made from.
+        # Without a permit: permits depend on the lease.
         return Write("springtide-lease", f"{self.identity} {does} the lease")
 
     def _times(self, *more: str) -> dict[str, Any]:
-        """Write the present into the renewal time, and into others; for people, nobody decides by it."""
+        """Give the current time as the renewal time and as others; for information only."""
         now = format_instant(self._clock.now()).replace("Z", ".000000Z")
         return dict.fromkeys(("renewTime", *more), now)
 

@@ -1,10 +1,8 @@
-"""Logs as people and machines want them: lines to read in a terminal, JSON lines everywhere else.
+"""The log format: plain lines in a terminal, JSON lines everywhere else.
 
-Everybody logs with the standard library, and nobody needs to say whose log it is. The logger `springtide.NAME` is that
-of a controller (modules are deeper: `springtide.cluster.lease`), the object is the one that is being reconciled, and
-whatever is given as `extra` comes along as a field.
-
-Other libraries are heard when something is wrong: from warnings on.
+All code logs with the standard library. The logger `springtide.NAME` is that of a controller (those of modules are
+deeper, such as `springtide.cluster.store`); the object that is being reconciled is added to every record, and `extra`
+becomes fields. Other libraries log from warnings on.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ OURS = "springtide"
 
 _SUBJECT: ContextVar[str] = ContextVar("subject", default="")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
-"""What every record has, and a rendering of the message that uvicorn adds; anything else was given as `extra`."""
+"""What every record has, and a rendering of the message that uvicorn adds; any other attribute came as `extra`."""
 _RESET, _DIM = "\x1b[0m", "\x1b[2m"
 _COLOURS = {"DEBUG": _DIM, "INFO": "\x1b[32m", "WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[1;31m"}
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -33,16 +31,16 @@ _NEEDS_QUOTES = re.compile(r'[\s"=]|^$')
 
 
 class LogFormat(StrEnum):
-    """How records are written."""
+    """The format of log records."""
 
     AUTO = "auto"
-    """As text to a terminal, as JSON to anything else."""
+    """Text in a terminal, else JSON."""
     TEXT = "text"
     JSON = "json"
 
 
 def configure(stream: TextIO, level: int | str = logging.INFO, format: LogFormat | str = LogFormat.AUTO) -> None:  # noqa: A002
-    """Write all logs of the process to a stream, from a level on; replaces what was configured before."""
+    """Write all logs of the process to a stream, from a level on; replaces the former configuration."""
     formatter = _formatter(stream, LogFormat(format))
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
@@ -58,7 +56,7 @@ def configure(stream: TextIO, level: int | str = logging.INFO, format: LogFormat
 
 @contextmanager
 def log_subject(subject: str) -> Iterator[None]:
-    """Let everything that is logged within the block, by whomever, name this object."""
+    """Add an object to every record that is logged within the block."""
     token = _SUBJECT.set(subject)
     try:
         yield
@@ -70,7 +68,7 @@ class JsonFormatter(logging.Formatter):
     """Writes a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Put what is always there first; the stack of an error is one field."""
+        """Format it, with the constant fields first; a stack trace is one field."""
         fields = {"ts": _instant(record), "level": record.levelname.lower(), **_origin(record)}
         fields["message"] = _encodable(record.getMessage())
         if error := _error(self, record):
@@ -80,14 +78,14 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Writes a record as a line for people, and its stack, if it has one, as lines below."""
+    """Writes a record as one line of text, and its stack trace, if it has one, on lines below."""
 
     def __init__(self, *, colours: bool) -> None:
         super().__init__()
         self._colours = colours
 
     def format(self, record: logging.LogRecord) -> str:
-        """Put time and level into columns; what is not about the message itself follows it."""
+        """Format it, with time and level in columns, and fields after the message."""
         origin = _origin(record)
         extras = {name: value for name, value in {"object": origin.get("object"), **_extras(record)}.items() if value}
         parts = [
@@ -119,7 +117,7 @@ def _instant(record: logging.LogRecord) -> str:
 
 
 def _origin(record: logging.LogRecord) -> dict[str, Any]:
-    """Tell whose log it is, and what it is about."""
+    """Give the logger, the controller and the object of a record."""
     origin: dict[str, Any] = {"logger": record.name}
     root, _, name = record.name.partition(".")
     if root == OURS and name and "." not in name:
@@ -144,12 +142,12 @@ def _plain(value: object) -> int | float | bool | str | None:
 
 
 def _encodable(text: str) -> str:
-    """Show halves of characters as escapes: file names that are no text have them, and no stream takes them."""
+    """Escape lone surrogates, which come from undecodable file names and cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _printable(text: str) -> str:
-    """Show what would move the cursor or forge a line as escapes: messages quote what servers and people wrote."""
+    """Escape control characters and line breaks: messages quote text of servers and users."""
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), _encodable(text))
 
 

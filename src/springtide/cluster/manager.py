@@ -1,18 +1,18 @@
-"""Runs the controllers of a process: caches, leadership, queues, modes, pauses, and an orderly end.
+"""Runs the controllers of a process: caches, leader election, work queues, modes, pauses, and an orderly stop.
 
-    run ──► fill caches ──► wait for leadership ──► work ──► stop: no new keys, finish, flush events, give the lease up
-                                   ▲                  │
+    run ──► fill caches ──► leader election ──► run controllers ──► stop: no new keys, finish, flush events,
+                                   ▲                  │                   release the lease
                                    └──────────────────┘ the lease is lost: stop at once, send nothing more
 
-The caches are kept while standing by, so that a takeover is quick. Controllers are made anew for every term: what they
-kept in memory may be wrong by now, and what matters is in the API. Everything they look after is queued once then.
+A standby keeps its caches filled, so that a takeover is quick. Controllers are re-created for every term: what they
+keep in memory may be stale, and the API has what matters. Every object is enqueued once at the beginning of a term.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from types import MappingProxyType
@@ -22,14 +22,15 @@ from springtide.cluster.caches import Caches, plain_store
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Backoff, Clock, first_of
 from springtide.cluster.compute import Compute, InlineCompute
-from springtide.cluster.context import NO_SERVICES, Services
-from springtide.cluster.controller import Cached, Controller, Watch
+from springtide.cluster.context import NO_SERVICES, Services, check_needs
+from springtide.cluster.controller import Cached, Controller, SingletonController
 from springtide.cluster.events import EventRecorder, EventSink, normal
 from springtide.cluster.health import NO_METRICS, CacheHealth, ControllerHealth, ReconcileMetrics
 from springtide.cluster.leader_election import Election, LeadershipTerm, NoElection
 from springtide.cluster.pausing import CONFIG_MAPS, GlobalPause, PausedObjects
 from springtide.cluster.reflector import ReflectorSettings
 from springtide.cluster.runner import ControllerRunner, SharedRuntime
+from springtide.cluster.state import SharedStates, StateT, sources_of
 from springtide.cluster.store import Store
 from springtide.cluster.transport import ObjectVersion, Transport
 
@@ -40,24 +41,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """How a manager treats its controllers."""
+    """Settings of a manager."""
 
-    patience: float = 30.0
-    """Seconds to wait for all caches before leadership is sought. A cache that never comes (its kind is not installed)
-    holds back only the controllers that need it."""
+    sync_timeout: float = 30.0
+    """Seconds to wait for all caches before leader election. A cache that does not sync (its kind is not installed)
+    holds back only the controllers that depend on it."""
     grace: float = 20.0
-    """Seconds that a stop leaves to reconciles that are under way; what is not done then is cancelled."""
+    """Seconds that a stop leaves to reconciles that are under way; then they are cancelled."""
     flush: float = 5.0
-    """Seconds that a stop leaves to events that wait to be sent."""
+    """Seconds that a stop leaves to send queued events."""
     pausable: bool = True
-    """Whether people can pause it; off for what stands for a part of Kubernetes itself."""
+    """Whether it obeys pauses; off for simulated parts of Kubernetes itself."""
     field_manager_prefix: str = "springtide-"
-    """What the field managers of controllers begin with."""
+    """The prefix of the field managers of controllers."""
     default_zone: str = "UTC"
     """The time zone of objects that name none; the commands have `--default-timezone` for it."""
     backoff: Backoff = field(default_factory=lambda: Backoff(longest=60.0))
-    """Delays of a key that keeps failing. Kubernetes' own controllers wait up to a quarter of an hour; capacity that is
-    due now must not wait so long after an outage that is over."""
+    """The backoff of a key that keeps failing. Kubernetes' own controllers wait up to a quarter of an hour; due
+    capacity must not wait so long after an outage."""
     reflector: ReflectorSettings = field(default_factory=ReflectorSettings)
 
 
@@ -75,68 +76,77 @@ class Manager:
         controllers: Sequence[type[Controller]],
         *,
         random: Random,
-        leadership: Election | None = None,
+        election: Election | None = None,
         mode: Mode = Mode.ACT,
         modes: Mapping[str, Mode] = _NO_MODES,
         compute: Compute | None = None,
         namespace: str = NAMESPACE,
         settings: ManagerSettings = _DEFAULTS,
         make_store: Callable[[Cached], Store[Any]] = plain_store,
-        telemetry: ReconcileMetrics = NO_METRICS,
+        metrics: ReconcileMetrics = NO_METRICS,
         services: Services = NO_SERVICES,
     ) -> None:
-        """Put the controllers together.
+        """Check and connect the controllers.
 
-        Without `leadership` the process has no rival. `modes` are those of single controllers, by name. `make_store`
-        and `telemetry` are for those who want to look on: a store must behave as any other, and nothing depends on who
-        is told. `services` are what the process offers its controllers besides the cluster.
+        Without an `election` the process leads at once. `modes` are those of single controllers, by name. `make_store`
+        and `metrics` are for observers, and must not change what controllers see. `services` are what the process
+        offers its controllers besides the cluster.
         """
         _check_names(controllers, modes)
+        check_needs(controllers, services)
         self._transport = transport
         self._clock = clock
         self._settings = settings
-        self._election = leadership or NoElection(clock)
-        self._switch = GlobalPause(namespace)
-        watched = [watch.cached for kind in controllers for watch in kind.watches]
+        self._election = election or NoElection(clock)
+        self._pause = GlobalPause(namespace)
+        self._states = SharedStates(controllers, services)
+        needed = _caches(controllers)
+        watched = [cached for cached, _ in needed]
+        # Pauses of single objects, by the cache of the controller that they pause.
+        self._paused: dict[Cached, PausedObjects] = {}
         if settings.pausable:
-            watched.append(self._switch.cached)
-            self._marks = {kind.watches[0].cached: PausedObjects() for kind in controllers}
-        else:
-            self._marks = {}
+            watched.append(self._pause.cached)
+            self._paused = {
+                kind.watches[0].cached: PausedObjects()
+                for kind in controllers
+                if not issubclass(kind, SingletonController)
+            }
         self._caches = Caches(
             transport,
             clock,
             watched,
-            optional=_optional(controllers),
+            optional={cached for cached, _ in needed} - {cached for cached, optional in needed if not optional},
             random=random,
             settings=settings.reflector,
-            make_store=lambda cached: make_store(self._marked(cached)),
+            make_store=lambda cached: make_store(self._noting_pauses(cached)),
         )
-        workplace = SharedRuntime(
-            transport,
-            clock,
-            compute or InlineCompute(clock),
-            self._switch,
-            settings.backoff,
-            settings.field_manager_prefix,
-            settings.default_zone,
-            telemetry,
-            services,
+        self._states.bind(self._caches.stores)
+        runtime = SharedRuntime(
+            transport=transport,
+            clock=clock,
+            compute=compute or InlineCompute(clock),
+            pause=self._pause,
+            backoff=settings.backoff,
+            field_manager_prefix=settings.field_manager_prefix,
+            default_zone=settings.default_zone,
+            metrics=metrics,
+            services=services,
+            states=self._states,
         )
-        self._posts = [
+        self._runners = [
             ControllerRunner(
                 kind,
-                workplace,
+                runtime,
                 mode=modes.get(kind.name, mode),
                 stores=self._caches.stores,
-                marks=self._marks.get(kind.watches[0].cached) or PausedObjects(),
+                paused=self._paused_objects(kind),
             )
             for kind in controllers
         ]
-        for cached, marks in self._marks.items():
-            marks.attach(self._caches.stores[cached])
+        for cached, paused in self._paused.items():
+            paused.attach(self._caches.stores[cached])
         if settings.pausable:
-            self._switch.attach(self._caches.stores[self._switch.cached], self._switched)
+            self._pause.attach(self._caches.stores[self._pause.cached], self._pause_changed)
         if all(modes.get(kind.name, mode) is Mode.OBSERVE for kind in controllers):
             self._election.observe()
         self._recorder: EventRecorder | None = None
@@ -146,7 +156,7 @@ class Manager:
         self._running = False
 
     async def run(self) -> None:
-        """Run until `stop` is called. Cancelling it is a crash: nothing is finished, and the lease runs out."""
+        """Run until `stop` is called. Cancelling it is a crash: nothing is finished, and the lease expires."""
         self._running = True
         self._caches.start()
         try:
@@ -155,7 +165,7 @@ class Manager:
                 acquired = await self._unless_stopped(self._election.acquire())
                 if acquired is not None:
                     await self._lead(acquired)
-            # Also where nobody has led: what was under way to get the lease may have got it.
+            # Also without a term: an attempt that was under way may have acquired the lease.
             await self._election.release()
         finally:
             self._caches.stop()
@@ -163,35 +173,41 @@ class Manager:
             self._stopped.set()
 
     async def stop(self) -> None:
-        """Come to an orderly end, and return when it is reached."""
+        """Stop in order, and return when everything has stopped."""
         self._stopping.set()
         if self._running:
             await self._stopped.wait()
 
     def health(self) -> tuple[ControllerHealth, ...]:
-        """Tell how the controllers are doing, in their order."""
-        return tuple(post.measure() for post in self._posts)
+        """Give the state of every controller."""
+        return tuple(runner.measure() for runner in self._runners)
 
     def cache_health(self) -> tuple[CacheHealth, ...]:
-        """Tell how the caches are doing."""
+        """Give the state of every cache."""
         return self._caches.health()
+
+    def state(self, kind: type[StateT]) -> StateT:
+        """Give a shared state of this process; outside a leadership term it is empty."""
+        return self._states.get(kind)
 
     @property
     def leading(self) -> bool:
-        """Whether this process is the one that acts, now."""
-        return self._term is not None and self._term.lasting
+        """Whether this process is the leader now."""
+        return self._term is not None and self._term.valid
 
     @property
     def paused(self) -> bool:
-        """Whether people have paused everything."""
-        return self._switch.on
+        """Whether everything is paused."""
+        return self._pause.on
 
     async def _sync(self) -> None:
-        """Wait until the caches are complete, within reason."""
-        await first_of(self._caches.wait_settled(), self._stopping.wait(), self._clock.sleep(self._settings.patience))
+        """Wait until the caches are synced, up to a timeout."""
+        await first_of(
+            self._caches.wait_settled(), self._stopping.wait(), self._clock.sleep(self._settings.sync_timeout)
+        )
         missing = self._caches.missing()
         if missing and not self._stopping.is_set():
-            log.warning("going on without %s: those who need it wait", ", ".join(missing))
+            log.warning("cache not synced: %s; dependent controllers are waiting", ", ".join(missing))
 
     async def _unless_stopped(self, acquiring: Coroutine[Any, Any, LeadershipTerm]) -> LeadershipTerm | None:
         task = asyncio.ensure_future(acquiring)
@@ -200,37 +216,48 @@ class Manager:
         return task.result() if task.done() and not task.cancelled() else None
 
     async def _lead(self, term: LeadershipTerm) -> None:
-        """Let all controllers work until the lease is lost or the manager is stopped."""
+        """Run all controllers until the lease is lost or the manager is stopped."""
         self._term = term
         sink = EventSink(self._transport, self._clock, permit=term.permit)
         self._recorder = EventRecorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
         holding = asyncio.ensure_future(self._hold())
         sending = asyncio.ensure_future(sink.run())
-        catching_up = {
-            cached: asyncio.ensure_future(self._caches.catch_up(cached, asking=term.contested))
+        fresh = {
+            cached: asyncio.ensure_future(self._caches.catch_up(cached, asking=not term.uncontested))
             for cached in self._caches.stores
         }
-        serving = [asyncio.ensure_future(self._serve(post, term, sink, catching_up)) for post in self._posts]
+
+        async def synced(cached: Cached, optional: bool) -> None:
+            caught_up = asyncio.shield(fresh[cached])
+            await (first_of(caught_up, self._caches.wait_absent(cached)) if optional else caught_up)
+
+        for runner in self._runners:
+            runner.begin_term()
+        self._states.begin(synced, self._former_gone, self._first_pass)
+        serving = [asyncio.ensure_future(self._serve(runner, term, sink, synced)) for runner in self._runners]
         try:
-            await first_of(asyncio.shield(holding), self._stopping.wait())
-            if not holding.done():
-                await self._wind_down(holding, serving, sink)
+            try:
+                await first_of(asyncio.shield(holding), self._stopping.wait())
+                if not holding.done():
+                    await self._wind_down(holding, serving, sink)
+            finally:
+                for task in (*serving, *fresh.values(), sending, holding):
+                    # Once: a task that is cancelled a second time cannot finish its cleanup.
+                    if not task.cancelling():
+                        task.cancel()
+                self._recorder = None
+                self._term = None
+            await asyncio.gather(*serving, sending, holding, return_exceptions=True)
         finally:
-            for task in (*serving, *catching_up.values(), sending, holding):
-                # Once: whoever is cancelled a second time is torn away from what he does to end in order.
-                if not task.cancelling():
-                    task.cancel()
-            self._recorder = None
-            self._term = None
-        await asyncio.gather(*serving, sending, holding, return_exceptions=True)
+            self._states.release()
 
     async def _wind_down(
         self, holding: asyncio.Future[None], serving: Sequence[asyncio.Future[None]], sink: EventSink
     ) -> None:
-        for post in self._posts:
-            post.finish()
-        for task, post in zip(serving, self._posts, strict=True):
-            if not post.working:
+        for runner in self._runners:
+            runner.finish()
+        for task, runner in zip(serving, self._runners, strict=True):
+            if not runner.working:
                 task.cancel()
         done = asyncio.gather(*serving, return_exceptions=True)
         await first_of(done, asyncio.shield(holding), self._clock.sleep(self._settings.grace))
@@ -244,49 +271,58 @@ class Manager:
 
     async def _serve(
         self,
-        post: ControllerRunner,
+        runner: ControllerRunner,
         term: LeadershipTerm,
         sink: EventSink,
-        catching_up: Mapping[Cached, asyncio.Future[None]],
+        synced: Callable[[Cached, bool], Awaitable[None]],
     ) -> None:
-        async def ready(watch: Watch) -> None:
-            caught_up = asyncio.shield(catching_up[watch.cached])
-            await (first_of(caught_up, self._caches.wait_absent(watch.cached)) if watch.optional else caught_up)
-
         try:
             if self._settings.pausable:
-                # Whoever cannot tell whether everything is paused must not act.
-                await asyncio.shield(catching_up[self._switch.cached])
-            await post.serve(term, sink, ready, self._all_idle)
+                # A controller must not act before it is known whether everything is paused.
+                await synced(self._pause.cached, False)
+            await runner.serve(term, sink, synced, self._all_idle)
         except Exception:
-            log.exception("the controller %s has stopped; others go on without it", post.health.name)
+            log.exception("the controller %s has stopped; other controllers are not affected", runner.health.name)
 
     async def _all_idle(self) -> None:
-        for post in self._posts:
-            await post.idle()
+        for runner in self._runners:
+            await runner.idle()
 
-    def _marked(self, cached: Cached) -> Cached:
-        """Let the records of objects that can be paused be made with an eye on their annotations."""
-        marks = self._marks.get(cached)
-        return replace(cached, record=marks.marking(cached.record)) if marks is not None else cached
+    async def _former_gone(self, kind: type[Controller]) -> None:
+        await self._runner_of(kind).former_gone()
 
-    def _switched(self, origin: ObjectVersion) -> None:
-        on = self._switch.on
-        words = "everything is paused" if on else "everything goes on"
-        log.warning("%s: by the ConfigMap %s", words, self._switch.key)
+    async def _first_pass(self, kind: type[Controller]) -> None:
+        await self._runner_of(kind).first_pass()
+
+    def _runner_of(self, kind: type[Controller]) -> ControllerRunner:
+        return next(runner for runner in self._runners if runner.kind is kind)
+
+    def _paused_objects(self, kind: type[Controller]) -> PausedObjects:
+        if issubclass(kind, SingletonController) or not self._settings.pausable:
+            return PausedObjects()
+        return self._paused[kind.watches[0].cached]
+
+    def _noting_pauses(self, cached: Cached) -> Cached:
+        """Let the informer note the pause annotation of objects that can be paused when it makes their records."""
+        paused = self._paused.get(cached)
+        return replace(cached, record=paused.noting(cached.record)) if paused is not None else cached
+
+    def _pause_changed(self, version: ObjectVersion) -> None:
+        on = self._pause.on
+        change = "everything is paused" if on else "the pause of everything is over"
+        log.warning("%s: by the ConfigMap %s", change, self._pause.key)
         if self._recorder is not None:
-            notice = normal("Paused" if on else "Resumed", f"{words} that these controllers look after")
-            self._recorder.record(CONFIG_MAPS, origin, notice)
+            content = normal("Paused" if on else "Resumed", f"{change}: reconciles of all controllers of this process")
+            self._recorder.record(CONFIG_MAPS, version, content)
         if not on:
-            for post in self._posts:
-                post.enqueue_all()
+            for runner in self._runners:
+                runner.enqueue_all()
 
 
-def _optional(controllers: Sequence[type[Controller]]) -> frozenset[Cached]:
-    """Give what everybody who watches it can do without."""
-    watches = [watch for kind in controllers for watch in kind.watches]
-    needed = {watch.cached for watch in watches if not watch.optional}
-    return frozenset(watch.cached for watch in watches if watch.cached not in needed)
+def _caches(controllers: Sequence[type[Controller]]) -> list[tuple[Cached, bool]]:
+    """List every cache that a controller or one of its shared states needs, each with whether it is optional."""
+    watched = [(watch.cached, watch.optional) for kind in controllers for watch in kind.watches]
+    return [*watched, *(source for kind in controllers for source in sources_of(kind))]
 
 
 def _check_names(controllers: Sequence[type[Controller]], modes: Mapping[str, Mode]) -> None:

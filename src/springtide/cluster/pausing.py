@@ -1,7 +1,7 @@
-"""Pauses: people stop us from touching one object, or anything at all.
+"""Pauses: users stop the reconciles of one object, or of everything.
 
-One object is paused by an annotation of its own, everything by a ConfigMap. Both are levels, not commands: as long as
-they are there nothing is reconciled, and when they go everything they held back is looked at again.
+One object is paused by an annotation, everything by a ConfigMap. As long as they exist nothing is reconciled; when they
+are removed, the paused objects are enqueued again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PERMISSIONS = (Permission(CONFIG_MAPS, ("list", "watch"), names=(SWITCH_NAME,), 
 
 
 class PausedObjects:
-    """Which objects of one cache are paused, whatever their records keep.
+    """The objects of one cache that are paused by their annotation.
 
-    Records are made to be small and need not hold annotations, so the mark is taken when a record is made. A view must
-    have `metadata.annotations` for that; objects seen through one that has not cannot be paused one by one.
+    Records need not hold annotations, so the annotation is noted when a record is made. A view must have
+    `metadata.annotations` for that; objects of a view without them cannot be paused one by one.
     """
 
     def __init__(self) -> None:
@@ -42,40 +42,40 @@ class PausedObjects:
         """How many objects are paused."""
         return len(self._paused)
 
-    def origin(self, key: Key) -> ObjectVersion:
+    def version(self, key: Key) -> ObjectVersion:
         """Give the paused object as it was read."""
         return self._paused[key]
 
     def listen(self, resumed: Callable[[Key], None]) -> None:
-        """Tell somebody of every object whose pause is over."""
+        """Call a function for every object whose pause is over."""
         self._listeners.append(resumed)
 
     def attach(self, store: Store[Any]) -> None:
-        """Follow the store whose records are made here."""
+        """Follow the store of the records."""
         self._store = store
         store.listen(self._changed)
 
-    def marking(self, record: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Make records as before, and take marks of the objects that they are made from."""
+    def noting(self, record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Wrap the function that makes records: it also notes the annotation of the object."""
 
-        def mark_and_record(item: Any) -> Any:
-            # As the store does: what is not newer than its version is known, or comes from a server that lags behind.
+        def note_and_record(item: Any) -> Any:
+            # As in the store: an event that is not newer than its version is stale.
             if self._store is None or version_of(item) > self._store.version:
-                self._mark(item)
+                self._note(item)
             return record(item)
 
-        return mark_and_record
+        return note_and_record
 
-    def _mark(self, item: Any) -> None:
-        origin = ObjectVersion.of(item)
+    def _note(self, item: Any) -> None:
+        version = ObjectVersion.of(item)
         if _annotations(item).get(ANNOTATION) == "true":
-            self._paused[origin.key] = origin
-        elif self._paused.pop(origin.key, None) is not None:
+            self._paused[version.key] = version
+        elif self._paused.pop(version.key, None) is not None:
             for listener in self._listeners:
-                listener(origin.key)
+                listener(version.key)
 
     def _changed(self, delta: Delta[Any]) -> None:
-        # What cannot be read counts as absent, but its pause is not over.
+        # An unreadable object counts as absent in the store, but its pause is not over.
         if delta.new is not None or (self._store is not None and delta.key in self._store.unreadable):
             return
         if self._paused.pop(delta.key, None) is not None:
@@ -86,7 +86,7 @@ class PausedObjects:
 @dataclass(frozen=True, slots=True)
 class _Setting:
     on: bool
-    origin: ObjectVersion
+    version: ObjectVersion
 
 
 class GlobalPause:
@@ -97,15 +97,15 @@ class GlobalPause:
         self.cached = Cached(Selection(CONFIG_MAPS, namespace, fields=f"metadata.name={SWITCH_NAME}"), record=_setting)
         self.on = False
         """Whether everything is paused."""
-        self._turned: Callable[[ObjectVersion], None] = _ignore
+        self._on_change: Callable[[ObjectVersion], None] = _ignore
 
-    def attach(self, store: Store[_Setting], turned: Callable[[ObjectVersion], None]) -> None:
-        """Follow the store of the ConfigMap, and tell somebody whenever the switch is turned."""
-        self._turned = turned
+    def attach(self, store: Store[_Setting], changed: Callable[[ObjectVersion], None]) -> None:
+        """Follow the store of the ConfigMap, and call a function when the pause begins or ends."""
+        self._on_change = changed
         store.listen(self._changed)
 
     def permit(self) -> None:
-        """Hold writes back while everything is paused, also those of a reconcile that had begun before."""
+        """Withhold writes while everything is paused, also of a reconcile that began before."""
         if self.on:
             msg = f"everything is paused by the ConfigMap {self.key}"
             raise NotSent(msg)
@@ -115,15 +115,15 @@ class GlobalPause:
         on = delta.new is not None and delta.new.on
         if setting is not None and on is not self.on:
             self.on = on
-            self._turned(setting.origin)
+            self._on_change(setting.version)
 
 
 def _setting(item: Any) -> _Setting:
     return _Setting((item.get("data") or {}).get("paused") == "true", ObjectVersion.of(item))
 
 
-def _ignore(origin: ObjectVersion) -> None:
-    """Tell nobody."""
+def _ignore(version: ObjectVersion) -> None:
+    """Do nothing."""
 
 
 def _annotations(item: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""RBAC rules from the permissions that code declares beside itself: what asks for a verb is what a role is made from.
+"""RBAC rules, generated from the permissions that the code declares.
 
-Controllers declare `permissions`, the parts of the runtime `PERMISSIONS`. Nothing else is granted anywhere.
+Controllers declare `permissions`, modules of the runtime `PERMISSIONS`. Roles grant nothing else.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ PolicyRule: TypeAlias = dict[str, list[str]]
 """A `PolicyRule` as roles write it."""
 
 MANAGER_PERMISSIONS: tuple[Permission, ...] = (*leader_election.PERMISSIONS, *events.PERMISSIONS, *pausing.PERMISSIONS)
-"""What the manager itself needs, whatever its controllers do."""
+"""The permissions of the manager itself."""
 
 _VERBS = ("get", "list", "watch", "create", "patch", "delete")
-"""All verbs of the cluster port, in the order in which roles name them."""
+"""All verbs of the transport, in the order in which roles name them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RbacRules:
-    """The rules of one bearer: for the whole cluster, and for the namespace that the process itself uses."""
+    """The rules of one role: for the whole cluster, and for the namespace of the process itself."""
 
     cluster: tuple[PolicyRule, ...]
     namespace: tuple[PolicyRule, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """Write them as data for templates."""
+        """Give them as data for templates."""
         return {"cluster": list(self.cluster), "namespace": list(self.namespace)}
 
 
 def rules_of(permissions: Iterable[Permission]) -> RbacRules:
-    """Turn permissions into rules: one for each resource and set of names, always in the same order."""
+    """Generate rules: one for each resource and set of names, always in the same order."""
     wanted: dict[tuple[bool, str, str, tuple[str, ...]], set[str]] = {}
     for permission in permissions:
         _check(permission)
@@ -58,7 +58,7 @@ def _rule(group: str, target: str, names: tuple[str, ...], verbs: set[str]) -> P
 
 
 def _check(permission: Permission) -> None:
-    """Refuse what would look like a permission and be none."""
+    """Refuse a permission that RBAC would ignore."""
     unknown = [verb for verb in permission.verbs if verb not in _VERBS]
     if unknown:
         msg = f"{permission.resource}: there is no verb {unknown[0]!r}, expected some of {', '.join(_VERBS)}"

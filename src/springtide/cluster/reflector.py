@@ -1,17 +1,16 @@
-"""Keeps a store equal to a cluster: reads everything once, then follows what happens.
+"""The reflector of an informer: keeps a store equal to the server by a list and a watch.
 
-    read everything ──► follow a watch ──► its stream ends: watch again from the store's version
-          ▲                   │
-          └───────────────────┘ the version is compacted (`Gone`): read everything again, tell the difference
+    list everything ──► watch ──► its stream ends: watch again from the store's resourceVersion
+          ▲               │
+          └───────────────┘ the resourceVersion is compacted (`Gone`): list everything again, apply the difference
 
-Everything is read as a WatchList, or in pages where the server knows no WatchList. What fails is tried again, with
-growing pauses; whoever reads the store notices nothing but that it is older for a while.
+The list is a WatchList, or pages where the server has no WatchList. Failures are retried with backoff; meanwhile the
+store stays as it is.
 
-A server that was restored from a backup, and is at a lower version than it showed before, is not followed: what was
-decided and written since stands in nobody's books any more, and a store never goes back. The store stays as it is, a
-warning is logged with every try, and `last_error` says so; a restart of the process begins anew. A watch shows nothing
-of it: a server that is asked what happens after a version which it has not reached waits until it has. So one from
-which not even a bookmark came is asked where it is.
+A server that was restored from a backup, and is at a lower resourceVersion than before, is not followed: a store never
+goes back. The store stays as it is, every try logs a warning, and `last_error` says so; restart the process to start
+again from the restored state. A watch does not reveal this: a server that is asked for events after a resourceVersion
+that it has not reached waits until it has. So a server that has not even sent a bookmark is asked for its version.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ log = logging.getLogger(__name__)
 
 _RETRIES = Backoff(first=0.8, longest=30.0, jitter=1.0)
 _JUST_NOW = 5.0
-"""Seconds: a version that is compacted so soon after everything was read will be so again, and is not read at once."""
-_HOPELESS = 5
-"""After so many failures in a row a server that still fails to watch from our version is asked for everything."""
+"""Seconds: a version that is compacted so soon after a full list will be so again; the next list waits for backoff."""
+_RELIST_AFTER = 5
+"""After so many consecutive server errors on a watch from the store's version, everything is listed again."""
 
 
 class VersionWentBack(ServerError):
@@ -61,18 +60,18 @@ class ReflectorSettings:
     """How a reflector talks to its server. The defaults are those of Kubernetes' own clients."""
 
     page_size: int = 500
-    """Objects in one answer, where everything is read in pages. More are quicker, and keep the loop busy for longer."""
+    """Objects in one page of a list. Larger pages are faster, and block the event loop for longer."""
     shortest_watch: int = 300
-    """Seconds after which a watch may be begun anew, so that clients spread over the servers there are."""
+    """Seconds after which a watch is restarted at the earliest, so that clients spread over all API servers."""
     longest_watch: int = 600
-    """Seconds after which a watch is begun anew at the latest; each watch draws its own time."""
+    """Seconds after which a watch is restarted at the latest; each watch draws its own time."""
     retries: Backoff = _RETRIES
-    """Pauses after failures in a row. An event of a watch, its orderly end, or a long life of it is a success."""
-    hasty: float = 1.0
-    """A watch that ends within so many seconds, before anything came, counts as a failure: it would begin anew at once,
-    over and over."""
-    steady: float = 60.0
-    """A watch that lived for so many seconds was a success, also if nothing came and it was cut in the end."""
+    """Backoff after consecutive failures. An event of a watch, its orderly end, or a long duration is a success."""
+    too_short: float = 1.0
+    """A watch that ends within so many seconds, without an event, counts as a failure: without backoff it would be
+    restarted in a loop."""
+    long_enough: float = 60.0
+    """A watch that lasted so many seconds was a success, also without an event and if the connection broke."""
 
 
 _DEFAULTS = ReflectorSettings()
@@ -92,45 +91,45 @@ class Reflector:
         settings: ReflectorSettings = _DEFAULTS,
         optional: bool = False,
     ) -> None:
-        """Fill a store; what is `optional` may not be installed, and nobody is warned of that."""
+        """Fill a store; an `optional` kind may not be installed, which is no warning."""
         self.selection = selection
         self.store = store
         self.last_contact: float | None = None
-        """When the server last told us anything, by the monotonic clock."""
+        """When the server last sent anything, by the monotonic clock."""
         self.last_event: float | None = None
-        """When the server last told us of an object, by the monotonic clock."""
+        """When the server last sent an object, by the monotonic clock."""
         self.last_error: ClusterError | None = None
-        """What went wrong last; None when the server has told us something since."""
+        """The last error; None when the server has sent something since."""
         self.absent = asyncio.Event()
-        """Set while the server says that it does not know the kind."""
+        """Set while the server answers that it does not serve the kind."""
         self.relists = 0
-        """How often everything was read again, after the first time."""
+        """Full lists after the first one."""
         self._transport = transport
         self._clock = clock
         self._random = random
         self._settings = settings
         self._optional = optional
         self._failures = 0
-        self._put_off = False
-        """Whether the server has answered last that it is not ready yet, and when it will be."""
+        self._throttled = False
+        """Whether the last answer was to retry later, with a time."""
         self._complete = False
-        """Whether the store is what the server held at the store's version, so that a watch can go on from there."""
-        self._knows_watch_list = True
+        """Whether the store is a complete state as of its version, so that a watch can continue from there."""
+        self._has_watch_list = True
         self._ask_for_newest = False
         self._in_pages = True
         self._asked = selection
         self._began = 0.0
         self._last_read = float("-inf")
         self._expired = 0
-        """How often in a row our version was compacted as soon as everything had been read."""
+        """How often in a row the version was compacted right after a full list."""
 
     async def run(self) -> None:
-        """Keep the store up to date until cancelled. Nothing but a bug raises."""
+        """Keep the store up to date until cancelled. Raises only if there is a bug."""
         while True:
             try:
                 await self._follow()
             except ClusterError as error:
-                if self._clock.monotonic() - self._began >= self._settings.steady:
+                if self._clock.monotonic() - self._began >= self._settings.long_enough:
                     self._failures = 0
                 pause = self._pause_after(error)
             except msgspec.ValidationError as error:
@@ -145,16 +144,16 @@ class Reflector:
                 await self._clock.sleep(pause)
 
     async def _follow(self) -> None:
-        """Follow one watch to its end, reading everything first where that is needed."""
+        """Run one watch to its end, after a full list if that is needed."""
         self._began = self._clock.monotonic()
-        if not self._complete and not self._knows_watch_list:
+        if not self._complete and not self._has_watch_list:
             await self._list()
             self._began = self._clock.monotonic()
         initial: dict[Key, Any] | None = None if self._complete else {}
-        heard = False
+        received = False
         async with aclosing(self._watch(initial_events=initial is not None)) as events:
             async for event in events:
-                heard = True
+                received = True
                 self._contact()
                 if initial is None:
                     self._failures = 0
@@ -167,21 +166,21 @@ class Reflector:
                     self._replace(initial, version_of(event.object))
                     initial = None
         if initial is not None:
-            msg = f"the watch of {self.selection} ended before all objects had come"
+            msg = f"the watch of {self.selection} ended before the initial events were complete"
             raise ConnectionLost(msg)
         lasted = self._clock.monotonic() - self._began
-        if not heard and lasted < self._settings.hasty:
-            msg = f"the watch of {self.selection} ended as soon as it began"
+        if not received and lasted < self._settings.too_short:
+            msg = f"the watch of {self.selection} ended right after its start"
             raise ConnectionLost(msg)
-        if not heard and lasted >= self._settings.steady:
-            await self._ask_where_it_is()
+        if not received and lasted >= self._settings.long_enough:
+            await self._check_server_version()
 
-    async def _ask_where_it_is(self) -> None:
-        """Ask a server that has said nothing for long how far it is; one that is behind us says nothing on its own."""
+    async def _check_server_version(self) -> None:
+        """Ask a silent server for its version: one that is behind the store sends no events."""
         page = await self._transport.list(self._asked, limit=1)
         self._contact()
         self._complete = int(page.version) >= self.store.version
-        self._refuse_the_past(int(page.version))
+        self._check_version(int(page.version))
 
     def _watch(self, *, initial_events: bool) -> AsyncGenerator[WatchEvent, None]:
         return self._transport.watch(
@@ -192,7 +191,7 @@ class Reflector:
         )
 
     def _collect(self, initial: dict[Key, Any], event: WatchEvent) -> None:
-        # Records are made at once: the objects themselves would take many times the memory until the last has come.
+        # Records are made at once: keeping the objects until the last one came would take many times the memory.
         key = key_of(event.object)
         if event.change is WatchEventType.DELETED:
             initial.pop(key, None)
@@ -200,7 +199,7 @@ class Reflector:
             initial[key] = self.store.read(event.object)
 
     async def _list(self) -> None:
-        """Read everything in pages; at once where the version of the pages was compacted before the last one came."""
+        """List everything in pages; in one page if the version was compacted before the last page was read."""
         limit = self._settings.page_size if self._in_pages else 0
         self._in_pages = True
         records: dict[Key, Any] = {}
@@ -219,23 +218,25 @@ class Reflector:
         self._replace(records, int(page.version))
 
     def _decode_one_by_one(self, error: msgspec.ValidationError) -> None:
-        """Read whole objects from now on, so that one that does not fit the view fails by itself."""
-        log.warning("%s is read as whole objects: one does not fit its view: %s", self.selection, error)
+        """Decode whole objects from now on, so that only an object that does not fit the view fails."""
+        log.warning(
+            "%s: an object does not fit its view, whole objects are decoded from now on: %s", self.selection, error
+        )
         record, view = self.store.record, self.selection.view
         self.store.record = lambda item: record(msgspec.convert(item, view))
         self._asked = replace(self.selection, view=dict)
 
     def _not_older_than(self) -> str:
-        """Give the version that a full reading must reach: what we have seen, or the newest there is.
+        """Give the minimum version of a full list: that of the store, or the newest.
 
-        Never `0`, which may take us back in time. Where a server cannot serve what we have seen, because it lags behind
-        or has compacted it, the newest is what it can always serve.
+        Never `0`, which may go back in time. If a server cannot serve the store's version, because it lags behind or
+        has compacted it, it can always serve its newest.
         """
         seen = self.store.version
         return str(seen) if seen and not self._ask_for_newest else ""
 
     def _replace(self, records: dict[Key, Any], version: int) -> None:
-        self._refuse_the_past(version)
+        self._check_version(version)
         if self.store.synced:
             self.relists += 1
         self.store.replace_records(records, version)
@@ -245,7 +246,7 @@ class Reflector:
         self._ask_for_newest = False
         self._last_read = self._clock.monotonic()
 
-    def _refuse_the_past(self, version: int) -> None:
+    def _check_version(self, version: int) -> None:
         seen = self.store.version
         if version < seen:
             msg = f"the server lists {self.selection} at version {version}, although it showed {seen} before"
@@ -257,40 +258,40 @@ class Reflector:
         self.absent.clear()
 
     def _pause_after(self, error: ClusterError) -> float:
-        """Take note of a failure; tell how many seconds to wait before going on."""
-        if not self._complete and self._knows_watch_list and isinstance(error, BadRequest | Invalid | MethodNotAllowed):
-            log.info("no WatchList of %s, it is listed in pages: %s", self.selection, error)
-            self._knows_watch_list = False
+        """Note a failure, and give the seconds to wait before the next try."""
+        if not self._complete and self._has_watch_list and isinstance(error, BadRequest | Invalid | MethodNotAllowed):
+            log.info("the server has no WatchList of %s, it is listed in pages: %s", self.selection, error)
+            self._has_watch_list = False
             return 0.0
         known_absent = self.absent.is_set()
         if isinstance(error, NotFound):
-            # Of a list or a watch: it is not an object that is missing.
+            # For a list or a watch this means that the kind is not served.
             resource = self.selection.resource
             self.absent.set()
             error = NotFound(f"{resource.api_version} {resource.kind} is not served, is its CRD installed? ({error})")
-        put_off = isinstance(error, TooManyRequests) and error.retry_after is not None
-        if put_off and not self._put_off:
-            # The server is there, and knows when it will serve us. What failed before, because it was away or the kind
-            # was not installed yet, says nothing about that.
+        throttled = isinstance(error, TooManyRequests) and error.retry_after is not None
+        if throttled and not self._throttled:
+            # The server answers, and says when it will serve. Failures before, because it was down or the kind was not
+            # installed, must not lengthen the backoff.
             self._failures = 0
-        self._put_off = put_off
+        self._throttled = throttled
         self.last_error = error
         self._failures += 1
         if not self._complete:
             self._ask_for_newest = True
-        if not error.retriable or (isinstance(error, ServerError) and self._failures >= _HOPELESS):
+        if not error.retriable or (isinstance(error, ServerError) and self._failures >= _RELIST_AFTER):
             self._complete = False
         if isinstance(error, Gone):
             recently = self._clock.monotonic() - self._last_read < _JUST_NOW
             self._expired = self._expired + 1 if recently else 0
             if self._failures == 1 and not recently:
-                log.info("%s is read again: %s", self.selection, error)
+                log.info("%s is listed again: %s", self.selection, error)
                 return 0.0
         pause = self._settings.retries.after(max(self._failures, self._expired), random=self._random.random())
         if isinstance(error, ApiError) and error.retry_after is not None:
             pause = max(pause, error.retry_after)
-        passing = (error.retriable or isinstance(error, Gone)) and not isinstance(error, VersionWentBack)
-        level = logging.INFO if passing else logging.WARNING
+        transient = (error.retriable or isinstance(error, Gone)) and not isinstance(error, VersionWentBack)
+        level = logging.INFO if transient else logging.WARNING
         if self._optional and self.absent.is_set():
             level = logging.DEBUG if known_absent else logging.INFO
         log.log(level, "watching %s failed, next try in %.1f s: %s", self.selection, pause, error)

@@ -1,4 +1,4 @@
-"""Which objects are meant: a resource of the API, one object of it, or a selection of them."""
+"""How objects are addressed: a resource of the API, the key of one object, or a selection of objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
-"""A Kubernetes object as its JSON has it. What a port hands out is shared: copy it before you change it."""
+"""A Kubernetes object as its JSON has it. Objects of a transport or a cache are shared: copy before you change one."""
 
 
 class Key(NamedTuple):
@@ -44,10 +44,10 @@ PODS = Resource("", "v1", "pods", "Pod")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a resource a list or a watch is about, and how much of each is read.
+    """The objects of a resource that a list or a watch returns, and how much of each is decoded.
 
-    Selectors are written as the API writes them. `view` is the type that items are decoded as: the whole object, or a
-    msgspec struct with the fields that are needed, which takes a fifth of the time and memory. A struct must have
+    Selectors use the syntax of the API. `view` is the type that items are decoded as: the whole object, or a msgspec
+    struct with the fields that are needed, which takes a fifth of the time and memory. A struct must have
     `metadata` with `name`, `namespace`, `uid` and `resource_version`.
     """
 
@@ -63,7 +63,7 @@ class Selection:
 
 
 def key_of(item: Any) -> Key:
-    """Tell which object this is; `item` is a whole object or a view of one."""
+    """Give the key of an object; `item` is a whole object or a view of one."""
     if isinstance(item, dict):
         metadata = item["metadata"]
         return Key(metadata.get("namespace", ""), metadata["name"])
@@ -71,7 +71,7 @@ def key_of(item: Any) -> Key:
 
 
 def version_of(item: Any) -> int:
-    """Give the resourceVersion, which servers since 1.35 promise to be a number that grows."""
+    """Give the resourceVersion; servers since 1.35 guarantee that it is a growing number."""
     metadata = item["metadata"] if isinstance(item, dict) else item.metadata
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else metadata.resource_version
     return int(version or 0)

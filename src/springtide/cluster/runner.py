@@ -1,4 +1,4 @@
-"""The place of one controller in a process: it stays, while the controller is made anew for every term of leading."""
+"""Runs one controller of a process across leadership terms; the controller is re-created for each term."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from springtide.cluster.client import Client, Mode, WriteBarrier
 from springtide.cluster.clock import Backoff, Clock
 from springtide.cluster.compute import Compute
 from springtide.cluster.context import ControllerContext, Services
-from springtide.cluster.controller import Cached, Controller, Watch
+from springtide.cluster.controller import CLUSTER, Cached, Controller, SingletonController, Watch
 from springtide.cluster.events import EventRecorder, EventSink
 from springtide.cluster.health import ControllerHealth, ControllerState, ReconcileMetrics
 from springtide.cluster.leader_election import LeadershipTerm
 from springtide.cluster.pausing import GlobalPause, PausedObjects
 from springtide.cluster.resources import Key
+from springtide.cluster.state import SharedStates, StateWatch, sources_of, states_read_by
 from springtide.cluster.store import Store
 from springtide.cluster.transport import Transport
-from springtide.cluster.worker import Worker
+from springtide.cluster.worker import SingletonWorker, Worker
 from springtide.cluster.workqueue import WorkQueue
 
 
@@ -31,61 +32,71 @@ class SharedRuntime:
     transport: Transport
     clock: Clock
     compute: Compute
-    switch: GlobalPause
+    pause: GlobalPause
     backoff: Backoff
     field_manager_prefix: str
     default_zone: str
-    telemetry: ReconcileMetrics
+    metrics: ReconcileMetrics
     services: Services
+    states: SharedStates
 
 
 class ControllerRunner:
-    """One controller of a process, at work or not."""
+    """One controller of a process, running or not."""
 
     def __init__(
         self,
         kind: type[Controller],
-        workplace: SharedRuntime,
+        runtime: SharedRuntime,
         *,
         mode: Mode,
         stores: Mapping[Cached, Store[Any]],
-        marks: PausedObjects,
+        paused: PausedObjects,
     ) -> None:
+        self.kind = kind
         self.health = ControllerHealth(kind.name)
-        self._kind = kind
-        self._workplace = workplace
+        self._runtime = runtime
         self._mode = mode
-        self._stores = {watch.cached: stores[watch.cached] for watch in kind.watches}
-        self._marks = marks
+        caches = (*(watch.cached for watch in kind.watches), *(cached for cached, _ in sources_of(kind)))
+        self._stores = {cached: stores[cached] for cached in caches}
+        self._paused = paused
         self._worker: Worker | None = None
         self._former: Worker | None = None
+        self._first_pass = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._log = logging.getLogger(f"springtide.{kind.name}")
-        marks.listen(self._resumed)
+        paused.listen(self._resumed)
         for watch in kind.watches:
             self._listen(watch)
+        for read in kind.states:
+            self._subscribe(read)
+
+    def begin_term(self) -> None:
+        """Prepare for a term: nothing has been attempted in it."""
+        # A new event, since a reconcile that was left behind in the former term may still set the old one.
+        self._first_pass = asyncio.Event()
 
     async def serve(
         self,
         term: LeadershipTerm,
         sink: EventSink,
-        ready: Callable[[Watch], Awaitable[None]],
+        synced: Callable[[Cached, bool], Awaitable[None]],
         others: Callable[[], Awaitable[None]],
     ) -> None:
-        """Let the controller work for one term, as soon as all that it knows is complete (`ready` waits for that).
+        """Run the controller for one term, as soon as its caches (`synced`) and its shared states are complete.
 
-        What it has made known is taken back when `others` have come to their end as well: they may still read it.
+        `on_release` functions are called when all `others` are idle as well: those may still read what they clear.
         """
         self.health.state = ControllerState.SYNCING
-        context = self._equip(term, sink)
+        context = self._make_context(term, sink)
         try:
-            for watch in self._kind.watches:
-                await ready(watch)
-            if self._former is not None:
-                # One key is never reconciled twice at a time, not even in two terms.
-                await self._former.gone()
-            self._worker = self._employ(context)
+            for watch in self.kind.watches:
+                await synced(watch.cached, watch.optional)
+            await self._states_ready()
+            # One key is never reconciled twice at a time, not even in two terms.
+            await self.former_gone()
+            self._worker = self._make_worker(context)
             if self._worker is not None:
                 self.health.state = ControllerState.RUNNING
                 self._worker.enqueue_all()
@@ -95,6 +106,8 @@ class ControllerRunner:
                 await others()
         finally:
             self._idle.set()
+            # After a failure nothing more comes: readers of a state that this controller provides must not wait.
+            self._first_pass.set()
             self._former, self._worker = self._worker or self._former, None
             context.release()
             if self.health.state is not ControllerState.FAILED:
@@ -102,43 +115,60 @@ class ControllerRunner:
 
     @property
     def working(self) -> bool:
-        """Whether the controller is there: it is not while its caches are incomplete."""
+        """Whether the controller exists: it does not while its caches or shared states are incomplete."""
         return self._worker is not None
 
+    async def first_pass(self) -> None:
+        """Wait until every key of the initial list was attempted once, or the controller has failed."""
+        await self._first_pass.wait()
+
+    async def former_gone(self) -> None:
+        """Wait until reconciles of an earlier term have ended."""
+        if self._former is not None:
+            await self._former.gone()
+
     async def idle(self) -> None:
-        """Wait until nothing is worked on."""
+        """Wait until no reconcile is under way."""
         await self._idle.wait()
 
     def enqueue_all(self) -> None:
-        """Look at everything again."""
+        """Reconcile every object again."""
         if self._worker is not None:
             self._worker.enqueue_all()
 
     def finish(self) -> None:
-        """Take no more keys; `serve` returns when those are done that are being worked on."""
+        """Take no more keys; `serve` returns when the reconciles that are under way are done."""
         if self._worker is not None:
             self._worker.finish()
 
     def measure(self) -> ControllerHealth:
-        """Bring the numbers of the present up to date."""
+        """Update the current numbers, and give all of them."""
         queue = self._worker.queue if self._worker is not None else None
         self.health.queued = len(queue) if queue is not None else 0
         self.health.delayed = queue.delayed if queue is not None else 0
-        self.health.paused = self._marks.count
+        self.health.paused = self._paused.count
         self.health.unreadable = sum(len(store.unreadable) for store in self._stores.values())
         return self.health
 
-    def _equip(self, term: LeadershipTerm, sink: EventSink) -> ControllerContext:
-        place = self._workplace
-        name = f"{place.field_manager_prefix}{self._kind.name}"
+    async def _states_ready(self) -> None:
+        states = self._runtime.states
+        for kind in self.kind.provides:
+            await states.built(kind)
+        for kind in states_read_by(self.kind):
+            if kind not in self.kind.provides:
+                await states.complete(kind)
+
+    def _make_context(self, term: LeadershipTerm, sink: EventSink) -> ControllerContext:
+        runtime = self._runtime
+        name = f"{runtime.field_manager_prefix}{self.kind.name}"
 
         def permit() -> None:
             term.permit()
-            place.switch.permit()
+            runtime.pause.permit()
 
-        barrier = WriteBarrier(place.transport, [(cached.selection, store) for cached, store in self._stores.items()])
+        barrier = WriteBarrier(runtime.transport, [(cached.selection, store) for cached, store in self._stores.items()])
         client = Client(
-            place.transport,
+            runtime.transport,
             manager=name,
             barrier=barrier,
             permit=permit,
@@ -147,45 +177,64 @@ class ControllerRunner:
             traffic=self.health.traffic,
         )
         return ControllerContext(
+            kind=self.kind,
             client=client,
-            events=EventRecorder(name, sink, place.clock),
-            clock=place.clock,
-            compute=place.compute,
-            default_zone=place.default_zone,
+            events=EventRecorder(name, sink, runtime.clock),
+            clock=runtime.clock,
+            compute=runtime.compute,
+            default_zone=runtime.default_zone,
             log=self._log,
             stores=self._stores,
             barrier=barrier,
-            services=place.services,
+            states=runtime.states,
+            services=runtime.services,
         )
 
-    def _employ(self, context: ControllerContext) -> Worker | None:
-        place = self._workplace
+    def _make_worker(self, context: ControllerContext) -> Worker | None:
+        runtime = self._runtime
         try:
-            controller = self._kind(context)
+            controller = self.kind(context)
         except Exception as failure:
             self.health.errors += 1
             self.health.state = ControllerState.FAILED
             self.health.last_error = str(failure)
-            self._log.exception("the controller cannot be made; others go on without it")
+            self._log.exception("the controller could not be created; other controllers are not affected")
             return None
-        queue: WorkQueue[Key] = WorkQueue(place.clock, backoff=place.backoff)
-        context.woken_by(queue.add)
-        return Worker(
-            controller,
-            queue,
-            context=context,
-            health=self.health,
-            clock=place.clock,
-            marks=self._marks,
-            switch=place.switch,
-            telemetry=place.telemetry,
-        )
+        queue: WorkQueue[Key] = WorkQueue(runtime.clock, backoff=runtime.backoff)
+        shared: dict[str, Any] = {
+            "context": context,
+            "health": self.health,
+            "paused": self._paused,
+            "pause": runtime.pause,
+            "metrics": runtime.metrics,
+            "first_pass": self._first_pass.set,
+        }
+        if isinstance(controller, SingletonController):
+            worker: Worker = SingletonWorker(controller, queue, **shared)
+        else:
+            worker = Worker(controller, queue, **shared)
+        context.set_queue(worker.enqueue)
+        return worker
 
     def _listen(self, watch: Watch) -> None:
         self._stores[watch.cached].listen(
             lambda delta: self._worker.changed(watch, delta) if self._worker is not None else None
         )
 
+    def _subscribe(self, read: Any) -> None:
+        if not isinstance(read, StateWatch):
+            if not issubclass(self.kind, SingletonController):
+                return
+            read = StateWatch(read, _wake_singleton)
+        self._runtime.states.get(read.state).subscribe(
+            lambda change: self._worker.state_changed(read, change) if self._worker is not None else None
+        )
+
     def _resumed(self, key: Key) -> None:
         if self._worker is not None:
-            self._worker.queue.add(key)
+            self._worker.enqueue(key)
+
+
+def _wake_singleton(change: Any) -> tuple[Key, ...]:  # noqa: ARG001
+    """Map any change of a state to the only key of a singleton."""
+    return (CLUSTER,)

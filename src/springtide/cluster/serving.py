@@ -1,19 +1,14 @@
-"""Answers in one piece: the head of an answer waits for the beginning of its body, and the two are sent together.
+"""Serves an ASGI application on a port of this process, with or without TLS, within a block of code.
 
-uvicorn sends a head as soon as there is one. That makes two writes of every answer, each encrypted and sent by itself,
-and whoever waits for it wakes up twice.
+The webhooks, the metrics and the embedded API server are served this way. By default it binds to loopback; port 0 means
+any free port; signals are left to the program.
 
-What strangers may take from a server before anybody asks who they are: few bytes, little time, one of few places.
+Every client that reaches the port can connect before it is authenticated. uvicorn accepts headers of any length, waits
+for a request without limit, and reads pipelined requests faster than it answers them. `BoundedListener` and
+`BoundedProtocol` limit all of that, so that a slow, broken or hostile client costs no more than its connection.
 
-Whoever reaches a port can connect, whatever the application thinks of them later. uvicorn takes headers of any length,
-waits for a request for as long as it takes, and reads pipelined requests faster than it answers them. Here all of that
-has an end, so that a client that is slow, broken or hostile costs a server no more than its connection.
-
-Serves an ASGI application on a port of this process, with or without TLS, for as long as a block of code lasts.
-
-The webhooks, the metrics and the embedded API server are all served so. It binds to loopback unless told otherwise,
-leaves signals to whoever runs the process, and takes port 0 as "any that is free". What clients may take from it is
-bounded, see `connections`.
+uvicorn sends the head of a response in a write (and TLS record) of its own. `CoalescedWrites` sends it with the
+beginning of the body, so that a client wakes up once.
 """
 
 from __future__ import annotations
@@ -39,9 +34,9 @@ if TYPE_CHECKING:
 
 
 class CoalescedWrites(asyncio.Transport):
-    """The transport of one answer, whose first write is its head.
+    """The transport of one response, whose first write is its head.
 
-    A head after which nothing comes in the same turn of the event loop, such as that of a watch, is sent in the next.
+    If no body follows in the same iteration of the event loop (a watch), the head is sent in the next.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -52,7 +47,7 @@ class CoalescedWrites(asyncio.Transport):
         self._head: bytes = b""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data, after the head if that is still here; the head itself a little later."""
+        """Send data, together with the head if that was not sent yet; the head itself is sent later."""
         if not self._begun:
             self._begun, self._head = True, bytes(data)
             self._loop.call_soon(self._send_head)
@@ -78,33 +73,33 @@ class CoalescedWrites(asyncio.Transport):
 
 
 IDLE_SECONDS = 75
-"""How long a connection is kept that nobody uses; longer than the pools of most clients keep theirs."""
+"""How long an idle connection is kept; longer than the connection pools of most clients keep theirs."""
 ARRIVAL_SECONDS = 60.0
-"""In what time a request must have arrived, from its first byte to its last."""
+"""The time in which a request must arrive, from its first byte to its last."""
 MOST_CONNECTIONS = 500
-"""How many connections one server has; each costs some 300 kB with TLS, also before it has said a word."""
+"""The maximum of connections of one server; each costs some 300 kB with TLS, also without a request."""
 _MOST_BYTES = 64 * 1024
-"""How much may come that is no body: a request line with its headers, or what stands between the parts of a body."""
+"""The maximum of bytes outside a body: a request line with its headers, or framing between chunks of a body."""
 _MOST_HEADERS = 200
 _MOST_WAITING = 100
-"""How many requests may be sent ahead while one is being answered."""
+"""The maximum of pipelined requests while one is being answered."""
 
 
 class BoundedListener(socket.socket):
-    """A socket that listens, and hangs up on those for whom there is no place; they can come again."""
+    """A listening socket with a maximum of connections; it closes further ones, which may reconnect."""
 
     def __init__(self, family: int, *, most: int) -> None:
-        # Named, for asyncio sends without delay only on what is said to be TCP.
+        # With its protocol, since asyncio sets TCP_NODELAY only on sockets that say TCP.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._most = most
         self._open: WeakSet[socket.socket] = WeakSet()
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Give the next connection that has a place; as of any socket that does not block, an error where none is."""
+        """Accept the next connection within the maximum; raises `BlockingIOError` if there is none."""
         while True:
             connection, address = super().accept()
             if len(self._open) >= self._most:
-                # Whoever had a connection may still refer to it.
+                # Closed connections may still be referenced.
                 self._open = WeakSet(each for each in self._open if each.fileno() >= 0)
             if len(self._open) < self._most:
                 self._open.add(connection)
@@ -113,32 +108,32 @@ class BoundedListener(socket.socket):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP on one connection, with limits."""
+    """HTTP/1.1 on one connection, with limits."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._whole = True
-        """Whether what has come so far ends with the end of a request."""
-        self._shapeless = 0
-        """Bytes that have come since the last head, or piece of a body, was complete."""
+        self._complete = True
+        """Whether the received bytes end with the end of a request."""
+        self._unparsed = 0
+        """Bytes since the last complete head or chunk of a body."""
         self._arrival: asyncio.TimerHandle | None = None
         self._answered: RequestResponseCycle | None = None
-        """The request that is being answered; the base class knows only the last that has come."""
-        self._shown: tuple[str, ...] = ()
-        """The certificate that the client has shown, in PEM; none where the server asks for none."""
+        """The request that is being answered; the base class knows only the last one received."""
+        self._client_certificate: tuple[str, ...] = ()
+        """The client certificate in PEM; empty if the server asks for none."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request, for as long as for the next one later."""
+        """Wait for the first request, with the same idle timeout as for later ones."""
         super().connection_made(transport)
         secured = transport.get_extra_info("ssl_object")
         if secured is not None and (certificate := secured.getpeercert(binary_form=True)):
-            self._shown = (ssl.DER_cert_to_PEM_cert(certificate),)
+            self._client_certificate = (ssl.DER_cert_to_PEM_cert(certificate),)
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever answers that nobody listens any more."""
+        """Tell the application that the client has disconnected."""
         self._unset_keepalive_if_required()
-        self._await_rest(False)
+        self._limit_arrival(False)
         if self._answered is not None and not self._answered.response_complete:
             self._answered.disconnected = True
             self._answered.message_event.set()
@@ -146,50 +141,50 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, unless it is too much."""
+        """Parse data, unless it exceeds the limit."""
         if self.transport.is_closing():
             return
-        self._shapeless += len(data)
+        self._unparsed += len(data)
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._shapeless > _MOST_BYTES:
+        if self._unparsed > _MOST_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
             return
-        self._await_rest(not self._whole or not self._answering)
+        self._limit_arrival(not self._complete or not self._answering)
 
     def on_message_begin(self) -> None:
-        """Note that a request has begun; who shows a certificate is known by it, as ASGI's TLS extension has it."""
-        self._whole = False
+        """Note that a request has begun; pass on the client certificate by ASGI's TLS extension."""
+        self._complete = False
         super().on_message_begin()
-        if self._shown:
-            self.scope["extensions"] = {"tls": {"client_cert_chain": self._shown}}
+        if self._client_certificate:
+            self.scope["extensions"] = {"tls": {"client_cert_chain": self._client_certificate}}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, unless there are too many."""
+        """Accept a header, unless there are too many."""
         if len(self.headers) >= _MOST_HEADERS:
             raise ValueError(f"more than {_MOST_HEADERS} headers")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Take a request, unless too many wait already."""
-        self._shapeless = 0
+        """Accept a request, unless too many are pipelined."""
+        self._unparsed = 0
         if len(self.pipeline) >= _MOST_WAITING:
-            raise ValueError(f"more than {_MOST_WAITING} requests were sent ahead")
+            raise ValueError(f"more than {_MOST_WAITING} pipelined requests")
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Note that there is progress."""
-        self._shapeless = 0
+        """Note a chunk of a body."""
+        self._unparsed = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that a request is whole."""
-        self._whole, self._shapeless = True, 0
+        """Note that a request is complete."""
+        self._complete, self._unparsed = True, 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, and read no others while there are some to be answered."""
+        """Continue with the next request, and read no more while pipelined ones wait."""
         super().on_response_complete()
         if self.pipeline:
             self.flow.pause_reading()
@@ -203,8 +198,8 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle.transport = CoalescedWrites(self.transport, self.loop)
         super()._start_asgi_task(cycle, app)
 
-    def _await_rest(self, awaited: bool) -> None:
-        """Give the rest of a request a time by which it must be there, counted from its first byte."""
+    def _limit_arrival(self, awaited: bool) -> None:
+        """Start or stop the timeout for the rest of a request, counted from its first byte."""
         if not awaited and self._arrival is not None:
             self._arrival.cancel()
             self._arrival = None
@@ -212,7 +207,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._arrival = self.loop.call_later(ARRIVAL_SECONDS, self._refuse, b"408 Request Timeout")
 
     def _refuse(self, status: bytes) -> None:
-        """End the connection; with an answer, unless another one is under way."""
+        """Close the connection, with a response unless another one is under way."""
         if self.transport.is_closing():
             return
         if not self._answering:
@@ -224,11 +219,11 @@ LOOPBACK = "127.0.0.1"
 
 
 class ServingFailed(Exception):
-    """The address cannot be had; the message says why."""
+    """The address cannot be bound; the message says why."""
 
 
 class TlsIdentity:
-    """What a server proves itself with; it can be replaced while the server runs."""
+    """The certificate and key of a server; they can be replaced while it runs."""
 
     def __init__(self, pair: CertificatePair) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -236,8 +231,8 @@ class TlsIdentity:
         self.replace(pair)
 
     def replace(self, pair: CertificatePair) -> None:
-        """Show another certificate, to whoever connects from now on."""
-        # The ssl module reads certificates from files only; the folder is readable by nobody else.
+        """Use another certificate for new connections."""
+        # The ssl module reads certificates only from files; other users cannot read this folder.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "pair.pem"
             path.touch(0o600)
@@ -247,7 +242,7 @@ class TlsIdentity:
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that is up."""
+    """A server that accepts connections."""
 
     host: str
     port: int
@@ -255,7 +250,7 @@ class RunningServer:
 
     @property
     def url(self) -> str:
-        """Where it is reached."""
+        """Its base URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
 
@@ -270,9 +265,10 @@ async def serving(
     grace: int = 2,
     dated: bool = True,
 ) -> AsyncIterator[RunningServer]:
-    """Serve an application within the block; when it is left, requests that are under way get `grace` seconds.
+    """Serve an application within the block; at its end, requests that are under way get `grace` seconds.
 
-    With `dated`, answers bear this machine's time; an application that has a time of its own says it itself.
+    With `dated`, responses have a `Date` header with this machine's time; an application with a virtual clock sets it
+    itself.
     """
     listener = _bound(host, port)
     config = uvicorn.Config(
@@ -282,7 +278,7 @@ async def serving(
         loop="none",
         lifespan="off",
         log_config=None,
-        # It warns of every request that cannot be read, and tells how to install what we do without.
+        # It would warn of every malformed request, and advise to install optional packages.
         log_level="error",
         access_log=False,
         server_header=False,
@@ -305,17 +301,17 @@ async def serving(
     finally:
         server.should_exit = True
         await asyncio.wait((running,), timeout=grace)
-        # Whoever still reads or writes is hung up on: to those who answer that is a client who leaves, and no failure.
+        # Connections that are still open are aborted: the application sees a client that disconnects, and no failure.
         for connection in tuple(server.server_state.connections):
             connection.transport.abort()
         await asyncio.wait((running,))
 
 
 class _EmbeddedServer(uvicorn.Server):
-    """A server among others in a process: signals are not its business."""
+    """A server that leaves signals to the program."""
 
     def capture_signals(self) -> Any:
-        """Leave the signals as they are."""
+        """Install no signal handlers."""
         return nullcontext()
 
 
@@ -324,7 +320,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listener = BoundedListener(family, most=MOST_CONNECTIONS)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Whoever has gone without a word is noticed some day, also where nobody talks to them.
+        # Clients that have gone without closing their connection are noticed in the end.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         listener.bind((host, port))
     except OSError as failure:

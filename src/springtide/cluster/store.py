@@ -1,15 +1,13 @@
-"""One way to look records up: by values that are computed from them.
+"""The store of an informer: a record of every object of a selection, with indexes.
 
-What a controller knows of a cluster: a record of every object of a selection, with look-ups.
+A store always equals the state of the server at one resourceVersion, and that version only grows. A replay after a
+reconnect, or a list from a server that lags behind, therefore changes nothing: an event that is not newer than the
+store's version is in it already, or the object was deleted since.
 
-A store always equals what the server held at one version, and that version only grows. A replay after a reconnect, or a
-list from a server that lags behind, therefore changes nothing: whatever is not newer than the store's version is in it
-already, or was deleted since.
+An object of which no record can be made counts as absent until it changes, so that one invalid object does not hide all
+others of its kind. It is logged, and `unreadable` names it.
 
-An object of which no record can be made counts as one that is not there, until it changes: one that breaks the rules
-must not keep all others of its kind from being seen. It is logged, and `unreadable` names it.
-
-A reflector writes; everybody else reads. Records are shared and not to be changed.
+Only the reflector writes. Records are shared: do not change them.
 """
 
 from __future__ import annotations
@@ -32,22 +30,22 @@ log = logging.getLogger(__name__)
 
 
 class StoreIndex(Generic[R]):
-    """The keys of all records under each of their values.
+    """The keys of all records under each of their index values.
 
-    A record whose values cannot be computed is found under none, and the others are not concerned.
+    A record whose values cannot be computed is found under none; other records are not affected.
     """
 
     def __init__(self, values: Callable[[R], Iterable[Hashable]]) -> None:
         self._values = values
-        # Dicts that serve as ordered sets: smaller than sets, and nearly sorted already when they are asked.
+        # Dicts as ordered sets: smaller than sets, and nearly sorted already.
         self._keys: dict[Hashable, dict[Key, None]] = {}
 
     def keys(self, value: Hashable) -> list[Key]:
-        """List the keys under a value, in their order."""
+        """List the keys under a value, sorted."""
         return sorted(self._keys.get(value, ()))
 
     def move(self, key: Key, old: R | None, new: R | None) -> None:
-        """Put a key from where its old record belongs to where the new one does."""
+        """Move a key from the values of its old record to those of the new one."""
         before, after = self._values_of(key, old), self._values_of(key, new)
         if before == after:
             return
@@ -74,13 +72,13 @@ class StoreIndex(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableObject:
-    """What stands for an object of which no record can be made."""
+    """Replaces the record of an object of which none can be made."""
 
     reason: str
 
 
 class Delta(NamedTuple, Generic[R]):
-    """One record that changed: it appeared where there is no old one, and went where there is no new one."""
+    """One record that changed: added if there is no old one, deleted if there is no new one."""
 
     key: Key
     old: R | None
@@ -92,28 +90,28 @@ def whole_object(item: Any) -> Any:
     return item
 
 
-_NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
+NO_INDEXES: Mapping[str, Callable[[Any], Iterable[Hashable]]] = MappingProxyType({})
 
 
 class Store(Generic[R]):
     """Records by key, and by the values of named indexes.
 
     `record` makes a record of an item, and an index gives the values that a record is found under; both are pure. A
-    change of an object that leaves its record equal is nobody's business, and no delta tells of it.
+    change of an object that leaves its record equal makes no delta.
     """
 
     def __init__(
         self,
         record: Callable[[Any], R] = whole_object,
-        indexes: Mapping[str, Callable[[R], Iterable[Hashable]]] = _NO_INDEXES,
+        indexes: Mapping[str, Callable[[R], Iterable[Hashable]]] = NO_INDEXES,
     ) -> None:
         self.record = record
         self.version = 0
-        """The highest version that the contents reflect."""
+        """The highest resourceVersion that the contents reflect."""
         self.synced = False
-        """Whether everything has been there once."""
+        """Whether the first complete list is in the store."""
         self.unreadable: dict[Key, UnreadableObject] = {}
-        """Objects that are left out, because no record can be made of them."""
+        """Objects of which no record can be made."""
         self._records: dict[Key, R] = {}
         self._indexes = {name: StoreIndex(values) for name, values in indexes.items()}
         self._order: list[Key] | None = None
@@ -133,7 +131,7 @@ class Store(Generic[R]):
         return len(self._records)
 
     def keys(self) -> list[Key]:
-        """List all keys, in their order."""
+        """List all keys, sorted."""
         return self._ordered().copy()
 
     def values(self) -> list[R]:
@@ -142,7 +140,7 @@ class Store(Generic[R]):
         return [records[key] for key in self._ordered()]
 
     def keys_by(self, index: str, value: Hashable) -> list[Key]:
-        """List the keys that an index has under a value, in their order."""
+        """List the keys that an index has under a value, sorted."""
         return self._indexes[index].keys(value)
 
     def by(self, index: str, value: Hashable) -> list[R]:
@@ -151,18 +149,18 @@ class Store(Generic[R]):
         return [records[key] for key in self._indexes[index].keys(value)]
 
     def listen(self, listener: Callable[[Delta[R]], None], *, replay: bool = False) -> Callable[[], None]:
-        """Tell somebody of every change from now on, when the contents and the version show it; gives what ends it.
+        """Call a function for every delta, when the store shows it already; gives the function that removes it.
 
-        With `replay` they are first told of every record that there is, in the order of the keys, as one that appears.
+        With `replay` it is first called for every record, in the order of the keys, as for one that was added.
         """
         if replay:
             for key in self._ordered():
-                _told(listener, Delta(key, None, self._records[key]))
+                _call(listener, Delta(key, None, self._records[key]))
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def wait_synced(self) -> None:
-        """Wait until everything has been there once."""
+        """Wait until the first complete list is in the store."""
         if not self.synced:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._sync.append(waiting)
@@ -172,7 +170,7 @@ class Store(Generic[R]):
                 if waiting in self._sync:
                     self._sync.remove(waiting)
 
-    async def reached(self, version: int) -> None:
+    async def wait_for_version(self, version: int) -> None:
         """Wait until the contents reflect at least this version."""
         if version > self.version:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -185,13 +183,13 @@ class Store(Generic[R]):
                 heapq.heapify(self._barriers)
                 raise
 
-    async def lost(self, key: Key, version: int) -> None:
-        """Wait until an object is gone here that was gone on the server at a version, or something newer is known."""
+    async def wait_until_gone(self, key: Key, version: int) -> None:
+        """Wait until the store has lost an object that the server did not have at a version, or is newer."""
         while key in self and self.version < version:
-            await self.reached(self.version + 1)
+            await self.wait_for_version(self.version + 1)
 
     def read(self, item: Any) -> R | UnreadableObject:
-        """Make the record of an item, or what stands for one."""
+        """Make the record of an item, or note that it is unreadable."""
         try:
             record = self.record(item)
             if record is None:
@@ -203,11 +201,11 @@ class Store(Generic[R]):
         return record
 
     def replace(self, items: Iterable[Any], version: int) -> None:
-        """Hold exactly these items, which are all that there was at a version."""
+        """Replace the contents with a complete list as of a version."""
         self.replace_records({key_of(item): self.read(item) for item in items}, version)
 
     def replace_records(self, records: Mapping[Key, R | UnreadableObject], version: int) -> None:
-        """Hold exactly these records, which are of all that there was at a version; deltas tell the difference."""
+        """Replace the contents with the records of a complete list as of a version; the difference becomes deltas."""
         if version < self.version:
             return
         self.unreadable = {key: record for key, record in records.items() if isinstance(record, UnreadableObject)}
@@ -227,10 +225,10 @@ class Store(Generic[R]):
         self.synced = True
         _release(self._sync)
         self.advance(version)
-        self._tell(deltas)
+        self._notify(deltas)
 
     def apply(self, event: WatchEvent) -> None:
-        """Take one event of a watch."""
+        """Apply one event of a watch."""
         version = version_of(event.object)
         if version <= self.version:
             return
@@ -254,10 +252,10 @@ class Store(Generic[R]):
         delta = Delta(key, old, new)
         self._put(delta)
         self.advance(version)
-        self._tell((delta,))
+        self._notify((delta,))
 
     def advance(self, version: int) -> None:
-        """Take note that the contents are what they were at a version."""
+        """Note that the contents are current as of a version."""
         if version > self.version:
             self.version = version
             while self._barriers and self._barriers[0][0] <= version:
@@ -266,7 +264,7 @@ class Store(Generic[R]):
     def _put(self, delta: Delta[R]) -> None:
         key, old, new = delta
         if old is None:
-            # A key stays as long as its record does: let it not hold one more copy of the namespace.
+            # A key lives as long as its record: intern the namespace, so that each key does not hold a copy.
             key = Key(intern(key.namespace), key.name)
         for index in self._indexes.values():
             index.move(key, old, new)
@@ -283,14 +281,14 @@ class Store(Generic[R]):
             self._order = sorted(self._records)
         return self._order
 
-    def _tell(self, deltas: Iterable[Delta[R]]) -> None:
+    def _notify(self, deltas: Iterable[Delta[R]]) -> None:
         for delta in deltas:
             for listener in self._listeners:
-                _told(listener, delta)
+                _call(listener, delta)
 
 
-def _told(listener: Callable[[Delta[R]], None], delta: Delta[R]) -> None:
-    """Tell somebody of a change; what goes wrong there is nobody else's trouble."""
+def _call(listener: Callable[[Delta[R]], None], delta: Delta[R]) -> None:
+    """Call a listener; an exception of one listener does not affect the others."""
     try:
         listener(delta)
     except Exception:

@@ -1,20 +1,18 @@
-"""The cluster port: everything that the rest of Springtide may ask of a cluster, and nothing more.
+"""The transport: every request that Springtide sends to a cluster, and preconditions of writes.
 
-Two transports implement it: HTTP, for live clusters, and direct calls into the store of the embedded one. Both have
-the semantics of the Kubernetes API for resourceVersions, conflicts, watches and subresources; a suite of tests holds
-them together. Controllers do not use it directly: they hold a `springtide.cluster.client.Client`, which adds
-leadership, modes and read-your-writes.
+`Transport` has two implementations: HTTP for live clusters, and direct calls into the API server of an embedded one.
+Both have the semantics of the Kubernetes API for resourceVersions, conflicts, watches and subresources; conformance
+tests compare them. Controllers use a `springtide.cluster.client.Client` instead, which adds leader election, modes and
+read-your-writes.
 
-There is no PUT. Objects are read through views that know only some fields, and whoever writes such an object back as a
-whole deletes the others; so the port has patches only.
+There is no PUT. Objects are decoded as views with some of their fields, and writing such an object back as a whole
+would delete the others; so there are only patches.
 
-Which state of which object a write was computed from.
+The API server has no fencing token: a late write (of a former leader, or based on a stale cache) can only be recognized
+by the version it was computed from. So every write names an `ObjectVersion`, and its precondition is that the server
+still has that version.
 
-The API server has no fencing token, so a write that is late (from a leader that is one no more, or from a cache that
-has fallen behind) can only be recognised by what it was computed from. Whoever writes therefore names the object that
-was read, and the write takes effect only as long as that is still what the server has.
-
-A transport around another one, for whoever looks at requests and need not know them all: meters, guards, tests.
+`WrappingTransport` is the base of transports around another one: metrics, guards, tests.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ from springtide.cluster.resources import Key, Object, Resource, Selection, key_o
 
 
 class WatchEventType(StrEnum):
-    """What a watch tells about an object."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
     BOOKMARK = "BOOKMARK"
-    """Nothing else happened up to this version: the object is a dict with a resourceVersion and little else."""
+    """There are no other events up to this version: the object is a dict with a resourceVersion and little else."""
 
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -52,7 +50,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A part of a list; all pages of one list show the same version."""
+    """One page of a list; all pages of a list have the same resourceVersion."""
 
     items: Sequence[Any]
     version: str
@@ -61,7 +59,7 @@ class ListPage:
 
 
 class PatchType(StrEnum):
-    """How the body of a patch is read, by its media type."""
+    """The type of a patch, by its media type."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -76,26 +74,26 @@ class Patch:
     type: PatchType
     body: Any
     force: bool = False
-    """For apply: take fields over that others own."""
+    """For apply: take over fields of other field managers."""
 
     @classmethod
     def merge(cls, body: Object) -> Patch:
-        """Merge maps, replace everything else, delete what is null."""
+        """A merge patch: merges maps, replaces everything else, deletes fields that are null."""
         return cls(PatchType.MERGE, body)
 
     @classmethod
     def json(cls, *operations: Object) -> Patch:
-        """Do these operations in this order, or none of them."""
+        """A JSON patch: all operations in this order, or none."""
         return cls(PatchType.JSON, list(operations))
 
     @classmethod
     def apply(cls, body: Object, *, force: bool = False) -> Patch:
-        """Own exactly the fields of this body; what we owned before and is not in it goes."""
+        """A server-side apply: own exactly the fields of this body; fields that were owned before are removed."""
         return cls(PatchType.APPLY, body, force)
 
 
 class Propagation(StrEnum):
-    """What happens to the objects that a deleted one owns."""
+    """What happens to the dependents of a deleted object."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -103,31 +101,31 @@ class Propagation(StrEnum):
 
 
 def _always() -> None:
-    """Let every write pass."""
+    """Permit every write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What goes with a write besides the object.
+    """The context of a write.
 
     `permit` is called by the transport immediately before the request leaves, with no await in between. It raises
-    `NotSent` to hold the write back; that is how a leader whose lease has run out is stopped.
+    `NotSent` to withhold the write; this stops a leader whose lease has expired.
     """
 
     manager: str
-    """The field manager: who writes, for managed fields, traces and audit logs."""
+    """The field manager, for managed fields, traces and audit logs."""
     because: str = ""
-    """The reason, in words for people; traces show it."""
+    """The reason in plain words; traces show it."""
     dry_run: bool = False
     permit: Callable[[], None] = field(default=_always, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What the object must still be for a write to take effect; else the server answers with a conflict.
+    """What the object must still be when a write takes effect; else the server answers with a conflict.
 
-    An apply that is to change an object and never to make one names the uid: a version alone does not keep a server
-    from making it.
+    An apply that must change an existing object and never create one names the uid: a version alone does not keep the
+    server from creating it.
     """
 
     version: str = ""
@@ -138,7 +136,7 @@ UNCONDITIONAL = Precondition()
 
 
 class Transport(Protocol):
-    """A connection to one cluster. Every method raises `springtide.cluster.errors.ClusterError` and nothing else."""
+    """A connection to one cluster. Its methods raise only `springtide.cluster.errors.ClusterError`."""
 
     async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
         """Read one object, or its `scale`."""
@@ -147,10 +145,10 @@ class Transport(Protocol):
     async def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
     ) -> ListPage:
-        """Read a page of objects, in the order of their keys.
+        """List a page of objects, in the order of their keys.
 
-        Without a version the list is the newest there is. With one, it is not older than that, or, if `exact`, just
-        that one; version `0` means any, however old. `Gone` where the version, or that of `continue_`, is compacted.
+        Without a version the list is the newest. With one, it is not older than that or, if `exact`, as of that
+        version; version `0` means any version. `Gone` if the version, or that of `continue_`, is compacted.
         """
         ...
 
@@ -162,11 +160,11 @@ class Transport(Protocol):
         initial_events: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Tell what happens after a version, in order, with bookmarks.
+        """Watch the events after a version, in order, with bookmarks.
 
         With `initial_events` (WatchList) the objects that exist come first, as ADDED, then a bookmark with the
         annotation `INITIAL_EVENTS_END`; the version then means "not older than". The stream ends normally after
-        `timeout` seconds or when the server wants it to; it raises `Gone` where the version is compacted. Close it
+        `timeout` seconds or when the server closes it; it raises `Gone` if the version is compacted. Close it
         with `contextlib.aclosing`.
         """
         ...
@@ -194,7 +192,7 @@ class Transport(Protocol):
         subresource: str = "",
         precondition: Precondition = UNCONDITIONAL,
     ) -> Object:
-        """Change one object; an apply creates it where it is not there."""
+        """Patch one object; an apply creates it if it does not exist."""
         ...
 
     async def delete(
@@ -207,13 +205,13 @@ class Transport(Protocol):
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Ask an object to go; it stays as long as it has finalizers, or as its grace period lasts."""
+        """Delete an object; it stays as long as it has finalizers, or until its grace period is over."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """An object as it was read: its identity over time, and its version. Projected records keep one of these."""
+    """The identity and version of an object as it was read; a record that is not the whole object keeps one."""
 
     key: Key
     uid: str
@@ -221,7 +219,7 @@ class ObjectVersion:
 
     @classmethod
     def of(cls, item: Any) -> ObjectVersion:
-        """Take the origin from a whole object or a view of one; an origin is its own."""
+        """Take it from a whole object or a view of one; an `ObjectVersion` is returned as it is."""
         if isinstance(item, ObjectVersion):
             return item
         metadata = item["metadata"] if isinstance(item, dict) else item.metadata
@@ -232,7 +230,7 @@ class ObjectVersion:
         return cls(key_of(item), uid or "", version or "")
 
     def changed_by(self, patch: Patch) -> Object:
-        """Show as much of the changed object as the patch itself says, for those who must go on without an answer."""
+        """Give the part of the changed object that the patch itself says, for callers that get no answer."""
         body: Object = patch.body if isinstance(patch.body, dict) else {}
         identity = {
             "namespace": self.key.namespace,
@@ -244,10 +242,10 @@ class ObjectVersion:
         return body | {"metadata": (body.get("metadata") or {}) | known}
 
     def precondition(self, *, exact: bool = True) -> Precondition:
-        """Demand this very version, or (not `exact`) only that it is still the same object under that name."""
+        """Require this very version, or (not `exact`) only the same uid under that name."""
         if not self.uid or (exact and not self.version):
             wanted = "uid and resourceVersion" if exact else "uid"
-            msg = f"{self.key}: an object without {wanted} was never read from a cluster, expected one that was"
+            msg = f"{self.key}: the object has no {wanted}, expected one that was read from a cluster"
             raise ValueError(msg)
         return Precondition(self.version if exact else "", self.uid)
 
@@ -257,60 +255,60 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request, in the words of the API."""
+    """One request, in the terms of the API."""
 
     verb: str
     resource: Resource
     key: Key
-    """What its path is about; without a name where that is several, or one that is yet to be created."""
+    """The key in its path; without a name for several objects, or for one that is to be created."""
     subresource: str = ""
     fields: str = ""
     """The field selector of a list or a watch."""
     patch: Patch | None = None
     body: Object | None = None
-    """What is to be created."""
+    """The object to create."""
 
 
 class WrappingTransport:
-    """Passes everything on; those who inherit from it override `through`, and `streaming` for watches."""
+    """Passes every request on; subclasses override `intercept`, and `intercept_watch` for watches."""
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:  # noqa: ARG002
-        """Let a request pass, by calling `send` for its answer."""
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:  # noqa: ARG002
+        """Handle a request; `send` passes it on and gives the answer."""
         return await send()
 
-    async def streaming(
+    async def intercept_watch(
         self,
         request: ApiRequest,  # noqa: ARG002
         events: AsyncGenerator[WatchEvent, None],
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Let a watch pass."""
-        async with aclosing(events) as told:
-            async for event in told:
+        """Handle a watch."""
+        async with aclosing(events) as stream:
+            async for event in stream:
                 yield event
 
     async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
         """Read one object, or its scale."""
         request = ApiRequest("get", resource, key, subresource)
-        return await self.through(request, lambda: self.inner.get(resource, key, subresource=subresource))
+        return await self.intercept(request, lambda: self.inner.get(resource, key, subresource=subresource))
 
     async def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
     ) -> ListPage:
-        """Read a page of objects."""
-        return await self.through(
-            _of_many("list", selection),
+        """List a page of objects."""
+        return await self.intercept(
+            _request_for("list", selection),
             lambda: self.inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact),
         )
 
     def watch(
         self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Tell what happens after a version."""
+        """Watch the events after a version."""
         events = self.inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
-        return self.streaming(_of_many("watch", selection), events)
+        return self.intercept_watch(_request_for("watch", selection), events)
 
     async def create(
         self,
@@ -323,7 +321,7 @@ class WrappingTransport:
         subresource: str = "",
     ) -> Object:
         """Create an object; with a name and a subresource, an eviction or a binding of that object."""
-        return await self.through(
+        return await self.intercept(
             ApiRequest("create", resource, Key(namespace, name), subresource, body=body),
             lambda: self.inner.create(resource, body, write, namespace=namespace, name=name, subresource=subresource),
         )
@@ -338,8 +336,8 @@ class WrappingTransport:
         subresource: str = "",
         precondition: Precondition = UNCONDITIONAL,
     ) -> Object:
-        """Change one object; an apply creates it where it is not there."""
-        return await self.through(
+        """Patch one object; an apply creates it if it does not exist."""
+        return await self.intercept(
             ApiRequest("patch", resource, key, subresource, patch=patch),
             lambda: self.inner.patch(resource, key, patch, write, subresource=subresource, precondition=precondition),
         )
@@ -354,8 +352,8 @@ class WrappingTransport:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Ask an object to go."""
-        await self.through(
+        """Delete an object."""
+        await self.intercept(
             ApiRequest("delete", resource, key),
             lambda: self.inner.delete(
                 resource, key, write, precondition=precondition, propagation=propagation, grace_seconds=grace_seconds
@@ -363,5 +361,5 @@ class WrappingTransport:
         )
 
 
-def _of_many(verb: str, selection: Selection) -> ApiRequest:
+def _request_for(verb: str, selection: Selection) -> ApiRequest:
     return ApiRequest(verb, selection.resource, Key(selection.namespace, ""), fields=selection.fields)

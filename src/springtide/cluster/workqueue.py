@@ -1,9 +1,7 @@
-"""Keys that wait for their time: one heap and at most one sleeping task, however many they are.
+"""The work queue of a controller, with the semantics of client-go.
 
-The queue between what changes and who looks after it, with the semantics that controllers know from client-go.
-
-A key is in the queue once, however often it is added. It is handed to one worker at a time: added while it is being
-worked on, it comes again when that is done. Keys come in the order in which they were added, so that none starves.
+A key is in the queue once, however often it is added. One worker at a time has it: if it is added while it is being
+processed, it is queued again when that is done. Keys are handed out in the order in which they were added.
 """
 
 from __future__ import annotations
@@ -23,21 +21,24 @@ _FEW = 16
 
 
 class DelayedKeys(Generic[K]):
-    """Wakes each key at the earliest of the times that were asked for it; equal times wake in the order of asking."""
+    """Adds each key to the queue at the earliest of its due times; equal times in the order in which they were set.
+
+    One heap and at most one sleeping task serve any number of keys.
+    """
 
     def __init__(
         self,
         now: Callable[[], float],
         sleep_until: Callable[[float], Awaitable[None]],
-        wake: Callable[[K], None],
+        enqueue: Callable[[K], None],
     ) -> None:
         self._now = now
         self._sleep_until = sleep_until
-        self._wake = wake
-        self._asked = 0
+        self._enqueue = enqueue
+        self._count = 0
         self._earliest: dict[K, tuple[float, int, K]] = {}
         self._heap: list[tuple[float, int, K]] = []
-        """Also holds entries that an earlier one has replaced: taking them out at once would cost a search."""
+        """Also holds entries that an earlier one has replaced: removing them at once would need a search."""
         self._sleeper: asyncio.Task[None] | None = None
         self._until = math.inf
 
@@ -45,22 +46,22 @@ class DelayedKeys(Generic[K]):
         return len(self._earliest)
 
     def add(self, key: K, when: float) -> None:
-        """Wake a key at a time, unless it is woken earlier anyway."""
+        """Enqueue a key at a time, unless an earlier time is set."""
         held = self._earliest.get(key)
         if held is not None and held[0] <= when:
             return
-        self._asked += 1
-        entry = (when, self._asked, key)
+        self._count += 1
+        entry = (when, self._count, key)
         self._earliest[key] = entry
         heapq.heappush(self._heap, entry)
         if len(self._heap) > 2 * len(self._earliest) + _FEW:
             self._heap = list(self._earliest.values())
             heapq.heapify(self._heap)
         if when < self._until:
-            self._sleep_again(when)
+            self._restart(when)
 
     def clear(self) -> None:
-        """Wake nobody any more."""
+        """Drop all keys."""
         self._earliest.clear()
         self._heap.clear()
         self._until = math.inf
@@ -68,28 +69,28 @@ class DelayedKeys(Generic[K]):
             self._sleeper.cancel()
             self._sleeper = None
 
-    def _sleep_again(self, until: float) -> None:
+    def _restart(self, until: float) -> None:
         if self._sleeper is not None:
             self._sleeper.cancel()
         self._until = until
-        self._sleeper = asyncio.get_running_loop().create_task(self._ring())
+        self._sleeper = asyncio.get_running_loop().create_task(self._run())
 
-    async def _ring(self) -> None:
+    async def _run(self) -> None:
         while self._heap:
             self._until = self._heap[0][0]
             await self._sleep_until(self._until)
-            # The sleep is over, so its time has come: a clock that rounds must not make us sleep for nothing again.
-            self._wake_all(max(self._now(), self._until))
+            # The sleep is over, so the key is due: a clock that rounds must not lead to a second sleep of no length.
+            self._enqueue_due(max(self._now(), self._until))
         self._until = math.inf
         self._sleeper = None
 
-    def _wake_all(self, now: float) -> None:
+    def _enqueue_due(self, now: float) -> None:
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)
             key = entry[2]
             if self._earliest.get(key) is entry:
                 del self._earliest[key]
-                self._wake(key)
+                self._enqueue(key)
 
 
 _RETRIES = Backoff()
@@ -97,14 +98,14 @@ _RETRY_RATE = RateLimit()
 
 
 class QueueShutDown(Exception):
-    """The queue is shut down: there is nothing more to do."""
+    """The queue is shut down, and no keys are left."""
 
 
 class WorkQueue(Generic[K]):
     """Keys to work on.
 
-    A worker takes a key with `get`, works, and gives it back with `done`, whatever came of it; before that it says
-    `forget` where all went well, and `add_failed` where the key shall come again.
+    A worker takes a key with `get`, processes it, and always returns it with `done`; before that it calls `forget`
+    after a success, and `add_failed` to retry with backoff.
     """
 
     def __init__(self, clock: Clock, *, backoff: Backoff = _RETRIES, rate: RateLimit = _RETRY_RATE) -> None:
@@ -113,26 +114,26 @@ class WorkQueue(Generic[K]):
         self._bucket = TokenBucket(rate)
         self._queue: deque[K] = deque()
         self._wanted: set[K] = set()
-        """What is queued, or will be when its worker is done."""
+        """Keys that are queued, or will be when their worker is done."""
         self._processing: set[K] = set()
         self._failures: dict[K, int] = {}
-        # Two kinds of waiting, because somebody may set the clock: durations do not notice, instants must.
+        # Two heaps, because the clock may be set: durations must ignore that, instants must follow it.
         self._after: DelayedKeys[K] = DelayedKeys(clock.monotonic, self._sleep_until, self.add)
         self._at: DelayedKeys[K] = DelayedKeys(clock.now, self._sleep_until_instant, self.add)
         self._idle: deque[asyncio.Future[None]] = deque()
         self._stopped = False
 
     def __len__(self) -> int:
-        """Count the keys that a worker could take now."""
+        """Count the keys that workers can take now."""
         return len(self._queue)
 
     @property
     def delayed(self) -> int:
-        """Count the keys that wait for their time."""
+        """Count the keys that wait for their due time."""
         return len(self._after) + len(self._at)
 
     def add(self, key: K) -> None:
-        """Queue a key; delays of the same key go on, and bring it again."""
+        """Queue a key; delays of the same key stay, and queue it again."""
         if self._stopped or key in self._wanted:
             return
         self._wanted.add(key)
@@ -140,35 +141,35 @@ class WorkQueue(Generic[K]):
             self._offer(key)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Queue a key when a duration has passed; of several durations, the one that ends first counts."""
+        """Queue a key after a duration; of several durations, the one that ends first counts."""
         if seconds <= 0:
             self.add(key)
         elif not self._stopped:
             self._after.add(key, self._clock.monotonic() + seconds)
 
     def add_at(self, key: K, instant: int) -> None:
-        """Queue a key when the clock shows an instant, also if it is set meanwhile; of several, the earliest counts."""
+        """Queue a key when the clock shows an instant, also if it is set meanwhile; the earliest counts."""
         if instant <= self._clock.now():
             self.add(key)
         elif not self._stopped:
             self._at.add(key, instant)
 
     def add_failed(self, key: K) -> None:
-        """Queue a key again after a failure: later with each one in a row, and not too many keys at once."""
+        """Requeue a key after a failure, with backoff per key and a rate limit for all keys."""
         failures = self._failures[key] = self.failures(key) + 1
         seconds = max(self._backoff.after(failures), self._bucket.reserve(self._clock.monotonic()))
         self.add_after(key, seconds)
 
     def forget(self, key: K) -> None:
-        """Count the failures of a key from zero again."""
+        """Reset the backoff of a key."""
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
-        """Count the failures of a key in a row."""
+        """Count the consecutive failures of a key."""
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
-        """Wait for the next key and take it. Raises `Stopped` when no more will come."""
+        """Wait for the next key and take it. Raises `QueueShutDown` when no more will come."""
         while not self._queue:
             if self._stopped and not self._wanted:
                 raise QueueShutDown
@@ -179,9 +180,9 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Give back a key; if it was added meanwhile, it is queued now."""
+        """Return a key; if it was added meanwhile, it is queued now."""
         if key not in self._processing:
-            msg = f"key {key!r} is given back, but no worker has it"
+            msg = f"key {key!r} is returned, but no worker has it"
             raise ValueError(msg)
         self._processing.discard(key)
         if key in self._wanted:
@@ -190,7 +191,7 @@ class WorkQueue(Generic[K]):
             self._wake_all()
 
     def shut_down(self, *, drain: bool) -> None:
-        """Take no more keys. With `drain`, those that are queued are still handed out; those that wait are dropped."""
+        """Accept no more keys. With `drain`, queued keys are still handed out; delayed keys are dropped."""
         self._stopped = True
         self._after.clear()
         self._at.clear()
@@ -211,7 +212,7 @@ class WorkQueue(Generic[K]):
             await woken
         except asyncio.CancelledError:
             if woken.done() and not woken.cancelled():
-                # The key that this worker was woken for is still there: somebody else must take it.
+                # The key that this worker was woken for is still queued: wake another worker.
                 self._wake_one()
             raise
 

@@ -15,8 +15,7 @@ from springtide import almanac
 from springtide.almanac import CalendarError, Zone, load_zone
 from springtide.almanac.civil import DAY, date_of
 from springtide.apis.kinds import ValidationContext
-from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar
+from springtide.apis.springtide.calendars import Calendar, compile_calendar
 from springtide.apis.structural_validation import check_structure
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
@@ -59,7 +58,7 @@ class CalendarController(Controller):
         )
         if changed and outcome.ready.status is ConditionStatus.FALSE:
             self.context.events.record(CALENDARS, calendar, warning(outcome.ready.reason, outcome.ready.message))
-        return Result(at=outcome.until) if outcome.until is not None else None
+        return Result(requeue_at=outcome.until) if outcome.until is not None else None
 
 
 @dataclass(frozen=True, slots=True)

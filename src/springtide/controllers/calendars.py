@@ -9,8 +9,7 @@ from types import MappingProxyType
 from springtide import almanac
 from springtide.almanac import CalendarError
 from springtide.apis.kinds import ValidationContext
-from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar
+from springtide.apis.springtide.calendars import Calendar, compile_calendar
 from springtide.apis.structural_validation import check_structure
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Selection

@@ -18,8 +18,7 @@ from springtide.apis.meta.times import parse_instant
 from springtide.apis.objects import LoadedObject, calendars_in
 from springtide.apis.problems import Problem, format_path
 from springtide.apis.references import ObjectKey, ReferenceRole, references_of
-from springtide.apis.springtide.grants import GrantedResource, is_granted
-from springtide.apis.springtide.types import Grant
+from springtide.apis.springtide.grants import Grant, GrantedResource, is_granted
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ A grant with errors allows nothing, which those it was written for would notice 
 
 from __future__ import annotations
 
-from springtide.apis.springtide.types import Grant, GrantSpec
+from springtide.apis.springtide.grants import Grant, GrantSpec
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
 from springtide.cluster.events import warning

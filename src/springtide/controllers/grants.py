@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from springtide.apis.springtide.grants import GrantedResource, is_granted, missing_grant_message
-from springtide.apis.springtide.types import Grant, GrantSpec
+from springtide.apis.springtide.grants import Grant, GrantedResource, GrantSpec, is_granted, missing_grant_message
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Resource, Selection

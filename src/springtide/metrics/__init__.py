@@ -1,4 +1,4 @@
-"""What a process exports about itself: metrics for Prometheus, and whether it is alive and ready."""
+"""Metrics: what a process exports, where autoscalers read metrics, and the external metrics API."""
 
 from springtide.metrics.collectors import ProcessMetrics
 from springtide.metrics.endpoints import HealthCheck, HealthResult, caches_synced, fact_check, operations_app

@@ -1,31 +1,26 @@
-"""Metrics that are a state: read from the manager at the moment when they are asked for, and kept nowhere.
+"""The metrics of one process: its registry, and the collectors of its manager and its requests.
 
-So they cost nothing between two scrapes, cannot go stale, and go when what they speak of goes.
-
-Counts the requests that go to a cluster: a transport around another one, which notices nothing.
-
-The metrics of one process: a registry of its own, what is counted as it happens, and what is read when asked for.
-
-    metrics = Metrics()
+    metrics = ProcessMetrics()
     transport = metrics.measured(transport)
-    manager = Manager(transport, clock, …, telemetry=metrics)
+    manager = Manager(transport, clock, …, metrics=metrics)
     metrics.follow(manager, clock)
 
-Names start with `springtide_`; where controller-runtime has a metric of the same meaning, ours has its shape.
+Reconciles and requests are counted as they happen. The state of the manager is collected at every scrape: it costs
+nothing in between, and its series disappear with what they describe.
+
+Names start with `springtide_`; metrics that controller-runtime has, too, have the same types and labels.
 """
 
 from __future__ import annotations
 
 import asyncio
 import platform
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector, disable_created_metrics
-from prometheus_client import Counter as ImportedCounter
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -62,13 +57,13 @@ _OF_CONTROLLERS: tuple[tuple[_Family, str, str, Callable[[ControllerHealth], int
     (
         CounterMetricFamily,
         "springtide_workqueue_retries",
-        "Keys that came again because of a failure, a conflict or a lost lease.",
+        "Keys that were requeued because of a failure, a conflict or a lost lease.",
         lambda health: health.retries,
     ),
     (
         GaugeMetricFamily,
         "springtide_paused_objects",
-        "Objects that people have paused by their annotation.",
+        "Objects that are paused by their annotation.",
         lambda health: health.paused,
     ),
 )
@@ -82,8 +77,8 @@ class ManagerCollector(Collector):
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Read everything now."""
-        yield _one("springtide_leader", "Whether this process is the one that acts.", self._manager.leading)
+        """Yield the current state."""
+        yield _one("springtide_leader", "Whether this process is the leader.", self._manager.leading)
         yield _one("springtide_paused", "Whether everything is paused by the ConfigMap.", self._manager.paused)
         yield from _controllers(self._manager.health())
         yield from _caches(self._manager.cache_health(), self._clock.monotonic())
@@ -95,14 +90,14 @@ def _controllers(healths: Sequence[ControllerHealth]) -> Iterator[Metric]:
     yield _family(
         GaugeMetricFamily,
         "springtide_controller_state",
-        "What a controller is doing: 1 for the state that it is in.",
+        "The state of a controller: 1 for the current state, 0 for all others.",
         ("controller", "state"),
         (((one.name, state.replace(" ", "_")), one.state is state) for one in healths for state in ControllerState),
     )
     yield _family(
         CounterMetricFamily,
         "springtide_writes",
-        "Writes that controllers sent, or held back because they only observe.",
+        "Writes that controllers sent, or withheld in observe mode.",
         ("controller", "outcome"),
         (
             sample
@@ -120,14 +115,14 @@ def _caches(healths: Sequence[CacheHealth], now: float) -> Iterator[Metric]:
     yield _family(
         GaugeMetricFamily,
         "springtide_cache_synced",
-        "Whether a cache has been complete once.",
+        "Whether a cache has synced.",
         ("cache",),
         (((label,), one.synced) for label, one in caches),
     )
     yield _family(
         GaugeMetricFamily,
         "springtide_cache_objects",
-        "Objects in a cache, by whether a record could be made of them.",
+        "Objects in a cache, by whether they could be decoded.",
         ("cache", "readable"),
         (
             sample
@@ -138,33 +133,32 @@ def _caches(healths: Sequence[CacheHealth], now: float) -> Iterator[Metric]:
     yield _family(
         CounterMetricFamily,
         "springtide_cache_relists",
-        "How often everything was read again, after the first time.",
+        "How often a cache was listed again, after the first list.",
         ("cache",),
         (((label,), one.relists) for label, one in caches),
     )
     yield _family(
         GaugeMetricFamily,
         "springtide_cache_last_contact_age_seconds",
-        "Seconds since the API server told a cache anything. Bookmarks come about once a minute.",
+        "Seconds since a cache received anything from the API server. Bookmarks arrive about once a minute.",
         ("cache",),
         (((label,), now - one.last_contact) for label, one in caches if one.last_contact is not None),
     )
     yield _family(
         GaugeMetricFamily,
         "springtide_cache_last_event_age_seconds",
-        "Seconds since the API server told a cache of an object.",
+        "Seconds since a cache received an object from the API server.",
         ("cache",),
         (((label,), now - one.last_event) for label, one in caches if one.last_event is not None),
     )
 
 
 def _labels(healths: Iterable[CacheHealth]) -> list[str]:
-    """Name the caches; of those that select the same and keep different records, the later ones get a number."""
-    seen: Counter[str] = Counter()
+    """Name the caches by their selections; further caches of the same selection get a number."""
+    seen: dict[str, int] = {}
     labels = []
     for one in healths:
-        seen[one.selection] += 1
-        number = seen[one.selection]
+        number = seen[one.selection] = seen.get(one.selection, 0) + 1
         labels.append(one.selection if number == 1 else f"{one.selection} #{number}")
     return labels
 
@@ -193,10 +187,10 @@ _OK = "200"
 
 
 class RequestMetrics:
-    """What is counted of requests. A request that the transport tried several times counts once."""
+    """Counts and times requests. A request that the transport retries counts once."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = ImportedCounter(
+        self._requests = Counter(
             "springtide_api_requests",
             "Requests to the API server, by how they ended: a status code, `timeout`, `no_answer`, `not_sent` or"
             " `given_up`.",
@@ -205,7 +199,7 @@ class RequestMetrics:
         )
         self._seconds = Histogram(
             "springtide_api_request_duration_seconds",
-            "How long requests took until their answer had come; watches not counted.",
+            "How long requests took until their response was read; without watches.",
             ("verb",),
             buckets=_SECONDS,
             registry=registry,
@@ -232,7 +226,7 @@ class RequestMetrics:
             code = _code(failure)
             raise
         except asyncio.CancelledError:
-            # Whoever asked could wait no longer, as a leader that has to renew its lease cannot.
+            # The caller stopped waiting, as a leader does that has to renew its lease.
             code = "given_up"
             raise
         finally:
@@ -240,24 +234,24 @@ class RequestMetrics:
 
 
 class MeasuredTransport(WrappingTransport):
-    """A transport whose requests are counted; a watch is when it has ended."""
+    """A transport whose requests are counted; a watch is counted when it ends."""
 
     def __init__(self, inner: Transport, meter: RequestMetrics) -> None:
         super().__init__(inner)
         self._meter = meter
 
-    async def through(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
         """Count and time a request."""
         with self._meter.request(request.verb, request.resource, request.subresource):
             return await send()
 
-    async def streaming(
+    async def intercept_watch(
         self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Count a watch, however long it takes."""
+        """Count a watch, however long it lasts."""
         with self._meter.counting(request.verb, request.resource):
-            async with aclosing(events) as told:
-                async for event in told:
+            async with aclosing(events) as stream:
+                async for event in stream:
                     yield event
 
 
@@ -269,14 +263,14 @@ def _code(failure: ClusterError) -> str:
     return "not_sent"
 
 
-# They double the number of series, and Prometheus makes nothing of them in its own format.
+# They double the number of series, and Prometheus does not use them in its text format.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _RECONCILE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class ProcessMetrics:
-    """All metrics of a process; it is the `Telemetry` of its manager."""
+    """All metrics of a process, and the `Telemetry` of its manager."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -287,9 +281,9 @@ class ProcessMetrics:
             ("version", "python"),
             registry=self.registry,
         ).labels(__version__, platform.python_version()).set(1)
-        self._reconciles = ImportedCounter(
+        self._reconciles = Counter(
             "springtide_reconcile",
-            "Reconciles that have ended, by how they did.",
+            "Finished reconciles, by result.",
             ("controller", "result"),
             registry=self.registry,
         )
@@ -311,14 +305,14 @@ class ProcessMetrics:
         """Count the requests that go through a transport."""
         return MeasuredTransport(transport, self._meter)
 
-    def export(self, book: SeriesStore, clock: Clock) -> None:
-        """Export the series of objects, as they are whenever somebody asks."""
-        self.registry.register(SeriesCollector(book, clock))
+    def export(self, store: SeriesStore, clock: Clock) -> None:
+        """Export the series of objects at every scrape."""
+        self.registry.register(SeriesCollector(store, clock))
 
     def follow(self, manager: Manager, clock: Clock) -> None:
-        """Export the state of a manager, as it is whenever somebody asks."""
+        """Export the state of a manager at every scrape."""
         for health in manager.health():
-            # From zero on: a rate can only be seen of what was there before.
+            # Counters start at zero, so that rate() sees the first increase.
             self._seconds.labels(health.name)
             for result in ReconcileOutcome:
                 self._reconciles.labels(health.name, result.value)

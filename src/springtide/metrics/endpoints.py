@@ -1,15 +1,12 @@
-"""What a process is asked about its health, and what it must not be blamed for.
+"""The operations endpoints of a process, for probes and Prometheus: `/metrics`, `/healthz` and `/readyz`.
 
-A process that is not alive is killed and started again; one that is not ready gets no requests, and a rollout waits for
-it. Neither helps when something else is broken. So nothing here asks whether the API server answers, and what was once
-complete counts as complete: during an outage a process keeps what it knows, holds its writes back, and goes on by
-itself. Nor is a process blamed for a controller that cannot be made, or for standing by: others of it do their work.
+`/healthz` fails when the event loop is blocked: that it answers at all is the important check. Both health endpoints
+answer like those of Kubernetes components: `ok`, or, with `?verbose` and whenever a check fails, one line per check.
 
-The operations endpoints of a process, for probes and Prometheus: `/metrics`, `/healthz` and `/readyz`.
-
-`/healthz` answers as long as the event loop turns: that it answers at all is the check that matters. Both health
-endpoints answer as those of Kubernetes' own components do: `ok`, or with `?verbose`, and whenever something is wrong, a
-line for everything that was looked at.
+The kubelet restarts a process that is not alive; one that is not ready gets no requests, and rollouts wait for it.
+Neither helps when the API server is down, so no check depends on it, and a cache that has synced once counts as synced:
+during an outage the process keeps its caches, withholds writes, and recovers without a restart. A controller that
+cannot be created, or a replica on standby, fails no check either.
 """
 
 from __future__ import annotations
@@ -32,19 +29,19 @@ from springtide.cluster.manager import Manager
 
 @dataclass(frozen=True, slots=True)
 class HealthResult:
-    """One thing that was looked at, and what is wrong with it."""
+    """The result of one check."""
 
     name: str
     problem: str = ""
-    """Empty where all is well."""
+    """Empty: the check passed."""
 
 
 HealthCheck: TypeAlias = Callable[[], Iterable[HealthResult]]
-"""Looks at something, now; quick, and with no question to anybody outside the process."""
+"""Checks something inside the process; must be quick, without I/O."""
 
 
 def fact_check(name: str, fact: Callable[[], bool], otherwise: str) -> HealthCheck:
-    """Make a check of one fact, with the words for when it is not so."""
+    """Make a check of one fact, with the message for when it is false."""
 
     def check() -> Iterator[HealthResult]:
         yield HealthResult(name, "" if fact() else otherwise)
@@ -53,9 +50,9 @@ def fact_check(name: str, fact: Callable[[], bool], otherwise: str) -> HealthChe
 
 
 def caches_synced(manager: Manager) -> HealthCheck:
-    """Make the check that a manager has read everything that its controllers need, at least once.
+    """Make the check that the caches of all controllers of a manager have synced once.
 
-    A replica that stands by fills its caches as well, and is ready to take over when they are complete.
+    A standby replica fills its caches, too, and is ready to take over once they are synced.
     """
 
     def check() -> Iterator[HealthResult]:
@@ -74,7 +71,7 @@ def _missing(cache: CacheHealth) -> str:
 def operations_app(
     registry: CollectorRegistry, *, alive: Sequence[HealthCheck] = (), ready: Sequence[HealthCheck] = ()
 ) -> Starlette:
-    """Make the application; who is not alive is not ready either."""
+    """Make the application; the checks of liveness are part of readiness."""
     return Starlette(
         routes=[
             Route("/metrics", _metrics(registry)),
@@ -85,7 +82,7 @@ def operations_app(
 
 
 def report(name: str, findings: Sequence[HealthResult]) -> str:
-    """Put findings into lines, with a verdict at the end."""
+    """Format results as lines, with the overall result at the end."""
     lines = [
         f"[-]{finding.name} failed: {finding.problem}" if finding.problem else f"[+]{finding.name} ok"
         for finding in findings

@@ -1,10 +1,11 @@
-"""Values that belong to objects: what MetricsProducers make, for scrapes and for autoscalers of the same process.
+"""The series of a process: the values of MetricsProducers, for scrapes and for autoscalers in the same process.
 
-Every series has the labels `name` and `namespace` of its object. Values are exact; they become floats only where
-Prometheus reads them. The book is that of the process, its entries are those of a term of leading: a process that does
-not lead exports none, and an object that goes takes its series along. Those who add series up are told of what is not
-known yet: right after a restart, a sum of what is known so far would be too small. The book is closed until somebody
-has told which objects there are: in one that is closed, what is not written down may be there all the same.
+Every series has the labels `name` and `namespace` of its object. Values are exact, and become floats only for
+Prometheus. The metrics-producer controller of the leader fills the store, and resets it when its term ends: a process
+that does not lead exports no series, and the series of a deleted object are removed.
+
+The store also lists objects whose values are pending, because after a restart a sum over the known series would be too
+small. Until the store is synced, even that list is incomplete.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ from springtide.cluster.clock import Clock
 from springtide.cluster.resources import Key
 
 SeriesValue: TypeAlias = int | Fraction | None
-"""None is what Prometheus calls NaN: there is nothing to divide by."""
+"""None is NaN: there is nothing to divide by."""
 
 STALENESS_LIMIT = 300
-"""Seconds for which a value may have been old and still counts, as long as Prometheus looks back for a sample: nobody
-scales by what was true long ago."""
+"""Seconds for which an outdated value may still be used; equal to the lookback delta of Prometheus."""
 AGE = "springtide_metrics_producer_age_seconds"
 
 HELP: Mapping[str, str] = {
@@ -44,20 +44,20 @@ HELP: Mapping[str, str] = {
         )
     },
 }
-"""All metrics that objects can have, with what they mean."""
+"""All metrics of MetricsProducers, with their help texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectSeries:
-    """What is known of an object."""
+    """The values of an object."""
 
     values: Mapping[str, SeriesValue]
     """By the names of metrics."""
     fresh_until: int | None
-    """The instant from which on it is old; None: it holds as long as the object stays as it is."""
+    """The instant from which on the values are outdated; None: they are valid until the object changes."""
 
     def age(self, now: int) -> int:
-        """Tell for how many seconds this has been old."""
+        """Return for how many seconds the values have been outdated."""
         return 0 if self.fresh_until is None else max(0, now - self.fresh_until)
 
 
@@ -65,104 +65,104 @@ SeriesListener: TypeAlias = Callable[[Key, frozenset[str]], None]
 
 
 class SeriesStore:
-    """The readings of all objects of a process."""
+    """The series of all objects of a process."""
 
     def __init__(self) -> None:
-        self.is_open = False
-        """Whether it is known of all objects that there are; else that something is not in here means nothing."""
-        self._readings: dict[Key, ObjectSeries] = {}
+        self.synced = False
+        """Whether all existing objects are known; otherwise a missing object may exist nevertheless."""
+        self._by_object: dict[Key, ObjectSeries] = {}
         self._by_metric: dict[tuple[str, str], dict[Key, SeriesValue]] = {}
-        """The series of a metric in a namespace."""
+        """The series by metric and namespace."""
         self._expected: dict[Key, tuple[str, ...]] = {}
-        """Objects of which nothing is known yet, with the metrics that they will have."""
-        self._awaited: dict[tuple[str, str], dict[Key, None]] = {}
+        """Objects without values so far, with the metrics that they will have."""
+        self._pending: dict[tuple[str, str], dict[Key, None]] = {}
         """The same by metric and namespace."""
         self._listeners: list[SeriesListener] = []
 
-    def open(self) -> None:
-        """Say that all objects that there are have been put down or are expected."""
-        self.is_open = True
+    def mark_synced(self) -> None:
+        """Declare that all existing objects have values or are expected."""
+        self.synced = True
 
     def expect(self, key: Key, metrics: Iterable[str]) -> None:
-        """Say that there is an object that will have series, if nothing is known of it yet."""
-        if key in self._readings:
+        """Add an object whose values are pending, unless it has values."""
+        if key in self._by_object:
             return
-        self._await_no_more(key)
+        self._clear_expected(key)
         self._expected[key] = tuple(metrics)
         for metric in self._expected[key]:
-            self._awaited.setdefault((metric, key.namespace), {})[key] = None
+            self._pending.setdefault((metric, key.namespace), {})[key] = None
 
     def put(self, key: Key, values: Mapping[str, SeriesValue], *, fresh_until: int | None) -> None:
-        """Say what holds for an object from now on, in place of what did before."""
-        before = self._readings.get(key)
-        self._readings[key] = ObjectSeries(dict(values), fresh_until)
-        self._take_down(key, before.values if before is not None else {}, values, self._await_no_more(key))
+        """Set the values of an object, which replace its previous ones."""
+        before = self._by_object.get(key)
+        self._by_object[key] = ObjectSeries(dict(values), fresh_until)
+        self._update_index(key, before.values if before is not None else {}, values, self._clear_expected(key))
 
-    def drop(self, key: Key) -> None:
-        """Forget an object, which is gone or has no series after all."""
-        before = self._readings.pop(key, None)
-        self._take_down(key, before.values if before is not None else {}, {}, self._await_no_more(key))
+    def remove(self, key: Key) -> None:
+        """Remove an object that was deleted, or has no series."""
+        before = self._by_object.pop(key, None)
+        self._update_index(key, before.values if before is not None else {}, {}, self._clear_expected(key))
 
-    def close(self) -> None:
-        """Forget everything: the time of leading is over."""
-        self.is_open = False
-        for key in (*self._readings, *self._expected):
-            self.drop(key)
+    def reset(self) -> None:
+        """Remove everything: the term of leadership is over."""
+        self.synced = False
+        for key in (*self._by_object, *self._expected):
+            self.remove(key)
 
     def get(self, key: Key) -> ObjectSeries | None:
-        """Give what is known of an object."""
-        return self._readings.get(key)
+        """Return the values of an object."""
+        return self._by_object.get(key)
 
     def age(self, key: Key, now: int) -> int:
-        """Tell for how many seconds what is known of an object has been old."""
-        reading = self._readings.get(key)
+        """Return for how many seconds the values of an object have been outdated."""
+        reading = self._by_object.get(key)
         return 0 if reading is None else reading.age(now)
 
     def of(self, metric: str, namespace: str, name: str | None = None) -> list[tuple[Key, SeriesValue]]:
-        """List the series of a metric in a namespace, in the order of their objects; of one object if it is named."""
+        """List the series of a metric in a namespace, ordered by object; with a name, at most that of one object."""
         series = self._by_metric.get((metric, namespace), {})
         if name is not None:
             key = Key(namespace, name)
             return [(key, series[key])] if key in series else []
         return [(key, series[key]) for key in sorted(series)]
 
-    def awaited(self, metric: str, namespace: str, name: str | None = None) -> list[Key]:
-        """List objects of a namespace whose value of a metric is not known yet; at most the one that is named."""
-        awaited = self._awaited.get((metric, namespace), {})
+    def pending(self, metric: str, namespace: str, name: str | None = None) -> list[Key]:
+        """List the objects of a namespace whose value of a metric is pending; with a name, at most that one."""
+        pending = self._pending.get((metric, namespace), {})
         if name is not None:
             key = Key(namespace, name)
-            return [key] if key in awaited else []
-        return sorted(awaited)
+            return [key] if key in pending else []
+        return sorted(pending)
 
-    def readings(self) -> Iterator[tuple[Key, ObjectSeries]]:
-        """Give everything, in no order."""
-        return iter(list(self._readings.items()))
+    def items(self) -> Iterator[tuple[Key, ObjectSeries]]:
+        """Return all objects with their values, in no order."""
+        return iter(list(self._by_object.items()))
 
     def listen(self, listener: SeriesListener) -> Callable[[], None]:
-        """Tell somebody of every change of what is known: whose, and of which metrics; gives what ends it."""
+        """Call a listener with the object and the metrics of every change; returns a function that removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _await_no_more(self, key: Key) -> tuple[str, ...]:
-        """Give the metrics for which an object was waited for."""
+    def _clear_expected(self, key: Key) -> tuple[str, ...]:
+        """Remove an object from the pending ones; return the metrics that it was expected to have."""
         metrics = self._expected.pop(key, ())
         for metric in metrics:
-            waiting = self._awaited[metric, key.namespace]
+            waiting = self._pending[metric, key.namespace]
             del waiting[key]
             if not waiting:
-                del self._awaited[metric, key.namespace]
+                del self._pending[metric, key.namespace]
         return metrics
 
-    def _take_down(
-        self, key: Key, before: Mapping[str, SeriesValue], after: Mapping[str, SeriesValue], awaited: Sequence[str]
+    def _update_index(
+        self, key: Key, before: Mapping[str, SeriesValue], after: Mapping[str, SeriesValue], expected: Sequence[str]
     ) -> None:
-        """Keep the series of every metric in order, and tell what has changed."""
+        """Update the index by metric, and call the listeners with the changed metrics."""
         for metric in before:
             if metric not in after:
                 del self._by_metric[metric, key.namespace][key]
         for metric, value in after.items():
             self._by_metric.setdefault((metric, key.namespace), {})[key] = value
-        changed = frozenset(awaited).union(
+        changed = frozenset(expected).union(
             name
             for name in {**before, **after}
             if (name in before) != (name in after) or before.get(name) != after.get(name)
@@ -173,18 +173,18 @@ class SeriesStore:
 
 
 class SeriesCollector(Collector):
-    """The book as Prometheus reads it."""
+    """Exports the series of a store to Prometheus."""
 
-    def __init__(self, book: SeriesStore, clock: Clock) -> None:
-        self._book = book
+    def __init__(self, store: SeriesStore, clock: Clock) -> None:
+        self._store = store
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Write everything down, now."""
+        """Yield all series with their current values."""
         now = self._clock.now()
         families: dict[str, GaugeMetricFamily] = {}
-        ages = GaugeMetricFamily(AGE, "For how many seconds the value of a producer has been old.", labels=_LABELS)
-        for key, reading in sorted(self._book.readings(), key=lambda entry: entry[0]):
+        ages = GaugeMetricFamily(AGE, "For how many seconds the value of a producer has been outdated.", labels=_LABELS)
+        for key, reading in sorted(self._store.items(), key=lambda entry: entry[0]):
             labels = (key.name, key.namespace)
             for name, value in reading.values.items():
                 if name not in families:

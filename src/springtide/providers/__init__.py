@@ -1,4 +1,4 @@
-"""Where nodes come from: groups of nodes at a provider, which can be looked at and resized."""
+"""Node providers: groups of nodes that can be observed and resized."""
 
 from springtide.providers.port import GROUP_NOT_FOUND, GroupState, NodeGroup, Provider, ProviderError, Providers
 

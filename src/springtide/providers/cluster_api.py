@@ -1,7 +1,7 @@
-"""Groups of machines of Cluster API: MachineDeployments, scaled through their scale subresource.
+"""MachineDeployments of Cluster API, scaled through their scale subresource.
 
-Cluster API is asked in whatever version the cluster serves: the number of replicas and the counts of the status are
-the same in all of them.
+The newest version that the cluster serves is used: `spec.replicas` and the counts in the status are the same in all
+versions.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class ClusterApiProvider(Provider):
         self._resource: Resource | None = None
 
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
-        """Give the group that a MachineDeployment is."""
+        """Return the group of a MachineDeployment."""
         found = read_group_id(type_, id_)
         if not isinstance(found, MachineDeploymentId):
             raise ProviderError("InvalidId", f'"{id_}" is not NAMESPACE/NAME of a MachineDeployment', retryable=False)
         return MachineDeployment(Key(found.namespace, found.name), client, self)
 
     async def resource(self, client: Client) -> Resource:
-        """Find the version in which the cluster serves MachineDeployments; it is asked once."""
+        """Return the resource in the newest served version, which is looked up once."""
         if self._resource is None:
             try:
                 with cluster_errors_as_provider_errors("looking for the versions of MachineDeployments"):
@@ -70,7 +70,7 @@ class ClusterApiProvider(Provider):
         return self._resource
 
     def invalidate_version(self) -> None:
-        """Ask for the version again: what it said may not be served any more."""
+        """Look the version up again before the next request: it may no longer be served."""
         self._resource = None
 
 
@@ -83,11 +83,11 @@ class MachineDeployment(NodeGroup):
         self._provider = provider
 
     async def observe(self) -> GroupState:
-        """Read what it wants and what it has."""
+        """Read the MachineDeployment."""
         return state_of(await self._read(await self._provider.resource(self._client)))
 
     async def resize(self, replicas: int, *, because: str) -> None:
-        """Set its number of replicas, if that is another one."""
+        """Set the number of replicas if it differs."""
         resource = await self._provider.resource(self._client)
         found = await self._read(resource)
         if _wanted(found) != replicas:

@@ -8,5 +8,5 @@ from springtide.cluster.resources import NODES, Selection
 
 
 async def nodes_labelled(client: Client, selector: str) -> list[NodeView]:
-    """Read the nodes that a label selector selects, from the API server itself, in the order of their names."""
+    """List the nodes that a label selector selects from the API server, not from a cache; ordered by name."""
     return await client.list(Selection(NODES, labels=selector, view=NodeView))

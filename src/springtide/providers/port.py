@@ -1,10 +1,6 @@
-"""Words that the sentences of all providers share.
+"""The interface of node providers, with the errors and messages that all of them share.
 
-The port of providers: one contract, which one suite of tests holds all of them to.
-
-The bounds that a provider sets to a group: asking for more or less is refused before anybody is asked.
-
-What the cluster refuses for good, as an error of the provider whose groups live in it.
+One suite of tests, `tests/providers/contract.py`, runs against every implementation.
 """
 
 from __future__ import annotations
@@ -18,80 +14,69 @@ from typing import ClassVar
 from springtide.cluster.client import Client
 from springtide.cluster.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 
-
-def nodes_text(count: int) -> str:
-    """Write a number of nodes."""
-    return f"{count} node" if count == 1 else f"{count} nodes"
-
-
-def ready_text(ready: int, wanted: int) -> str:
-    """Write how many nodes of those that are wanted are ready."""
-    return f"{ready} of {nodes_text(wanted)} {'is' if wanted == 1 else 'are'} ready"
-
-
 GROUP_NOT_FOUND = "GroupNotFound"
-"""The code of every provider for a group that is not there."""
+"""The code of all providers for a group that does not exist."""
 
 
 class ProviderError(Exception):
-    """What a provider answered instead of doing what it was asked for."""
+    """A request that a provider refused, or did not answer."""
 
     def __init__(self, code: str, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.code = code
-        """In one CamelCase word, for conditions."""
+        """A CamelCase word, for conditions."""
         self.retryable = retryable
-        """Whether the same request may succeed later, with nobody changing anything."""
+        """Whether the same request may succeed later, without a change by a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A group of nodes as it is."""
+    """The observed state of a group."""
 
     replicas: int
-    """Nodes that are there and ready."""
+    """The number of ready nodes."""
     wanted: int
-    """Nodes that the provider is working towards."""
+    """The desired number of nodes at the provider."""
     stable: bool
-    """Whether the provider has come to rest: nothing is being made, mended or taken away."""
+    """Whether the provider is not creating, repairing or deleting nodes."""
     message: str = ""
-    """What it is busy with, where it is not stable."""
+    """Why the group is not stable."""
 
 
 class NodeGroup(ABC):
     """One group of nodes.
 
-    Groups of the cluster itself may also raise a `ClusterError` that is worth another try: it is no answer of a
-    provider, and whoever runs controllers tries those again anyway. What the client holds back raises `NotSent`.
+    Groups that are objects of the cluster may also raise a retriable `ClusterError`, which controllers retry anyway.
+    A write that the client withholds raises `NotSent`.
     """
 
     selector: str = ""
-    """The labels of the group's nodes in the cluster; empty where they have none in common."""
+    """The label selector of the group's nodes in the cluster; empty: they have no common label."""
 
     @abstractmethod
     async def observe(self) -> GroupState:
-        """Look at the group; raises `ProviderError`."""
+        """Read the state of the group; raises `ProviderError`."""
 
     @abstractmethod
     async def resize(self, replicas: int, *, because: str) -> None:
-        """Ask for a number of nodes; returns when the provider has taken the order. Raises `ProviderError`.
+        """Request a number of nodes; returns when the provider has accepted it. Raises `ProviderError`.
 
-        Asking for what is already wanted changes nothing. A call that failed, or of which nobody knows the outcome, is
-        made again as it is: it never leads to more nodes than it says.
+        The call is idempotent: one that failed, or whose outcome is unknown, is repeated, and never leads to more nodes
+        than requested.
         """
 
 
 class Provider(ABC):
-    """Somebody who has groups of nodes."""
+    """Gives access to the node groups of one provider."""
 
     types: ClassVar[tuple[str, ...]]
-    """The values of `spec.type` of ScalableNodeGroups that are his."""
+    """The values of `spec.type` of ScalableNodeGroups that it serves."""
 
     @abstractmethod
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
-        """Give a group by its id; raises `ProviderError` where that is none of his.
+        """Return a group by its id; raises `ProviderError` for an invalid id.
 
-        What is written to the cluster goes through the client: under its leadership, its mode and its name.
+        Writes to the cluster go through the client, which enforces leadership and mode, and sets the field manager.
         """
 
 
@@ -102,7 +87,7 @@ class Providers:
         self._by_type = {type_: provider for provider in providers for type_ in provider.types}
 
     def of(self, type_: str) -> Provider:
-        """Give the provider of a type; raises `ProviderError` where this process has none."""
+        """Return the provider of a type; raises `ProviderError` if this process has none."""
         found = self._by_type.get(type_)
         if found is None:
             known = ", ".join(self._by_type) or "none"
@@ -112,19 +97,29 @@ class Providers:
 
 
 def check_bounds(replicas: int, *, least: int, most: int, fix: str) -> None:
-    """Refuse a number of nodes that a group does not take; the fix says where the bounds are changed."""
+    """Refuse a number of nodes outside the bounds of a group; `fix` says how to change the bounds."""
     if replicas > most:
-        msg = f"{nodes_text(replicas)} cannot be had, the group may have {most} at most: {fix}"
+        msg = f"cannot resize to {nodes_text(replicas)}, the group may have {most} at most: {fix}"
         raise ProviderError("AboveMaximum", msg, retryable=False)
     if replicas < least:
-        msg = f"{nodes_text(replicas)} cannot be had, the group must have {least} at least: {fix}"
+        msg = f"cannot resize to {nodes_text(replicas)}, the group must have {least} at least: {fix}"
         raise ProviderError("BelowMinimum", msg, retryable=False)
 
 
 @contextmanager
 def cluster_errors_as_provider_errors(doing: str) -> Iterator[None]:
-    """Turn refusals that the same request will meet again into a `ProviderError`; all others pass as they are."""
+    """Turn errors of the API server that a retry would not fix into a `ProviderError`; others are not changed."""
     try:
         yield
     except (BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound) as failure:
         raise ProviderError(type(failure).__name__, f"{doing}: {failure}", retryable=False) from failure
+
+
+def nodes_text(count: int) -> str:
+    """Format a number of nodes."""
+    return f"{count} node" if count == 1 else f"{count} nodes"
+
+
+def ready_text(ready: int, wanted: int) -> str:
+    """Format how many of the desired nodes are ready."""
+    return f"{ready} of {nodes_text(wanted)} {'is' if wanted == 1 else 'are'} ready"

@@ -1,8 +1,8 @@
-"""Groups of simulated nodes: Node objects in the cluster itself, which its simulated kubelets (or KWOK's) make ready.
+"""Groups of simulated nodes: Node objects in the cluster itself, which simulated kubelets (or KWOK) make ready.
 
-The nodes are all the state there is, so a group is right after a restart at any moment. They are named after their
-group, with numbers from 0 on; whoever makes the same node a second time is refused. A node belongs to the group that
-its label names, and groups to the whole cluster, as nodes do. When the object that scales a group goes, the nodes stay.
+The Node objects are the whole state, so a restart at any time is safe. Their names are that of the group plus a number
+from 0 on, so that creating the same node twice fails. A label names the group of a node. Groups are not namespaced, as
+nodes are not. When the ScalableNodeGroup is deleted, its nodes stay.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from springtide.providers.port import (
 
 TYPE = "Simulated"
 LABEL = "springtide.dev/node-group"
-"""Names the group of a node."""
+"""The label that names the group of a node."""
 PERMISSIONS = (Permission(NODES, ("get", "list", "create", "delete")),)
-"""What whoever offers simulated groups needs. It is much: a live cluster has machines of its own."""
+"""What a process with simulated groups needs; a live cluster has real machines, and does not need it."""
 
 _FAKE = MappingProxyType({"kwok.x-k8s.io/node": "fake"})
-"""By this annotation KWOK knows nodes that it is to look after; our own kubelets look after all."""
+"""The annotation by which KWOK selects the nodes that it manages; our simulated kubelets manage all nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedMachine:
-    """What simulated nodes are like."""
+    """The capacity and the labels of simulated nodes."""
 
     capacity: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType(
@@ -62,22 +62,22 @@ class SimulatedMachine:
         )
     )
     most: int = 5_000
-    """The largest group: as many nodes as Kubernetes supports in one cluster."""
+    """The largest group: the number of nodes that Kubernetes supports in one cluster."""
 
 
-_ORDINARY = SimulatedMachine()
+_DEFAULT_MACHINE = SimulatedMachine()
 
 
 class SimulatedProvider(Provider):
-    """Makes and removes Node objects."""
+    """Creates and deletes Node objects."""
 
     types = (TYPE,)
 
-    def __init__(self, machine: SimulatedMachine = _ORDINARY) -> None:
+    def __init__(self, machine: SimulatedMachine = _DEFAULT_MACHINE) -> None:
         self._machine = machine
 
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
-        """Give a group by its name; it need not have nodes yet."""
+        """Return a group by its name; it may have no nodes yet."""
         found = read_group_id(type_, id_)
         if not isinstance(found, SimulatedGroupId):
             raise ProviderError("InvalidId", f'"{id_}" is not the name of a simulated group', retryable=False)
@@ -85,7 +85,7 @@ class SimulatedProvider(Provider):
 
 
 class SimulatedGroup(NodeGroup):
-    """The nodes that have one label."""
+    """The nodes with the label of one group."""
 
     def __init__(self, name: str, client: Client, machine: SimulatedMachine) -> None:
         self.selector = f"{LABEL}={name}"
@@ -94,17 +94,17 @@ class SimulatedGroup(NodeGroup):
         self._machine = machine
 
     async def observe(self) -> GroupState:
-        """Count the nodes; those that are there are wanted."""
+        """Count the nodes; the desired number is that of the nodes that are not being deleted."""
         found = await self._nodes()
         staying = [node for node in found if not node.is_terminating]
         ready = sum(node.is_usable for node in staying)
-        told = [ready_text(ready, len(staying))] if ready < len(staying) else []
+        reasons = [ready_text(ready, len(staying))] if ready < len(staying) else []
         if len(staying) < len(found):
-            told.append(f"{nodes_text(len(found) - len(staying))} on the way out")
-        return GroupState(replicas=ready, wanted=len(staying), stable=not told, message="; ".join(told))
+            reasons.append(f"{nodes_text(len(found) - len(staying))} being deleted")
+        return GroupState(replicas=ready, wanted=len(staying), stable=not reasons, message="; ".join(reasons))
 
     async def resize(self, replicas: int, *, because: str) -> None:
-        """Make the nodes that are missing, or remove those that are too many."""
+        """Create the missing nodes, or delete the surplus ones."""
         check_bounds(replicas, least=0, most=self._machine.most, fix="a simulated group is never larger")
         staying = [node for node in await self._nodes() if not node.is_terminating]
         if len(staying) < replicas:
@@ -118,25 +118,25 @@ class SimulatedGroup(NodeGroup):
             return await nodes_labelled(self._client, self.selector)
 
     async def _grow(self, staying: list[NodeView], replicas: int, because: str) -> None:
-        """Make nodes under the lowest numbers that are free; one whose name is taken may be ours all the same."""
+        """Create nodes with the lowest free numbers; an existing node may belong to the group after all."""
         missing = replicas - len(staying)
         taken = {node.name for node in staying}
         for name in (f"{self._name}-{number}" for number in count()):
             if missing <= 0:
                 return
             if name not in taken:
-                missing -= await self._make(name, because) or await self._is_ours(name)
+                missing -= await self._create(name, because) or await self._is_member(name)
 
-    async def _make(self, name: str, because: str) -> bool:
+    async def _create(self, name: str, because: str) -> bool:
         try:
-            with cluster_errors_as_provider_errors(f"making the node {name}"):
+            with cluster_errors_as_provider_errors(f"creating the node {name}"):
                 await self._client.create(NODES, self._body(name), because=because)
         except AlreadyExists:
             return False
         return True
 
-    async def _is_ours(self, name: str) -> bool:
-        """Tell whether a node belongs to the group that was not among its nodes a moment ago."""
+    async def _is_member(self, name: str) -> bool:
+        """Tell whether a node that the earlier list did not contain belongs to the group."""
         try:
             node = msgspec.convert(await self._client.get(NODES, Key("", name)), NodeView)
         except NotFound:
@@ -144,8 +144,8 @@ class SimulatedGroup(NodeGroup):
         return (node.metadata.labels or {}).get(LABEL) == self._name and not node.is_terminating
 
     async def _remove(self, node: NodeView, because: str) -> None:
-        with cluster_errors_as_provider_errors(f"removing the node {node.name}"), suppress(NotFound):
-            # Whatever else has changed about the node meanwhile: this one is too many.
+        with cluster_errors_as_provider_errors(f"deleting the node {node.name}"), suppress(NotFound):
+            # Without a resourceVersion precondition: the node is surplus whatever else has changed about it.
             await self._client.delete(NODES, of=node, because=because, exact=False)
 
     def _body(self, name: str) -> Object:
@@ -164,12 +164,12 @@ class SimulatedGroup(NodeGroup):
 
 
 def nodes_to_remove(staying: list[NodeView], replicas: int) -> list[NodeView]:
-    """Choose the nodes to remove until so many are left: first those that are not ready, then the highest numbers."""
+    """Choose the nodes to delete until `replicas` are left: those that are not ready, then the highest numbers."""
     in_order = sorted(staying, key=lambda node: (node.is_usable, -_number(node), node.name))
     return in_order[: max(len(staying) - replicas, 0)]
 
 
 def _number(node: NodeView) -> int:
-    """Give the number of a node; a node that somebody else has labelled may have none, and goes last."""
+    """Return the number in the name of a node; -1 for a node that a user has labelled, which is deleted last."""
     number = node.name.rpartition("-")[2]
     return int(number) if number.isdecimal() else -1

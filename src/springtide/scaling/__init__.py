@@ -1,7 +1,7 @@
-"""How many replicas there should be, and how far and fast their number may move: exact, pure, and knowing no kinds.
+"""The arithmetic of horizontal autoscaling, as exact and pure functions that are independent of kinds.
 
-A *recommendation* is what a metric asks for. A *window* keeps the number from following recommendations that were
-different a moment ago, a *policy* limits how fast it changes, *bounds* limit where it goes.
+A *recommendation* is the number of replicas that a metric asks for. A *stabilization window* delays a change that
+recent recommendations contradict, a *policy* limits how fast the number changes, *bounds* limit the number itself.
 """
 
 from springtide.scaling.behavior import (

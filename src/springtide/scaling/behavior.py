@@ -1,15 +1,11 @@
-"""Stabilisation: a number follows the best recommendation of a window, not the latest.
+"""From the recommended to the next number of replicas: stabilization windows, then policies, all within bounds.
 
-To shrink, it goes no lower than the highest recommendation of the last so many seconds; to grow, no higher than the
-lowest. A recommendation holds until the next one is made, so how often somebody looks does not matter: what was
-recommended until five o'clock counts until a window after five o'clock.
+Within the stabilization window, the number goes down at most to the highest recommendation, and up at most to the
+lowest. A recommendation holds until the next one, so the result does not depend on how often metrics are read: what
+was recommended until 17:00 counts until 17:00 plus the window. Recommendations before the first one are unknown, so
+the number does not change before a whole window has been observed.
 
-What was recommended before anybody looked is not known, and might have been anything. So nothing moves before a whole
-window has been seen.
-
-Speed limits: how much a number may change within a period, seen from where the period began.
-
-From what is recommended to what is done now: windows, then speed limits, all within bounds.
+A policy limits how much the number may change within a period, relative to the number at the start of the period.
 """
 
 from __future__ import annotations
@@ -24,15 +20,15 @@ from springtide.scaling.recommendations import PolicySelect
 
 @dataclass(frozen=True, slots=True)
 class RecommendationSteps:
-    """What was recommended over time."""
+    """The recommendations over time, as a step function."""
 
     steps: tuple[tuple[int, int], ...] = ()
-    """From which instant on, and how many; in order. Several of one instant all count."""
+    """Instants and the recommendations that begin there, in order. Several of the same instant all count."""
 
     def then(self, now: int, replicas: int, *, keep: int) -> RecommendationSteps:
-        """Add a recommendation, and forget those that ended so many seconds ago.
+        """Add a recommendation, and drop those that ended more than `keep` seconds ago.
 
-        Where the clock was set back, what lies in the future now has just been recommended.
+        If the clock was set back, recommendations in the future are moved to now.
         """
         steps = [(min(at, now), each) for at, each in self.steps]
         if not steps or steps[-1][1] != replicas:
@@ -42,29 +38,29 @@ class RecommendationSteps:
         return RecommendationSteps(tuple(steps))
 
     def ended_after(self, instant: int) -> list[tuple[int, int]]:
-        """List those that held until after an instant and have ended: when, and how many."""
+        """List the past recommendations that held until after an instant: when they ended, and how many replicas."""
         return [(end, replicas) for (_, replicas), (end, _) in pairwise(self.steps) if end > instant]
 
     def within(self, clamp: Callable[[int], int]) -> RecommendationSteps:
-        """Bring all of them within bounds."""
+        """Clamp all recommendations."""
         return RecommendationSteps(tuple((at, clamp(replicas)) for at, replicas in self.steps))
 
 
 @dataclass(frozen=True, slots=True)
 class StabilizedReplicas:
-    """How far a number may move."""
+    """The number of replicas that the stabilization window allows."""
 
     replicas: int
     until: int | None = None
-    """When it may move further, if the recommendation stays as it is; None: it is not held back."""
+    """When the window allows more, if the recommendation stays the same; None: the window does not limit it."""
     unseen: bool = False
-    """Whether it is held back only because nobody has looked for a whole window."""
+    """Whether the only reason is that a whole window has not been observed yet."""
 
 
 def stabilize(history: RecommendationSteps, current: int, window: int, now: int) -> StabilizedReplicas:
-    """Move towards the latest recommendation as far as all others of a window allow."""
+    """Go towards the latest recommendation as far as all recommendations of the window allow."""
     (first, _), (_, wanted) = history.steps[0], history.steps[-1]
-    # The two directions mirror each other: growing is shrinking with the signs turned around.
+    # Scaling up is scaling down with inverted signs.
     sign = 1 if wanted < current else -1
     before = [(end, sign * replicas) for end, replicas in history.ended_after(now - window)]
     if first > now - window:
@@ -78,30 +74,30 @@ def stabilize(history: RecommendationSteps, current: int, window: int, now: int)
 
 @dataclass(frozen=True, slots=True)
 class ChangePolicy:
-    """So much within so many seconds."""
+    """The largest change within a period."""
 
     value: int
     period: int
     percent: bool = False
-    """Whether `value` is a percentage of the replicas at the beginning of the period, and not a number of them."""
+    """Whether `value` is a percentage of the replicas at the start of the period, instead of a number."""
     least: int = 1
-    """What a percentage comes to at least: else nothing would ever grow from none."""
+    """The smallest change that a percentage allows; without it, 0 replicas could never become more."""
 
     def change(self, start: int) -> int:
-        """Tell by how many replicas it may change in a period that began with so many; a part of one counts as one."""
+        """Return the largest change in a period that started with this number of replicas, rounded up."""
         return max(self.least, -(-start * self.value // 100)) if self.percent else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaChanges:
-    """What was changed: instants, and by how many replicas; fewer are negative."""
+    """Past changes of the number of replicas: instants and differences."""
 
     made: tuple[tuple[int, int], ...] = ()
     doubtful: tuple[tuple[int, int], ...] = ()
-    """Those of which nobody knows who made them: they leave less room to go on, and no more room to go back."""
+    """Changes that another writer may have made: they count in their own direction, but not in the opposite one."""
 
     def as_of(self, now: int, *, keep: int) -> ReplicaChanges:
-        """Forget what is older than so many seconds; where the clock was set back, the future has just happened."""
+        """Drop changes older than `keep` seconds; if the clock was set back, changes in the future are moved to now."""
         made, doubtful = (
             tuple((min(at, now), change) for at, change in changes if at > now - keep)
             for changes in (self.made, self.doubtful)
@@ -113,16 +109,16 @@ class ReplicaChanges:
         return ReplicaChanges((*self.made, (now, change)), self.doubtful)
 
     def counting(self, *, up: bool) -> ReplicaChanges:
-        """Give those that count for whoever moves in a direction."""
+        """Return the changes that count for scaling in a direction."""
         return ReplicaChanges((*self.made, *((at, change) for at, change in self.doubtful if (change > 0) == up)))
 
     def start(self, current: int, period: int, now: int) -> int:
-        """Tell how many replicas there would be without the changes of a period that ends now."""
+        """Return the number of replicas at the start of a period that ends now."""
         return current - sum(change for at, change in self.made if at > now - period)
 
 
 class SummedChanges:
-    """The same changes, summed up: for those who ask about very many periods."""
+    """The same changes with their prefix sums, for many lookups."""
 
     def __init__(self, changes: ReplicaChanges) -> None:
         made = sorted(changes.made)
@@ -130,7 +126,7 @@ class SummedChanges:
         self._until = list(accumulate((change for _, change in made), initial=0))
 
     def start(self, current: int, period: int, now: int) -> int:
-        """Tell how many replicas there would be without the changes of a period that ends now."""
+        """Return the number of replicas at the start of a period that ends now."""
         return current - (self._until[-1] - self._until[bisect_right(self._times, now - period)])
 
 
@@ -143,12 +139,12 @@ def furthest_allowed(
     *,
     up: bool,
 ) -> int | None:
-    """Tell how far policies let a number move now; None where there are none."""
+    """Return the furthest number of replicas that policies allow now; None: there are no policies."""
     if select is PolicySelect.DISABLED:
         return current
     sign = 1 if up else -1
     room = [
-        # From where the period began, seen from where we are.
+        # The change allowed since the start of the period, minus the change made since.
         policy.change(start) - sign * (current - start)
         for policy in policies
         for start in (changes.start(current, policy.period, now),)
@@ -160,12 +156,12 @@ def furthest_allowed(
 
 UP_WINDOW = 0
 DOWN_WINDOW = 300
-"""Seconds in which the highest recommendation counts before anything is taken away, where nobody says otherwise."""
+"""The default stabilization windows, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectionLimits:
-    """How a number may move in one direction."""
+    """The window and the policies of one direction."""
 
     window: int
     select: PolicySelect = PolicySelect.MAX
@@ -174,86 +170,86 @@ class DirectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class ScalingBehavior:
-    """How a number may move."""
+    """The limits of both directions."""
 
     up: DirectionLimits = DirectionLimits(UP_WINDOW)
     down: DirectionLimits = DirectionLimits(DOWN_WINDOW)
 
     @property
     def longest_window(self) -> int:
-        """How far back recommendations count."""
+        """The longer stabilization window."""
         return max(self.up.window, self.down.window)
 
     @property
     def longest_period(self) -> int:
-        """How far back changes count."""
+        """The longest period of a policy."""
         return max((policy.period for policy in (*self.up.policies, *self.down.policies)), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingBounds:
-    """Between which numbers it stays."""
+    """The smallest and the largest number of replicas."""
 
     least: int
     most: int
 
     def clamp(self, replicas: int) -> int:
-        """Give the nearest number within."""
+        """Return the nearest number within the bounds."""
         return max(self.least, min(self.most, replicas))
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaHistory:
-    """What was recommended, and what was done."""
+    """Past recommendations and changes."""
 
     recommendations: RecommendationSteps = field(default_factory=RecommendationSteps)
     changes: ReplicaChanges = field(default_factory=ReplicaChanges)
     overruled: int | None = None
-    """The highest recommendation that did not keep fewer from being asked for."""
+    """The highest recommendation at the last decision to scale down against it; see `combine_recommendations`."""
 
     def changed(self, at: int, before: int, after: int) -> ReplicaHistory:
-        """Take down that the number was changed."""
+        """Add a change."""
         return replace(self, changes=self.changes.then(at, after - before))
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingHold:
-    """What keeps a number back for a while."""
+    """A limit that applies for a while."""
 
     at: int
-    """The number that it does not go beyond."""
+    """The number of replicas that it allows."""
     until: int
     unseen: bool = False
-    """Whether only because nobody has looked for a whole window."""
+    """Whether the only reason is that a whole window has not been observed yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingMove:
-    """What is done now, and what keeps it from being more."""
+    """The number of replicas to set now, and what limits it."""
 
     replicas: int
     history: ReplicaHistory
-    """What was recommended is in it; what is done must be added when it is done."""
+    """Includes the recommendation; the caller adds the change when it is made."""
     up: bool = False
-    """Whether more replicas are asked for."""
+    """Whether the direction is up."""
     disabled: bool = False
-    """Whether it does not move because its direction is disabled."""
+    """Whether the direction is disabled."""
     window: ScalingHold | None = None
     speed: ScalingHold | None = None
 
     @property
     def again(self) -> int | None:
-        """The first instant at which more may be done."""
+        """The first instant at which a limit may allow more."""
         return min((hold.until for hold in (self.window, self.speed) if hold is not None), default=None)
 
 
 def move(
     current: int, wanted: int, behaviour: ScalingBehavior, bounds: ScalingBounds, history: ReplicaHistory, now: int
 ) -> ScalingMove:
-    """Move from the current number towards one that is wanted, as far as is allowed now.
+    """Go from the current to the wanted number of replicas as far as windows, policies and bounds allow now.
 
-    Bounds come before everything: a number outside is brought in at once, and recommendations beyond them count as the
-    bound, in the past as well.
+    Bounds take precedence: a number outside is clamped at once, and recommendations beyond the bounds, including past
+    ones, count as the bound.
     """
     seen = ReplicaHistory(
         history.recommendations.then(now, wanted, keep=behaviour.longest_window),
@@ -269,7 +265,7 @@ def move(
         return ScalingMove(here, seen, up, disabled=True)
     stable = stabilize(seen.recommendations.within(bounds.clamp), here, rules.window, now)
     window = None if stable.until is None else ScalingHold(stable.replicas, stable.until, stable.unseen)
-    # What bringing it within the bounds takes counts as a change, like any other.
+    # Clamping the current number to the bounds counts as a change, too.
     changes = seen.changes.counting(up=up)
     changes = changes.then(now, here - current) if here != current else changes
     limit = furthest_allowed(rules.policies, rules.select, changes, here, now, up=up)
@@ -282,10 +278,10 @@ def move(
 
 
 def _further(rules: DirectionLimits, changes: ReplicaChanges, current: int, now: int, *, up: bool) -> int:
-    """Find when policies that allow no more now allow more; each lets go of a change when its period is over."""
+    """Find when the policies allow a further change: when the period after a past change is over."""
     periods = dict.fromkeys(policy.period for policy in rules.policies)
     instants = dict.fromkeys(at for at, _ in changes.made)
-    # Each once: many changes and many policies meet at few instants.
+    # Deduplicated: many changes and policies share few instants.
     ends = sorted({at + period: None for at in instants for period in periods if at + period > now})
     past = SummedChanges(changes)
     free = (end for end in ends if furthest_allowed(rules.policies, rules.select, past, current, end, up=up) != current)

@@ -1,8 +1,6 @@
-"""From a value and its target to a number of replicas.
+"""Recommendations: from a metric's value and target to a number of replicas, and one number from several metrics.
 
-Ratios are exact fractions, so that a target that is met exactly is met: nothing depends on how floats round.
-
-What several recommendations come to together.
+Ratios are exact fractions, so that results do not depend on the rounding of floats.
 """
 
 from __future__ import annotations
@@ -14,27 +12,27 @@ from fractions import Fraction
 from math import ceil
 
 MOST = 2**31 - 1
-"""The largest number that the API has a place for."""
+"""The largest number of replicas that the API can represent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingTolerance:
-    """How far a ratio may be from 1 before anything is done about it."""
+    """How far a ratio may be from 1 without a change."""
 
     down: Fraction = Fraction(0)
     up: Fraction = Fraction(0)
 
     def holds(self, ratio: Fraction) -> bool:
-        """Tell whether a ratio is close enough."""
+        """Tell whether a ratio is within the tolerance."""
         return 1 - self.down <= ratio <= 1 + self.up
 
 
 def proportional_replicas(ratio: Fraction, *, asked: int, present: int, tolerance: ScalingTolerance) -> int:
-    """Change replicas as a value relates to its target, supposing that it falls as they grow; never to none.
+    """Multiply the replicas by the ratio of value and target; at least 1.
 
-    The ratio was measured on the replicas that are present. If it is close to 1, those that are asked for may stay,
-    also while some of them are still coming. Measured on none it says nothing: they have only just been asked for, or
-    nobody can look at them.
+    The ratio was measured on the present replicas. If it is within the tolerance, the requested number stays, even
+    while some replicas are not present yet. A ratio measured on no replicas is ignored: they were only just requested,
+    or cannot be observed.
     """
     if not present or tolerance.holds(ratio):
         return max(1, asked)
@@ -42,46 +40,46 @@ def proportional_replicas(ratio: Fraction, *, asked: int, present: int, toleranc
 
 
 def average_value_replicas(ratio: Fraction, *, current: int, tolerance: ScalingTolerance) -> int:
-    """Give every replica its share of a value, or leave it at the current number; of nothing, nobody needs one."""
+    """Divide a total by its target for each replica; within the tolerance, the current number stays; 0 for 0."""
     if current and tolerance.holds(ratio / current):
         return current
     return min(MOST, max(0, ceil(ratio)))
 
 
 class PolicySelect(StrEnum):
-    """Which of several is taken in a direction."""
+    """How one of several recommendations or policies is selected for a direction."""
 
     MAX = "Max"
-    """Of recommendations the highest; of policies the one that allows most."""
+    """The highest recommendation; the policy that allows most."""
     MIN = "Min"
-    """Of recommendations the lowest; of policies the one that allows least."""
+    """The lowest recommendation; the policy that allows least."""
     DISABLED = "Disabled"
-    """Nothing moves this way."""
+    """No change in this direction."""
 
     def among(self, numbers: Iterable[int]) -> int:
-        """Take one of some recommendations; a direction that is disabled still has a highest one."""
+        """Select a recommendation; for a disabled direction the highest."""
         return min(numbers) if self is PolicySelect.MIN else max(numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class CombinedRecommendation:
-    """What is asked for, all in all."""
+    """The result of several recommendations."""
 
     replicas: int
     overruled: int | None = None
-    """The highest recommendation, where fewer are asked for all the same; None: nobody wants more."""
+    """The highest recommendation, if the result is lower; None: no metric recommends more."""
 
 
 def combine_recommendations(
     recommendations: Sequence[int], current: int, *, up: PolicySelect, down: PolicySelect, overruled: int | None = None
 ) -> CombinedRecommendation:
-    """Give what is asked for, judged for each direction by its own rule.
+    """Combine recommendations with one selection for each direction.
 
-    More replicas are asked for if the choice for more says so; else fewer, if the choice for fewer does. A rule for one
-    direction never moves anything in the other.
+    The result is the selection for scaling up if that is higher than the current number, else the selection for scaling
+    down if that is lower, else the current number.
 
-    The highest for more and the lowest for fewer would contradict each other for ever, one undoing what the other did.
-    So what was overruled when fewer were asked for asks for more only when it rises.
+    Max for up and Min for down could flap: each would undo what the other did. So a recommendation that was overruled
+    when scaling down scales up only when it rises.
     """
     more, fewer = up.among(recommendations), down.among(recommendations)
     known = None if overruled is None else min(overruled, more)
@@ -95,10 +93,10 @@ def combine_recommendations(
 def combine_known(
     recommendations: Sequence[int], current: int, *, up: PolicySelect, overruled: int | None = None
 ) -> int:
-    """Give what is asked for in any case, while some recommendations are not known: never fewer than there are.
+    """Combine the known recommendations while others are unknown: never lower than the current number.
 
-    Of the highest it is certain that it is no lower than the highest that is known. Of the lowest nothing is. What was
-    overruled before stays so: that another metric is missing is no reason to bring it back.
+    The highest of all is at least the highest known one; nothing is certain about the lowest. A recommendation that was
+    overruled stays overruled.
     """
     if not recommendations or up is PolicySelect.MIN:
         return current

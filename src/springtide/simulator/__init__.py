@@ -1,1 +1,1 @@
-"""The world in memory: an API server, the behaviours of a cluster, virtual time and seeded faults."""
+"""A simulated cluster: virtual time, what Kubernetes itself does, seeded faults and scenarios."""

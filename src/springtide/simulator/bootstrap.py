@@ -1,6 +1,6 @@
-"""How objects come into a fresh cluster: CRDs first, then what a user has.
+"""Bootstraps a fresh cluster: installs our namespace and CRDs, then creates the user's objects.
 
-The simulated world and a rehearsal of it do the same here, so that what the rehearsal accepts the world accepts.
+Simulations and dry runs share this code, so a cluster accepts exactly what a dry run accepted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SETUP = Write("setup", "the cluster is made")
 
 
 def install(server: ApiServer) -> None:
-    """Give a server our namespace and our CRDs; those of an earlier life are brought up to date."""
+    """Install our namespace and our CRDs; CRDs restored from a journal are updated."""
     if not _exists(server, NAMESPACE):
         server.create(_NAMESPACES, {"metadata": {"name": NAMESPACE}}, _SETUP)
     for definition in all_crds(Flavour.EXTENDED):
@@ -36,14 +36,14 @@ def install(server: ApiServer) -> None:
         if present is None:
             server.create(_CRDS, definition, _SETUP)
         else:
-            # How objects are converted is set where the cluster runs, unless the definition itself says it.
+            # The conversion webhook is configured by the running cluster, unless the CRD itself configures one.
             spec = {"conversion": present["spec"]["conversion"]} | definition["spec"]
             replacement = {"op": "replace", "path": "/spec", "value": spec}
             server.patch(_CRDS, key_of(definition), Patch.json(replacement), _SETUP)
 
 
 def resource_of(server: ApiServer, kind: str, api_version: str = "") -> Resource:
-    """Find what a kind is called in the API; where groups share a name, the `apiVersion` decides."""
+    """Find the resource of a kind; `api_version` decides where several groups have the kind."""
     catalogue = server.catalogue
     if api_version:
         served = catalogue.of_kind(api_version, kind)
@@ -57,9 +57,9 @@ def resource_of(server: ApiServer, kind: str, api_version: str = "") -> Resource
 
 
 def create_as_user(server: ApiServer, item: Object, because: str = "") -> None:
-    """Let a user create an object, in a namespace that is made where there is none.
+    """Create an object as the user would, creating its namespace if that is missing.
 
-    A namespace that is there already, as `default` always is, gets the labels and annotations that the user wants.
+    An existing namespace, such as `default`, gets the labels and annotations of the manifest.
     """
     write = Write(USER, because)
     resource = resource_of(server, item["kind"], item["apiVersion"])
@@ -75,7 +75,7 @@ def create_as_user(server: ApiServer, item: Object, because: str = "") -> None:
 
 
 def dry_run_refusals(objects: Iterable[Object], now: int) -> list[tuple[Object, ApiError]]:
-    """Rehearse: give the objects that a fresh cluster refuses, and its words."""
+    """Create the objects in a throw-away API server; return those that it refuses, each with its error."""
     server = ApiServer(now=lambda: now, random=Random(0), converter=convert)  # noqa: S311 - no secret
     install(server)
     refused = []

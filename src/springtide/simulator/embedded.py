@@ -1,8 +1,7 @@
-"""The embedded cluster: an API server and everything that Kubernetes itself does with it, in this process.
+"""The embedded cluster: an API server and the controllers of Kubernetes itself, in this process.
 
-It is what the simulated world is, without faults and on a clock that goes by itself. It knows no network: whoever
-wants to reach it from outside serves it (`springtide.simulator.http`), and whoever wants controllers in it runs them
-on its transport.
+It is a simulated cluster without faults, on real or scaled time. It opens no port: `springtide.apiserver.http` serves
+it to other processes, and controllers in the same process use its transport.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class EmbeddedCluster:
     def __init__(
         self, clock: Clock, random: Random, *, storage: Storage | None = None, metrics: Metrics | None = None
     ) -> None:
-        """Make it; `metrics` is what HorizontalPodAutoscalers read, who else measure nothing."""
+        """Create the cluster; HorizontalPodAutoscalers read `metrics`, and without it measure nothing."""
         self.clock = clock
         self._behaviours = behaviours.measuring(metrics) if metrics is not None else behaviours.ALL
         self.server = ApiServer(now=clock.now, random=random, converter=convert, storage=storage)
@@ -36,11 +35,11 @@ class EmbeddedCluster:
         self._random = random
 
     def transport(self) -> DirectTransport:
-        """Connect somebody in this process."""
+        """Return a direct transport for clients in this process."""
         return DirectTransport(self.server)
 
     async def run(self, settings: ManagerSettings) -> None:
-        """Let it live until this is cancelled; what fails in it ends it."""
+        """Run the controllers until cancelled; a failure of any of them ends the cluster."""
         manager = Manager(self.transport(), self.clock, self._behaviours, random=self._random, settings=settings)
         async with asyncio.TaskGroup() as living:
             living.create_task(GarbageCollector(self.server).run(self.clock))

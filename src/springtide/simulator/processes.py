@@ -1,4 +1,4 @@
-"""The processes of a simulated world: they are started, they crash or stop for a while, and are started again."""
+"""Processes of a simulated cluster: they start, crash, pause and start again."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from springtide.simulator.virtual_time import VirtualLoop
 
 
 class Disconnectable(Transport, Protocol):
-    """A transport that can be cut for good."""
+    """A transport that can be disconnected for good."""
 
     def cut(self) -> None:
-        """Let nothing more take effect."""
+        """Disconnect: nothing sent later, or still under way, takes effect."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRun:
-    """What a process has from one start to its end."""
+    """One run of a process, from a start to its end."""
 
     identity: str
-    """Unique among all incarnations of all processes, as the name of a pod is."""
+    """Unique among all runs of all processes, like a pod name."""
     transport: Transport
     clock: Clock
     random: Random
@@ -35,7 +35,7 @@ Main: TypeAlias = Callable[[ProcessRun], Coroutine[Any, Any, None]]
 
 
 class Process:
-    """A program that runs in the world; all that others see of it goes through its connection."""
+    """A program in the simulated cluster; it acts only through its connection."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class Process:
         self._failed = failed
         self._connection: Disconnectable | None = None
         self._crossings = 0
-        self._ambushes: list[tuple[int, Callable[[], None]]] = []
+        self._triggers: list[tuple[int, Callable[[], None]]] = []
 
     def start(self) -> None:
-        """Start it, with a new connection and nothing in memory; one that runs is left alone."""
+        """Start the program with a new connection and empty memory; does nothing while it runs."""
         if self.alive:
             return
         self.starts += 1
@@ -82,7 +82,7 @@ class Process:
         task.add_done_callback(ended)
 
     def crash(self) -> None:
-        """End it as a kill does: its connection is cut first, so that nothing it still does has any effect."""
+        """Kill it: the connection is cut first, so nothing that it still does takes effect."""
         if not self.alive:
             return
         self.alive = False
@@ -93,24 +93,24 @@ class Process:
             task.cancel()
 
     def pause(self) -> None:
-        """Stop everything in it, as when a machine is suspended."""
+        """Freeze all of its tasks, like a suspended machine."""
         self._loop.freeze(self)
 
     def resume(self) -> None:
-        """Let it go on where it stood; it does not know how long it was away, but for the clock."""
+        """Continue after a pause; only the clock shows how long it lasted."""
         self._loop.thaw(self)
 
-    def ambush(self, crossings: int, action: Callable[[], None]) -> None:
-        """Do something to the process amidst its work: when so many requests, answers and events have come and gone."""
-        self._ambushes.append((self._crossings + crossings, action))
+    def call_after_crossings(self, crossings: int, action: Callable[[], None]) -> None:
+        """Call `action` after this many more requests, answers and events of the process."""
+        self._triggers.append((self._crossings + crossings, action))
 
     def crossed(self) -> None:
-        """Count a request, an answer or an event at the boundary of the process."""
+        """Count one request, answer or event of the process."""
         self._crossings += 1
-        if not self._ambushes:
+        if not self._triggers:
             return
-        due = [action for at, action in self._ambushes if at <= self._crossings]
-        self._ambushes = [(at, action) for at, action in self._ambushes if at > self._crossings]
+        due = [action for at, action in self._triggers if at <= self._crossings]
+        self._triggers = [(at, action) for at, action in self._triggers if at > self._crossings]
         for action in due:
-            # A step later: the process is then at some await of its own, not inside this call.
+            # One loop step later, when the process is at an await of its own and not inside this call.
             self._loop.call_soon(action)

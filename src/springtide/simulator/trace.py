@@ -1,7 +1,7 @@
-"""What happened in a simulated world: every effective write, when, by whom, and because of what.
+"""The trace of a simulation: every write that took effect, with its time, actor and reason.
 
-The trace is the record that runs are compared by: the same scenario with the same seed gives the same bytes, on any
-machine. So it holds nothing that depends on the run, and leaves out what every write changes.
+Runs are compared by their traces: the same scenario with the same seed gives the same bytes on any machine. So a trace
+holds nothing that differs between runs, and leaves out fields that every write changes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LONGEST_VALUE = 60
 _CHANGES_IN_A_LINE = 3
 _NAMES = ("type", "name", "key", "uid")
 _HOLDERS = frozenset({"spec", "status", "metadata.annotations", "metadata.labels"})
-"""Parts that come and go with what is in them: what is told is their contents."""
+"""Containers whose presence follows from their contents: only the contents are traced."""
 _VERBS = {"create/binding": "bind", "create/eviction": "evict"}
-"""Subresources that are verbs of their own to people."""
+"""Subresources that the trace shows as verbs."""
 _BOOKKEEPING = frozenset({"resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink"})
 _HEARTBEATS = frozenset(
     {("Lease", "spec.renewTime"), ("Event", "count"), ("Event", "lastTimestamp"), ("Event", "series")}
 )
-"""Changes that only say that somebody is still there: a trace would hold little else."""
+"""Renewals of leases and heartbeats of nodes, left out because they would fill the trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class TraceEntry:
     because: str
 
     def as_json(self) -> dict[str, Any]:
-        """Give the line as scripts read it."""
+        """Return the entry in the shape that scripts read."""
         return {
             "at": format_instant(self.at),
             "actor": self.actor,
@@ -56,7 +56,7 @@ class TraceEntry:
         }
 
     def as_line(self) -> str:
-        """Give the line as somebody reads it who looks for a bug: not all of a large change."""
+        """Return the entry as one line for debugging; a large change is cut."""
         named = f"{self.namespace}/{self.name}" if self.namespace else self.name
         changes = [f"{path}: {_short(old)} → {_short(new)}" for path, (old, new) in self.change.items()]
         more = [f"and {len(changes) - _CHANGES_IN_A_LINE} more"] if len(changes) > _CHANGES_IN_A_LINE else []
@@ -66,14 +66,14 @@ class TraceEntry:
 
 
 class Trace:
-    """Collects entries; whoever wants to show them as they come listens."""
+    """Collects entries, and passes each to a listener as it is recorded."""
 
     def __init__(self, listener: Callable[[TraceEntry], None] | None = None) -> None:
         self.entries: list[TraceEntry] = []
         self._listener = listener
 
     def record(self, written: CommittedWrite) -> None:
-        """Take down a write, unless nothing in it is worth telling."""
+        """Record a write, unless all of its changes are left out."""
         change = changes(written.old, written.new, written.resource.kind)
         verb = _VERBS.get(written.verb) or written.verb.partition("/")[0]
         if not change and verb not in ("create", "delete"):
@@ -93,13 +93,13 @@ class Trace:
             self._listener(entry)
 
     def as_bytes(self) -> bytes:
-        """Write the whole trace as JSON lines."""
+        """Return the whole trace as JSON lines."""
         encoder = msgspec.json.Encoder()
         return b"".join(encoder.encode(entry.as_json()) + b"\n" for entry in self.entries)
 
 
 def changes(old: Object | None, new: Object | None, kind: str) -> dict[str, list[Any]]:
-    """Tell what a write changed, as paths with the value before and after, null where there was or is none."""
+    """Return changed paths with the value before and after; null stands for an absent value."""
     if new is None:
         return {}
     found: dict[str, list[Any]] = {}
@@ -115,7 +115,7 @@ def changes(old: Object | None, new: Object | None, kind: str) -> dict[str, list
 
 
 def _created(new: Object) -> Iterator[tuple[str, Any]]:
-    """Give the parts of a new object that somebody wrote."""
+    """Yield the parts of a new object that its author set."""
     for key, value in new.items():
         if key == "metadata":
             for name, part in value.items():
@@ -145,7 +145,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]
 
 
 def _by_name(value: Any, path: str) -> dict[str, Any] | None:
-    """Give the entries of a list by what tells them apart, such as the type of conditions; None where nothing does."""
+    """Return list entries by their key (such as a condition type); None if they have no key."""
     if value is _ABSENT and path == "status.conditions":
         return {}
     if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
@@ -158,7 +158,7 @@ def _by_name(value: Any, path: str) -> dict[str, Any] | None:
 
 
 def _step(path: str, key: str) -> str:
-    """Write one more step of a path; a name with dots of its own is set apart."""
+    """Append a key to a path; a key that contains dots is put in brackets."""
     if "." in key or "/" in key:
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key

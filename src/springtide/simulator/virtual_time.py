@@ -1,12 +1,8 @@
-"""An event loop whose time is virtual: when nothing is ready it jumps to the next timer.
+"""Virtual time: an event loop that jumps to the next timer when nothing is ready, and its clock.
 
 The loop is deterministic where asyncio's own is not: time is counted in whole microseconds from 0, which floats hold
-exactly for centuries, and timers fire in the order of (when, sequence), so that equal deadlines are first come, first
-served. It has no sockets, no threads and no signals; what it runs talks through memory only.
-
-The clock of a virtual world.
-
-Virtual time: a week in seconds, the same on every machine.
+exactly for centuries, and timers fire in the order of (when, sequence), so equal deadlines are first come, first
+served. It has no sockets, threads or signals. A simulated week takes seconds, and is the same on every machine.
 """
 
 from __future__ import annotations
@@ -26,21 +22,21 @@ _MANY_CANCELLED = 128
 _MOST_STEPS_AT_ONCE = 20_000_000
 
 OWNER: ContextVar[object | None] = ContextVar("springtide_owner", default=None)
-"""Whose work the current task is: everything that an owner started stops when the loop freezes it."""
+"""The owner of the current task; `freeze` stops all tasks of an owner."""
 
 
 class Stalled(RuntimeError):
-    """Everything waits, and nothing will ever happen."""
+    """All tasks wait, and no timer is set."""
 
 
 class Livelock(RuntimeError):
-    """Tasks keep each other busy, and time does not pass."""
+    """Tasks keep waking each other while virtual time stands still."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """The loop."""
+    """An event loop with virtual time."""
 
-    # asyncio.BaseEventLoop keeps its queue of ready handles here; it is what all of its methods append to.
+    # The queue of ready handles of asyncio.BaseEventLoop, to which all of its methods append.
     _ready: deque[asyncio.Handle]
 
     def __init__(self) -> None:
@@ -55,29 +51,29 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._clock_resolution = 1 / TICKS_PER_SECOND
 
     def time(self) -> float:
-        """Give the virtual seconds since the loop was made."""
+        """Return the virtual seconds since the loop was created."""
         return self.ticks / TICKS_PER_SECOND
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Call back when the time has come."""
+        """Call back at a time of the loop."""
         ticks = math.ceil(when * TICKS_PER_SECOND)
         if ticks / TICKS_PER_SECOND < when:
-            # The product was rounded down. Whoever is woken must find `time() >= when`, or would wait again for ever.
+            # The product was rounded down. After the timer `time() >= when` must hold, or the caller would wait again.
             ticks += 1
         return self.call_at_ticks(ticks, callback, *args, context=context)
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Call back after some seconds."""
+        """Call back after a delay in seconds."""
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at_ticks(
         self, ticks: int, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Call back at an exact time."""
+        """Call back at a time in ticks, without rounding."""
         timer = asyncio.TimerHandle(ticks / TICKS_PER_SECOND, callback, args, self, context)
         timer._scheduled = True  # type: ignore[attr-defined]
         self._sequence += 1
@@ -85,15 +81,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return timer
 
     def freeze(self, owner: object) -> None:
-        """Run nothing more of an owner, until it is thawed; time goes on for everybody else."""
+        """Stop all tasks of an owner until `thaw`; time passes for all others."""
         self._frozen.setdefault(owner, [])
 
     def thaw(self, owner: object) -> None:
-        """Let an owner go on where it stood, with everything that has come up for it meanwhile."""
+        """Continue the tasks of an owner, with the callbacks that became ready meanwhile."""
         self._ready.extend(self._frozen.pop(owner, ()))
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        """Start a task, which belongs to whoever starts it."""
+        """Start a task that belongs to the owner of the current task."""
         task = super().create_task(coro, **options)
         owner = OWNER.get()
         if owner is not None:
@@ -101,13 +97,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def create_owned_task(self, owner: object, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start a task that belongs to an owner, as everything does that it starts in turn."""
+        """Start a task that belongs to an owner, as do all tasks that it starts."""
         context = copy_context()
         context.run(OWNER.set, owner)
         return context.run(self.create_task, coroutine)
 
     def tasks_of(self, owner: object) -> list[asyncio.Task[Any]]:
-        """List what an owner has under way, in the order in which it was started."""
+        """List the running tasks of an owner in the order of their start."""
         return list(self._owned.get(owner, ()))
 
     def _own(self, owner: object, task: asyncio.Task[Any]) -> None:
@@ -116,8 +112,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         task.add_done_callback(lambda done: owned.pop(done, None))
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]  # noqa: ARG002
-        """Refuse: a thread works in real time, in which nothing of virtual time passes."""
-        msg = "threads have no place in virtual time: decisions that take long go through the compute port"
+        """Refuse: a thread runs in real time, while virtual time stands still."""
+        msg = "threads cannot run in virtual time: long computations go through the compute port"
         raise RuntimeError(msg)
 
     def _run_once(self) -> None:
@@ -125,7 +121,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._jump()
         self._steps_at_once += len(self._ready)
         if self._steps_at_once > _MOST_STEPS_AT_ONCE:
-            msg = f"{self._steps_at_once} steps were taken at second {self.time()}, and time does not pass"
+            msg = f"{self._steps_at_once} steps were taken at second {self.time()}, and time does not advance"
             raise Livelock(msg)
         ready = self._ready
         for _ in range(len(ready)):
@@ -147,7 +143,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not timers:
             if self._stopping:  # type: ignore[attr-defined]
                 return
-            msg = f"at second {self.time()} everything waits, and no timer is set: nothing will ever happen"
+            msg = f"at second {self.time()} all tasks wait, and no timer is set"
             raise Stalled(msg)
         if timers[0][0] > self.ticks:
             self.ticks = timers[0][0]
@@ -165,36 +161,36 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return
         self._cancelled += 1
         if self._cancelled > _MANY_CANCELLED and self._cancelled * 2 > len(self._timers):
-            # Every request sets a timeout and cancels it: most timers never fire.
+            # Each request sets a timeout and cancels it, so most timers never fire.
             self._timers = [entry for entry in self._timers if not entry[2]._cancelled]
             heapq.heapify(self._timers)
             self._cancelled = 0
 
     def _write_to_self(self) -> None:
-        """Wake nobody: the loop never sleeps."""
+        """Do nothing: this loop never sleeps, so it needs no waking."""
 
 
 class VirtualClock:
-    """Tells and waits for virtual time; second 0 of the loop is an instant of the calendar."""
+    """A clock on virtual time; `start` is the instant of second 0 of the loop."""
 
     def __init__(self, loop: VirtualLoop, start: int = 0) -> None:
         self._loop = loop
         self.start = start
 
     def now(self) -> int:
-        """Give the instant, in whole seconds since the epoch."""
+        """Return the time in whole seconds since the epoch."""
         return self.start + self._loop.ticks // TICKS_PER_SECOND
 
     def monotonic(self) -> float:
-        """Give the seconds since the world began."""
+        """Return the virtual seconds since the loop was created."""
         return self._loop.time()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for a duration."""
+        """Sleep for some seconds."""
         await asyncio.sleep(seconds)
 
     async def sleep_until(self, at: int) -> None:
-        """Wait until an instant, to the tick."""
+        """Sleep until an instant, exactly."""
         ticks = (at - self.start) * TICKS_PER_SECOND
         if ticks <= self._loop.ticks:
             await asyncio.sleep(0)
@@ -208,7 +204,7 @@ class VirtualClock:
 
 
 def settle(future: asyncio.Future[None]) -> None:
-    """Wake whoever waits for a future, unless it has gone away."""
+    """Resolve a future that is still pending."""
     if not future.done():
         future.set_result(None)
 

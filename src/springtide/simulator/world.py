@@ -1,4 +1,4 @@
-"""A simulated world: virtual time, an API server, and processes that live on both."""
+"""A simulated cluster: an API server in virtual time, and the processes that use it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RECENT = 10
 
 
 class World:
-    """Everything there is; it runs on the loop that is running when it is made."""
+    """A simulated cluster with its processes and faults; it uses the running event loop."""
 
     def __init__(
         self,
@@ -48,34 +48,34 @@ class World:
         self.seed = seed
         self.faults = faults or Faults()
         self.disturbed = self.faults != Faults()
-        """Whether anything can go wrong in this world."""
+        """Whether any fault is switched on."""
         self.server = ApiServer(now=self.clock.now, random=self.random("server"), converter=convert)
         install(self.server)
         self.trace = Trace(listener)
         self.processes: list[Process] = []
         self._failure: BaseException | None = None
         self._waiting: asyncio.Future[None] | None = None
-        self.weather = ServerAvailability(
+        self.availability = ServerAvailability(
             self.faults, watch_list=self.random("watch list").random() >= self.faults.no_watch_list
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._disturbing: list[asyncio.Task[None]] = []
-        self._lost_by_chance: dict[str, None] = {}
-        self._tellers: list[Callable[[CommittedWrite], None]] = []
-        self._departures: list[Callable[[SentRequest], None]] = []
+        self._nodes_lost_by_fault: dict[str, None] = {}
+        self._write_listeners: list[Callable[[CommittedWrite], None]] = []
+        self._send_listeners: list[Callable[[SentRequest], None]] = []
 
     def resource(self, kind: str, api_version: str = "") -> Resource:
-        """Find what a kind is called in the API; where groups share a name, the `apiVersion` decides."""
+        """Find the resource of a kind; `api_version` decides where several groups have the kind."""
         return resource_of(self.server, kind, api_version)
 
     def object(self, kind: str, name: str, *, namespace: str = "") -> Object:
-        """Give an object as it is now; raises `NotFound`."""
+        """Return an object; raises `NotFound`."""
         resource = self.resource(kind)
         key = Key((namespace or DEFAULT_NAMESPACE) if resource.namespaced else "", name)
         return self.server.get(resource, key)
 
     def objects(self, kind: str) -> list[Object]:
-        """Give all objects of a kind, in all namespaces, in the order of their keys."""
+        """Return all objects of a kind in all namespaces, ordered by key."""
         return [item for _, item in self.server.objects(collection_id(self.resource(kind)))]
 
     def process(self, name: str) -> Process:
@@ -88,27 +88,27 @@ class World:
         return found[0]
 
     def lose_node(self, name: str) -> None:
-        """Let a node say nothing any more, from now on."""
-        write = Write(_MACHINES_ACTOR, "the machine does not answer any more")
+        """Stop the heartbeats of a node."""
+        write = Write(_MACHINES_ACTOR, "the machine stopped responding")
         self.server.patch(NODES, Key("", name), node_lost_patch(self.clock.now()), write)
 
     def find_node(self, name: str) -> None:
-        """Let a lost node be heard again, if anybody still knows it."""
+        """Resume the heartbeats of a lost node, if its Node object still exists."""
         with suppress(NotFound):
             self.server.patch(
-                NODES, Key("", name), node_found_patch(), Write(_MACHINES_ACTOR, "the machine answers again")
+                NODES, Key("", name), node_found_patch(), Write(_MACHINES_ACTOR, "the machine responds again")
             )
 
     def random(self, purpose: str) -> Random:
-        """Make dice for one purpose, so that one more throw here changes nothing there."""
+        """Return a seeded random source for one purpose; draws from it do not affect other purposes."""
         return Random(f"{self.seed}/{purpose}")  # noqa: S311 - a simulation, not a secret
 
     def transport(self) -> DirectTransport:
-        """Connect somebody to whom nothing ever happens: the user, or the cluster's own controllers."""
+        """Return a transport without faults, for the user and for Kubernetes' own controllers."""
         return DirectTransport(self.server)
 
     def add_process(self, name: str, main: Main) -> Process:
-        """Add a process that faults may strike, and start it."""
+        """Add a process that is subject to faults, and start it."""
         process = Process(
             name,
             main,
@@ -136,55 +136,55 @@ class World:
 
     def begin(self) -> None:
         """Take everything down that happens from now on, and clear away what nobody owns any more."""
-        self.observe(self._take_down)
+        self.observe(self._record)
         self.run_beside(GarbageCollector(self.server).run(self.clock))
         self.run_beside(NamespaceController(self.server).run(self.clock))
 
-    def observe_departures(self, watcher: Callable[[SentRequest], None]) -> None:
-        """Tell somebody of every write that leaves a process, whatever becomes of it."""
-        self._departures.append(watcher)
+    def observe_sends(self, watcher: Callable[[SentRequest], None]) -> None:
+        """Call `watcher` for each write that leaves a process, whether or not it takes effect."""
+        self._send_listeners.append(watcher)
 
-    def observe(self, teller: Callable[[CommittedWrite], None]) -> None:
-        """Tell somebody of every write that takes effect, until the world is closed."""
-        self._tellers.append(teller)
-        self.server.observers.append(teller)
+    def observe(self, listener: Callable[[CommittedWrite], None]) -> None:
+        """Call `listener` for each write that takes effect, until the world is closed."""
+        self._write_listeners.append(listener)
+        self.server.observers.append(listener)
 
     def disturb(self) -> None:
-        """Let the faults begin that happen by themselves."""
+        """Start the tasks that cause faults at random times."""
         for disturbance in disturbances(
             self.faults,
             random=self.random,
-            weather=self.weather,
+            availability=self.availability,
             compact=self._compact,
             processes=self.processes,
             nodes=lambda: [key.name for key, _ in self.server.objects(collection_id(NODES))],
-            lose=self._lose_by_chance,
-            find=self._find_by_chance,
+            lose=self._lose_by_fault,
+            find=self._find_after_fault,
         ):
             self._disturbing.append(self.run_beside(disturbance))
 
     def calm(self) -> None:
-        """End all faults: whoever is down is started, whoever stands still goes on, what chance has lost is found."""
+        """End all faults: start crashed processes, resume paused ones, bring lost nodes back."""
         for task in self._disturbing:
             task.cancel()
         self.faults = Faults()
-        self.weather.calm()
+        self.availability.calm()
         for process in self.processes:
             process.resume()
             if not process.alive:
                 process.start()
-        for name in list(self._lost_by_chance):
-            self._find_by_chance(name)
+        for name in list(self._nodes_lost_by_fault):
+            self._find_after_fault(name)
 
     def fail(self, failure: BaseException) -> None:
-        """End the world: something in it is broken. What failed first is what counts."""
+        """End the run with a failure; the first failure is the one reported."""
         if self._failure is None:
             self._failure = failure
             if self._waiting is not None and not self._waiting.done():
                 self._waiting.set_exception(failure)
 
     async def until(self, at: int) -> None:
-        """Let the world go on until an instant; raises what broke it, if anything does."""
+        """Run until an instant; raises the failure that ended the run, if any."""
         if self._failure is not None:
             raise self._failure
         waiting = self._waiting = self.loop.create_future()
@@ -196,8 +196,10 @@ class World:
             timer.cancel()
 
     async def close(self) -> None:
-        """Stop everything, in the order in which it was started; nothing of this is part of the story."""
-        self.server.observers[:] = [observer for observer in self.server.observers if observer not in self._tellers]
+        """Stop all processes and tasks in the order of their start; the trace does not include this."""
+        self.server.observers[:] = [
+            observer for observer in self.server.observers if observer not in self._write_listeners
+        ]
         for process in self.processes:
             process.crash()
         for task in self._tasks:
@@ -212,31 +214,31 @@ class World:
             self.transport(),
             loop=self.loop,
             random=self.random(f"connection of {process.identity}"),
-            weather=self.weather,
+            availability=self.availability,
             identity=process.identity,
             left=self._left,
             crossed=process.crossed,
         )
 
-    def _lose_by_chance(self, name: str) -> None:
-        self._lost_by_chance[name] = None
+    def _lose_by_fault(self, name: str) -> None:
+        self._nodes_lost_by_fault[name] = None
         self.lose_node(name)
 
-    def _find_by_chance(self, name: str) -> None:
-        self._lost_by_chance.pop(name, None)
+    def _find_after_fault(self, name: str) -> None:
+        self._nodes_lost_by_fault.pop(name, None)
         self.find_node(name)
 
     def _left(self, sent: SentRequest) -> None:
-        for watcher in self._departures:
+        for watcher in self._send_listeners:
             watcher(sent)
 
-    def _take_down(self, written: CommittedWrite) -> None:
+    def _record(self, written: CommittedWrite) -> None:
         try:
             self.trace.record(written)
         except Exception as failure:
-            # The listener's: it is not the business of whoever wrote.
+            # A failing listener ends the run; the client that wrote must not see the failure.
             self.fail(failure)
 
     def _compact(self, random: Random) -> None:
-        """Forget history up to some recent version, or all of it."""
+        """Compact the history up to a random recent version, or all of it."""
         self.server.compact(self.server.revision - random.randrange(_RECENT))

@@ -1,11 +1,11 @@
-"""What is said about objects of others: enough to find slips, nothing about fields that are fine."""
+"""Validation of other projects' kinds: misspelt fields are found, valid fields are accepted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.core import KINDS
 from springtide.apis.core.pods import CLASS_ANNOTATION, CONSUME_ANNOTATION, OLD_CONSUME_ANNOTATION, PodSpec
@@ -86,7 +86,7 @@ WELL_FORMED = [
 @pytest.mark.parametrize("value", [pytest.param(v, id=f"{v['kind']}-{v['apiVersion']}") for v in WELL_FORMED])
 def test_nothing_is_said_about_what_is_fine(value: dict[str, Any]) -> None:
     """Well-formed objects of others have no problems."""
-    assert judge(value) == []
+    assert problems_of(value) == []
 
 
 def test_every_kind_has_a_well_formed_example() -> None:
@@ -223,12 +223,12 @@ def test_every_kind_has_a_well_formed_example() -> None:
 )
 def test_problems(value: dict[str, Any], expected: list[str]) -> None:
     """Each object has exactly these problems."""
-    assert expected == shown(judge(value))
+    assert expected == shown(problems_of(value))
 
 
 def test_a_misplaced_node_selector_names_its_home() -> None:
     """The hint says where the field belongs."""
-    (problem,) = judge(resources(requests={"cpu": "8"}, nodeSelector={"a": "b"}))
+    (problem,) = problems_of(resources(requests={"cpu": "8"}, nodeSelector={"a": "b"}))
 
     assert problem.hint == "`nodeSelector` belongs under `template.spec`"
 
@@ -250,7 +250,7 @@ def test_consumers_of_requests(annotations: dict[str, str], expected: list[str])
     """A pod that consumes a ProvisioningRequest names it and its class, under today's names."""
     value = manifest("v1", "PodTemplate", template=pod_template(annotations))
 
-    assert expected == shown(judge(value))
+    assert expected == shown(problems_of(value))
 
 
 def test_consumer_annotations_on_the_workload() -> None:
@@ -258,7 +258,7 @@ def test_consumer_annotations_on_the_workload() -> None:
     value = deployment()
     value["metadata"]["annotations"] = {CONSUME_ANNOTATION: "batch"}
 
-    (problem,) = judge(value)
+    (problem,) = problems_of(value)
 
     assert (problem.severity, problem.hint) == ("warning", "move it to `spec.template.metadata.annotations`")
 

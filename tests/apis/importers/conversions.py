@@ -1,4 +1,4 @@
-"""Converting an object in a test, and asking what the result wants at an instant."""
+"""Conversion of an object in a test, and the effect of the result at an instant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from springtide.almanac import Timeline, load_zone
-from springtide.apis.importers import Conversion, ConversionSettings
+from springtide.apis.importers import Conversion, ConversionOptions
 from springtide.apis.karmada.cron import CronFederatedHPA
 from springtide.apis.karmada.rules import firings_of
 from springtide.apis.karmada.targets import action_of
@@ -18,12 +18,12 @@ from springtide.apis.scheduled.schedule import compile_schedule
 from springtide.apis.yaml import dump
 
 NOW = 1_767_571_200  # Monday, 2026-01-05T00:00:00Z
-Convert = Callable[[dict[str, Any], ConversionSettings], Conversion | None]
+Convert = Callable[[dict[str, Any], ConversionOptions], Conversion | None]
 
 
 def converted(convert: Convert, value: dict[str, Any], zone: str | None = None) -> Conversion:
-    """Convert an object of which something must become."""
-    conversion = convert(value, ConversionSettings(NOW, zone))
+    """Convert an object that the importer handles."""
+    conversion = convert(value, ConversionOptions(NOW, zone))
     assert conversion is not None
     return conversion
 
@@ -37,7 +37,7 @@ def warnings_of(conversion: Conversion) -> list[str]:
 
 
 def views_of(conversion: Conversion) -> list[Any]:
-    """Read what was made as users would: written out, and without a single error."""
+    """Dump and load the new objects, which must have no errors."""
     views: list[Any] = []
     for made in conversion.made:
         (loaded,) = load(dump(made), ValidationContext(now=NOW))
@@ -48,7 +48,7 @@ def views_of(conversion: Conversion) -> list[Any]:
 
 
 def replicas_at(conversion: Conversion) -> Callable[[int], int]:
-    """Give the replicas that the made autoscaler sets: the highest of its schedules, within its bounds."""
+    """Return the function that gives the replicas of the new autoscaler: the highest schedule within the bounds."""
     assert not errors_of(conversion), conversion.problems
     schedules: list[Timeline[int]] = []
     bounds = None
@@ -66,7 +66,7 @@ def replicas_at(conversion: Conversion) -> Callable[[int], int]:
 
 
 def applied_at(conversion: Conversion) -> Callable[[int], dict[str, int] | None]:
-    """Give what the latest firing of the made cron rules applied; of several at once, the one listed last."""
+    """Return the function that gives what the latest firing of the cron rules sets (of several, the last listed)."""
     assert not errors_of(conversion), conversion.problems
     (view,) = (view for view in views_of(conversion) if isinstance(view, CronFederatedHPA))
     kind = view.spec.scale_target_ref.target_kind

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.apis.importers.conversions import NOW, applied_at, converted, errors_of, views_of, warnings_of
 
-from springtide.apis.importers import ConversionSettings, convert_cronhpa
+from springtide.apis.importers import ConversionOptions, convert_cronhpa
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
 AUTOSCALER = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "shop"}
@@ -35,7 +35,7 @@ def job(schedule: str, size: Any = 5, name: str = "up", **fields: Any) -> dict[s
         pytest.param("@date 2026-11-27 06:00:30", {"at": "2026-11-27T06:00:30Z"}, id="date"),
     ],
 )
-def test_schedules_without_a_word(schedule: str, timing: dict[str, str]) -> None:
+def test_schedules_with_an_exact_equivalent(schedule: str, timing: dict[str, str]) -> None:
     conversion = converted(convert_cronhpa, cronhpa(job(schedule)), zone="UTC")
     assert conversion.problems == ()
     assert views_of(conversion)
@@ -51,11 +51,13 @@ def test_schedules_without_a_word(schedule: str, timing: dict[str, str]) -> None
         pytest.param(job("@every 1h"), {"schedule": "0 * * * *"}, "counts from", id="every-hour"),
         pytest.param(job("@every 6h"), {"schedule": "0 */6 * * *"}, "counts from", id="every-six-hours"),
         pytest.param(job("@every 24h"), {"schedule": "0 0 * * *"}, "counts from", id="every-day"),
-        pytest.param(job("@date 2020-11-27 06:00:00"), {"at": "2020-11-27T06:00:00Z"}, "is over", id="over"),
+        pytest.param(
+            job("@date 2020-11-27 06:00:00"), {"at": "2020-11-27T06:00:00Z"}, "is in the past", id="in-the-past"
+        ),
         pytest.param(job("0 0 9 * * *", runOnce=True), {"at": "2026-01-05T09:00:00Z"}, "runs once", id="run-once"),
     ],
 )
-def test_schedules_that_change_a_little(given: dict[str, Any], timing: dict[str, str], said: str) -> None:
+def test_schedules_with_a_warning(given: dict[str, Any], timing: dict[str, str], said: str) -> None:
     conversion = converted(convert_cronhpa, cronhpa(given), zone="UTC")
     (rule,) = conversion.made[0]["spec"]["rules"]
     assert {key: rule[key] for key in timing} == timing
@@ -72,11 +74,11 @@ def test_schedules_that_change_a_little(given: dict[str, Any], timing: dict[str,
         pytest.param(cronhpa(job("0 0 8 30 2 *")), "never fires", id="impossible"),
         pytest.param(cronhpa(job("@every 7m")), "does not divide", id="every-seven-minutes"),
         pytest.param(cronhpa(job("@every soon")), "does not divide", id="every-nonsense"),
-        pytest.param(cronhpa(job("@date tomorrow")), "no date", id="no-date"),
-        pytest.param(cronhpa(job("@date 2026-02-30 00:00:00")), "no date", id="no-day"),
+        pytest.param(cronhpa(job("@date tomorrow")), "is not a date", id="no-date"),
+        pytest.param(cronhpa(job("@date 2026-02-30 00:00:00")), "is not a date", id="no-day"),
         pytest.param(cronhpa(job("@sometimes")), "is unknown", id="macro"),
         pytest.param(cronhpa(job("")), "no schedule", id="empty"),
-        pytest.param(cronhpa(job("0 0 8 * * *", -1)), "no number of replicas", id="negative"),
+        pytest.param(cronhpa(job("0 0 8 * * *", -1)), "not a number of replicas", id="negative"),
         pytest.param(cronhpa(job("0 0 8 * * *", None)), "the job has no `targetSize`", id="no-size"),
         pytest.param(cronhpa(job("daily")), "has 1 field,", id="one-field"),
         pytest.param(cronhpa(), "no jobs", id="no-jobs"),
@@ -86,7 +88,7 @@ def test_schedules_that_change_a_little(given: dict[str, Any], timing: dict[str,
         pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * 1 *"]), "4 fields", id="exclude-short"),
     ],
 )
-def test_what_cannot_be_converted_is_an_error_and_stays(value: dict[str, Any], said: str) -> None:
+def test_an_error_leaves_the_object_unchanged(value: dict[str, Any], said: str) -> None:
     conversion = converted(convert_cronhpa, value, zone="UTC")
     assert [message for message in errors_of(conversion) if said in message], conversion.problems
     assert (conversion.kept, conversion.made) == (value, ())
@@ -126,5 +128,5 @@ def test_rule_names_are_short_and_unique() -> None:
     assert names == [long[:32], f"{long[:30]}-2"]
 
 
-def test_other_kinds_are_no_business_of_ours() -> None:
-    assert convert_cronhpa({"apiVersion": "apps/v1", "kind": "Deployment"}, ConversionSettings(NOW)) is None
+def test_other_kinds_are_not_handled() -> None:
+    assert convert_cronhpa({"apiVersion": "apps/v1", "kind": "Deployment"}, ConversionOptions(NOW)) is None

@@ -1,4 +1,4 @@
-"""The annotations of kube-downscaler: what they become means what kube-downscaler makes of them."""
+"""The importer of kube-downscaler: the new objects scale as kube-downscaler does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.apis.importers.conversions import NOW, applied_at, converted, errors_of, replicas_at, views_of, warnings_of
 
-from springtide.apis.importers import ConversionSettings, convert_downscaler
+from springtide.apis.importers import ConversionOptions, convert_downscaler
 
 UP, DOWN = 4, 1
 
@@ -39,13 +39,13 @@ def instant(text: str) -> int:
 @pytest.mark.parametrize(
     ("uptime", "at", "up"),
     [
-        pytest.param("Sat-Sun 15:30-16:00 UTC", "2017-11-26T15:33:00+00:00", True, id="P03-inside"),
-        pytest.param("Sat-Sun 15:34-16:00 UTC", "2017-11-26T15:33:00+00:00", False, id="P03-before"),
-        pytest.param("Mon-Fri 08:00-18:00 UTC", "2017-11-26T15:33:00+00:00", False, id="P03-other-day"),
-        pytest.param("Mon-Fri 09:00-10:00 Pacific/Auckland", "2018-11-04T20:30:00+00:00", True, id="P04-other-zone"),
-        pytest.param("Mon-Mon 00:00-00:00 CET", "2026-01-05T00:00:00+01:00", False, id="P06-never"),
-        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-01-05T00:00:00+01:00", True, id="P06-always"),
-        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-07-11T23:59:59+02:00", True, id="P06-always-summer"),
+        pytest.param("Sat-Sun 15:30-16:00 UTC", "2017-11-26T15:33:00+00:00", True, id="inside"),
+        pytest.param("Sat-Sun 15:34-16:00 UTC", "2017-11-26T15:33:00+00:00", False, id="one-minute-before"),
+        pytest.param("Mon-Fri 08:00-18:00 UTC", "2017-11-26T15:33:00+00:00", False, id="other-weekday"),
+        pytest.param("Mon-Fri 09:00-10:00 Pacific/Auckland", "2018-11-04T20:30:00+00:00", True, id="other-zone"),
+        pytest.param("Mon-Mon 00:00-00:00 CET", "2026-01-05T00:00:00+01:00", False, id="empty-range"),
+        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-01-05T00:00:00+01:00", True, id="whole-week"),
+        pytest.param("Mon-Sun 00:00-24:00 CET", "2026-07-11T23:59:59+02:00", True, id="whole-week-in-summer"),
         pytest.param("Sun-Fri 08:00-18:00 UTC", "2026-01-04T09:00:00+00:00", True, id="week-wraps"),
         pytest.param("Sun-Fri 08:00-18:00 UTC", "2026-01-03T09:00:00+00:00", False, id="week-wraps-out"),
         pytest.param("Mon-Fri 23:30-09:30 UTC", "2026-01-05T23:45:00+00:00", False, id="midnight-does-not-wrap"),
@@ -71,8 +71,12 @@ def test_uptime(uptime: str, at: str, up: bool) -> None:
 @pytest.mark.parametrize(
     ("annotations", "said"),
     [
-        pytest.param({"uptime": "Mon-Thur 08:00-18:00 UTC"}, '"Mon-Thur 08:00-18:00 UTC" is no time', id="P07-day"),
-        pytest.param({"uptime": ""}, '"" is no time', id="P07-empty"),
+        pytest.param(
+            {"uptime": "Mon-Thur 08:00-18:00 UTC"},
+            '"Mon-Thur 08:00-18:00 UTC" is not a time',
+            id="name-of-four-letters",
+        ),
+        pytest.param({"uptime": ""}, '"" is not a time', id="empty"),
         pytest.param({"uptime": "Mon-Xyz 08:00-18:00 UTC"}, '"Xyz"', id="no-weekday"),
         pytest.param({"uptime": "Mon-Fri 08:00-25:00 UTC"}, "25:00", id="no-hour"),
         pytest.param({"uptime": "Mon-Fri 08:61-09:00 UTC"}, "08:61", id="no-minute"),
@@ -95,7 +99,7 @@ def test_uptime(uptime: str, at: str, up: bool) -> None:
         ),
     ],
 )
-def test_what_cannot_be_converted_is_an_error_and_stays(annotations: dict[str, str], said: str) -> None:
+def test_an_error_leaves_the_object_unchanged(annotations: dict[str, str], said: str) -> None:
     value = workload(**annotations)
     conversion = converted(convert_downscaler, value)
     assert [message for message in errors_of(conversion) if said in message], conversion.problems
@@ -105,18 +109,18 @@ def test_what_cannot_be_converted_is_an_error_and_stays(annotations: dict[str, s
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        pytest.param(workload(uptime="always", grace_period="300"), "no equivalent", id="P09-P10-grace"),
-        pytest.param(workload(uptime="Mon-Fri 22:00-06:00 UTC"), "never holds", id="over-midnight"),
+        pytest.param(workload(uptime="always", grace_period="300"), "no equivalent", id="grace-period"),
+        pytest.param(workload(uptime="Mon-Fri 22:00-06:00 UTC"), "is never active", id="over-midnight"),
         pytest.param(workload(uptime="always", exclude_until="2020-01-01"), "past", id="exclude-until-past"),
         pytest.param(workload(uptime="always", force_downtime="true"), "namespaces only", id="forced"),
         pytest.param(workload(uptime="always", misspelt="x"), "not an annotation", id="unknown"),
         pytest.param(
-            workload(uptime="always", upscale_period="Mon-Fri 08:00-18:00 UTC"), "does not count", id="periods-win"
+            workload(uptime="always", upscale_period="Mon-Fri 08:00-18:00 UTC"), "is ignored", id="periods-win"
         ),
-        pytest.param({**workload(uptime="never"), "spec": {}}, "`replicas` not being set", id="no-replicas"),
+        pytest.param({**workload(uptime="never"), "spec": {}}, "`replicas` is not set", id="no-replicas"),
     ],
 )
-def test_what_differs_is_a_warning(value: dict[str, Any], said: str) -> None:
+def test_a_difference_is_a_warning(value: dict[str, Any], said: str) -> None:
     conversion = converted(convert_downscaler, value)
     assert [message for message in warnings_of(conversion) if said in message], conversion.problems
     assert conversion.made
@@ -127,36 +131,36 @@ def test_what_differs_is_a_warning(value: dict[str, Any], said: str) -> None:
     [
         pytest.param(workload("Namespace", "v1", uptime="always"), "every workload of the namespace", id="namespace"),
         pytest.param(workload("CronJob", "batch/v1", uptime="always"), "suspends the CronJob", id="cron-job"),
-        pytest.param(workload("DaemonSet", uptime="always"), "takes a DaemonSet off", id="daemon-set"),
+        pytest.param(workload("DaemonSet", uptime="always"), "removes the DaemonSet", id="daemon-set"),
         pytest.param(workload("ScaledObject", "keda.sh/v1alpha1", uptime="always"), "pauses", id="scaled-object"),
         pytest.param(workload("Widget", "example.com/v1", uptime="always"), "no equivalent", id="foreign"),
         pytest.param(workload(exclude="true", uptime="always"), "excluded", id="excluded"),
         pytest.param(workload(grace_period="300"), "nothing to convert", id="no-times"),
     ],
 )
-def test_what_is_left_alone_is_told(value: dict[str, Any], said: str) -> None:
+def test_an_object_that_is_not_converted_has_a_warning(value: dict[str, Any], said: str) -> None:
     conversion = converted(convert_downscaler, value)
     assert (conversion.kept, conversion.made) == (value, ())
     assert [message for message in warnings_of(conversion) if said in message], conversion.problems
 
 
-def test_a_misspelt_annotation_is_told_with_what_was_meant() -> None:
+def test_a_misspelt_annotation_has_a_warning_with_the_right_name() -> None:
     (unknown, _) = converted(convert_downscaler, workload(uptim="always")).problems
     assert (unknown.message, unknown.hint) == (
-        "is not an annotation that kube-downscaler reads: it says nothing",
+        "is not an annotation of kube-downscaler: it has no effect",
         "did you mean `downscaler/uptime`?",
     )
 
 
-def test_without_times_no_schedule_is_spoken_of() -> None:
+def test_without_times_nothing_is_converted() -> None:
     assert not any(
         "the schedule" in message
         for message in warnings_of(converted(convert_downscaler, workload(grace_period="300")))
     )
 
 
-def test_an_object_without_annotations_is_no_business_of_ours() -> None:
-    assert convert_downscaler(workload(), ConversionSettings(NOW)) is None
+def test_an_object_without_annotations_is_not_handled() -> None:
+    assert convert_downscaler(workload(), ConversionOptions(NOW)) is None
 
 
 def test_the_object_stays_without_the_annotations() -> None:
@@ -184,7 +188,7 @@ def test_exclusion_and_force_win_over_times() -> None:
     assert [at(instant(f"2026-01-08T{clock}+00:00")) for clock in ("09:59", "10:00", "12:00")] == [0, UP, 0]
 
 
-def test_periods_act_when_they_begin() -> None:
+def test_periods_become_rules_at_their_beginning() -> None:
     value = workload(
         upscale_period="Mon-Fri 07:30-08:00 Europe/Berlin, 2026-01-10T09:00:00+00:00-2026-01-10T10:00:00+00:00",
         downscale_period="Mon-Fri 18:00-18:30 America/New_York",
@@ -214,7 +218,7 @@ def test_the_minimum_of_an_autoscaler_is_at_least_one() -> None:
     ],
     ids=["zones", "dates", "forced", "no-change"],
 )
-def test_what_no_rule_of_an_autoscaler_can_say(annotations: dict[str, str]) -> None:
+def test_times_that_rules_of_an_autoscaler_cannot_express(annotations: dict[str, str]) -> None:
     assert errors_of(converted(convert_downscaler, autoscaler(**annotations)))
 
 

@@ -1,4 +1,4 @@
-"""KEDA's cron triggers: what they become means what KEDA makes of them."""
+"""The importer of KEDA: the new objects scale as KEDA does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.apis.importers.conversions import NOW, applied_at, converted, errors_of, replicas_at, views_of, warnings_of
 
-from springtide.apis.importers import ConversionSettings, convert_keda
+from springtide.apis.importers import ConversionOptions, convert_keda
 
 
 def scaled_object(*triggers: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -38,26 +38,26 @@ def without(field: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("trigger", "said"),
     [
-        pytest.param({"type": "cron"}, "no `metadata`", id="P01-no-metadata"),
-        pytest.param(without("desiredReplicas"), "no `desiredReplicas`", id="P01-no-replicas"),
-        pytest.param(without("timezone"), "no `timezone`", id="P01-no-zone"),
-        pytest.param(cron("-30 * * * *", "0 18 * * *"), "minute '-30'", id="P01-negative-minute"),
-        pytest.param(cron("0 8 * -3 *", "0 18 * * *"), "month '-3'", id="P01-negative-month"),
-        pytest.param(cron("0 8 * * *", "0 8 * * *"), "start and end are the same", id="P01-start-is-end"),
+        pytest.param({"type": "cron"}, "no `metadata`", id="no-metadata"),
+        pytest.param(without("desiredReplicas"), "no `desiredReplicas`", id="no-replicas"),
+        pytest.param(without("timezone"), "no `timezone`", id="no-zone"),
+        pytest.param(cron("-30 * * * *", "0 18 * * *"), "minute '-30'", id="negative-minute"),
+        pytest.param(cron("0 8 * -3 *", "0 18 * * *"), "month '-3'", id="negative-month"),
+        pytest.param(cron("0 8 * * *", "0 8 * * *"), "start and end are the same", id="start-is-end"),
         pytest.param(without("start"), "no `start`", id="no-start"),
         pytest.param(without("end"), "no `end`", id="no-end"),
         pytest.param(cron("@daily", "0 18 * * *"), "does not read '@daily'", id="macro"),
         pytest.param(cron("0 8 * * 7", "0 18 * * *"), "day of week '7'", id="seven"),
         pytest.param(cron("0 8 30 2 *", "0 18 * * *"), "never fires", id="impossible"),
-        pytest.param(cron("0 8 * * *", "0 18 * * *", "0"), "no number of replicas", id="zero"),
-        pytest.param(cron("0 8 * * *", "0 18 * * *", "many"), "no number of replicas", id="text"),
+        pytest.param(cron("0 8 * * *", "0 18 * * *", "0"), "not a number of replicas", id="zero"),
+        pytest.param(cron("0 8 * * *", "0 18 * * *", "many"), "not a number of replicas", id="text"),
         pytest.param(cron("0 8 * * *", "0 18 * * *", zone="Mars/One"), "is unknown", id="unknown-zone"),
-        pytest.param(cron("0 8 * * *", "0 18 * * *", metricType="Value"), "depend on those", id="value"),
+        pytest.param(cron("0 8 * * *", "0 18 * * *", metricType="Value"), "depend on the current ones", id="value"),
         pytest.param(cron("0 8 1 * 1", "0 18 * * *"), 'by "or"', id="either-in-start-only"),
         pytest.param(cron("0 20 1 * 1", "0 6 1 * 1"), 'by "or"', id="either-over-midnight"),
     ],
 )
-def test_what_cannot_be_converted_is_an_error_and_stays(trigger: dict[str, Any], said: str) -> None:
+def test_an_error_leaves_the_object_unchanged(trigger: dict[str, Any], said: str) -> None:
     value = scaled_object(trigger)
     conversion = converted(convert_keda, value)
     assert [message for message in errors_of(conversion) if said in message], conversion.problems
@@ -69,12 +69,12 @@ def test_what_cannot_be_converted_is_an_error_and_stays(trigger: dict[str, Any],
     ("spec", "said"),
     [
         pytest.param({"maxReplicaCount": 1, "minReplicaCount": 3}, "smaller than minReplicaCount", id="bounds"),
-        pytest.param({"minReplicaCount": -1}, "no number of replicas", id="negative"),
+        pytest.param({"minReplicaCount": -1}, "not a number of replicas", id="negative"),
         pytest.param({"scaleTargetRef": {}}, "no name", id="target"),
         pytest.param({"advanced": {"scalingModifiers": {"formula": "a+b"}}}, "formula", id="formula"),
     ],
 )
-def test_what_the_object_cannot_be(spec: dict[str, Any], said: str) -> None:
+def test_specs_without_an_equivalent(spec: dict[str, Any], said: str) -> None:
     conversion = converted(convert_keda, {**scaled_object(cron("0 8 * * *", "0 18 * * *"), **spec)})
     assert [message for message in errors_of(conversion) if said in message], conversion.problems
 
@@ -89,13 +89,13 @@ def test_what_the_object_cannot_be(spec: dict[str, Any], said: str) -> None:
     ],
     ids=["cooldown", "polling", "fallback", "restore"],
 )
-def test_what_has_no_equivalent_is_a_warning(spec: dict[str, Any]) -> None:
+def test_a_field_without_an_equivalent_is_a_warning(spec: dict[str, Any]) -> None:
     conversion = converted(convert_keda, scaled_object(cron("0 8 * * *", "0 18 * * *"), **spec))
     assert len(conversion.made) == 2
     assert any("has no equivalent" in message for message in warnings_of(conversion))
 
 
-def test_what_starts_jobs_has_no_replicas_and_stays() -> None:
+def test_a_scaled_job_is_not_converted() -> None:
     job = {**scaled_object(cron("0 8 * * *", "0 18 * * *")), "kind": "ScaledJob"}
     conversion = converted(convert_keda, job)
     assert (conversion.kept, conversion.made) == (job, ())
@@ -103,7 +103,7 @@ def test_what_starts_jobs_has_no_replicas_and_stays() -> None:
     assert "has no replicas" in said
 
 
-def test_a_pause_is_told_with_what_to_write() -> None:
+def test_a_pause_is_a_warning_with_the_annotation_to_write() -> None:
     paused = scaled_object(cron("0 8 * * *", "0 18 * * *"))
     paused["metadata"]["annotations"] = {"autoscaling.keda.sh/paused-replicas": "0"}
     (problem,) = converted(convert_keda, paused).problems
@@ -143,7 +143,7 @@ def test_where_windows_overlap_the_highest_counts() -> None:
         assert [at(NOW + hour * 3600) for hour in (7, 8, 12, 14, 18)] == [0, 3, 7, 3, 0]
 
 
-def test_speed_limits_come_along() -> None:
+def test_scaling_behavior_is_converted() -> None:
     behavior = {
         "scaleDown": {
             "stabilizationWindowSeconds": 0,
@@ -166,17 +166,17 @@ def test_beside_other_triggers_cron_rules_move_the_minimum() -> None:
     at = applied_at(conversion)
     assert at(NOW + 8 * 3600) == {"min": 6}
     assert at(NOW + 18 * 3600) == {"min": 2}
-    (told,) = warnings_of(conversion)
-    assert told.endswith("a window that is open already raises nothing until it begins again")
+    (warning,) = warnings_of(conversion)
+    assert warning.endswith("a window that is open already raises nothing until it begins again")
 
 
-def test_beside_other_triggers_a_window_is_cut_to_the_bounds_as_anywhere() -> None:
+def test_beside_other_triggers_a_window_is_limited_to_the_bounds() -> None:
     queue = {"type": "cpu", "metadata": {"value": "50"}}
     alone, beside = (
         converted(convert_keda, scaled_object(*others, cron("0 8 * * *", "0 18 * * *", "6"), maxReplicaCount=4))
         for others in ((), (queue,))
     )
-    cut = "6 replicas are outside the bounds 0 to 4: 4 it is"
+    cut = "6 replicas are outside the bounds 0 to 4: the window has 4"
     assert cut in warnings_of(alone)
     assert cut in warnings_of(beside)
     assert applied_at(beside)(NOW + 8 * 3600) == {"min": 4}
@@ -201,8 +201,8 @@ def test_beside_other_triggers_windows_may_meet_but_not_overlap() -> None:
         pytest.param({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}, id="empty"),
     ],
 )
-def test_what_is_no_business_of_ours(value: dict[str, Any]) -> None:
-    assert convert_keda(value, ConversionSettings(NOW)) is None
+def test_objects_that_are_not_handled(value: dict[str, Any]) -> None:
+    assert convert_keda(value, ConversionOptions(NOW)) is None
 
 
 # KEDA's own rule, walked by hand: active while the next end comes no later than the next start.
@@ -210,7 +210,7 @@ def test_what_is_no_business_of_ours(value: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a cron expression and the values that it stands for."""
+    """Draw a field of a cron expression and its values."""
 
     text: str
     values: frozenset[int]
@@ -280,7 +280,7 @@ BOTH_DAYS = st.tuples(field(1, 28, star=False), field(0, 6, star=False))
 
 @st.composite
 def windows(draw: st.DrawFn) -> tuple[Expression, Expression]:
-    """Draw any start and end, and sometimes those of one day that names both day fields."""
+    """Draw any start and end, and sometimes a start and end on one day that names both day fields."""
     hours = field(0, 23, star=True)
     if not draw(st.integers(0, 3)):
         months, (day, weekday) = draw(MONTHS), draw(BOTH_DAYS)
@@ -325,7 +325,7 @@ TRIGGERS = st.builds(
     idle=st.sampled_from([None, 0]),
     hours=st.lists(st.integers(0, 60 * 24), min_size=30, max_size=60, unique=True),
 )
-def test_the_result_is_what_keda_does(
+def test_the_new_objects_scale_as_keda_does(
     triggers: list[Trigger], least: int, most: int, idle: int | None, hours: list[int]
 ) -> None:
     spec: dict[str, Any] = {"minReplicaCount": least, "maxReplicaCount": most}

@@ -1,7 +1,4 @@
-"""What is converted together: no two objects of one name, and nobody who scales what is scaled already.
-
-Peers' objects with anything in any place: converted to something sound or refused, never a traceback.
-"""
+"""Importing files: free names for new objects, warnings of other autoscalers, and mutated objects."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.apis.importers.conversions import NOW
 
-from springtide.apis.importers import ConversionSettings, ImportResult, SiblingObjects, import_objects
+from springtide.apis.importers import ConversionOptions, ImportResult, SiblingObjects, import_objects
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, load
 from springtide.apis.yaml import Document, dump, read
@@ -53,7 +50,7 @@ def cronhpa(*excluded: str, jobs: tuple[str, ...] = ("0 0 8 * * *",)) -> dict[st
 
 
 def replaced(*values: dict[str, Any]) -> ImportResult:
-    return import_objects("---\n".join(dump(value) for value in values), ConversionSettings(NOW, "UTC"))
+    return import_objects("---\n".join(dump(value) for value in values), ConversionOptions(NOW, "UTC"))
 
 
 def names(result: ImportResult, kind: str) -> list[str]:
@@ -65,10 +62,10 @@ def trees(text: str) -> list[dict[str, Any]]:
 
 
 def said(result: ImportResult) -> list[str]:
-    return [one.problem.message for one in result.told]
+    return [one.problem.message for one in result.notices]
 
 
-def test_two_workloads_of_one_name_get_schedules_of_two() -> None:
+def test_workloads_of_one_name_get_different_schedules() -> None:
     result = replaced(workload(), workload("StatefulSet", replicas=2))
     assert names(result, "MetricsProducer") == ["web", "web-statefulset"]
     assert names(result, "HorizontalAutoscaler") == ["web", "web-statefulset"]
@@ -88,22 +85,22 @@ def test_two_workloads_of_one_name_get_schedules_of_two() -> None:
         pytest.param(workload("StatefulSet", namespace="shop"), "web", id="another namespace"),
     ],
 )
-def test_names_of_what_stands_beside_it_are_left_alone(other: dict[str, Any], made: str) -> None:
+def test_new_names_do_not_collide_with_other_objects(other: dict[str, Any], made: str) -> None:
     result = replaced(workload(), other)
     assert made in names(result, "MetricsProducer")
     assert any("already" in message for message in said(result)) is (made != "web")
 
 
-def test_names_are_free_in_all_files_together() -> None:
+def test_new_names_are_free_in_all_files() -> None:
     texts = [dump(workload()), dump(workload("StatefulSet"))]
-    surroundings = SiblingObjects()
+    siblings = SiblingObjects()
     for text in texts:
-        surroundings.read(text)
-    results = [import_objects(text, ConversionSettings(NOW, "UTC"), surroundings) for text in texts]
+        siblings.read(text)
+    results = [import_objects(text, ConversionOptions(NOW, "UTC"), siblings) for text in texts]
     assert [names(result, "MetricsProducer") for result in results] == [["web"], ["web-statefulset"]]
 
 
-def test_rules_follow_their_calendar_to_its_new_name() -> None:
+def test_rules_refer_to_the_renamed_calendar() -> None:
     taken = {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": "web-excluded"}}
     result = replaced({**taken, "spec": {"dates": ["2026-12-24"]}}, cronhpa("* * * 25 12 *"))
     (cron,) = (value for value in trees(result.text) if value["kind"] == "CronFederatedHPA")
@@ -113,34 +110,34 @@ def test_rules_follow_their_calendar_to_its_new_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "warned"),
     [
         pytest.param("web", True, id="the same target"),
         pytest.param("other", False, id="another target"),
     ],
 )
-def test_who_scales_the_target_already_is_told(target: str, told: bool) -> None:
+def test_another_autoscaler_of_the_target_is_a_warning(target: str, warned: bool) -> None:
     expected = (
-        "Deployment `web` is also scaled by HorizontalPodAutoscaler `hpa`: that and the new HorizontalAutoscaler will"
-        " undo each other's work"
+        "Deployment `web` is also scaled by HorizontalPodAutoscaler `hpa`, which conflicts with the new"
+        " HorizontalAutoscaler"
     )
-    assert (expected in said(replaced(workload(), autoscaler("hpa", target)))) is told
+    assert (expected in said(replaced(workload(), autoscaler("hpa", target)))) is warned
 
 
 @pytest.mark.parametrize(
-    ("jobs", "told"),
+    ("jobs", "warned"),
     [
         pytest.param(("0 0 8 1 1 *",), True, id="its only day"),
         pytest.param(("@date 2027-01-01 07:00:00",), True, id="its only time"),
         pytest.param(("0 0 8 1 * *",), False, id="one of its days"),
     ],
 )
-def test_jobs_that_their_excluded_dates_keep_from_running_are_told(jobs: tuple[str, ...], told: bool) -> None:
+def test_jobs_that_never_run_because_of_excluded_dates_are_a_warning(jobs: tuple[str, ...], warned: bool) -> None:
     result = replaced(cronhpa("* * * 1 1 *", jobs=jobs))
-    assert any("rule `j0` never fires: its calendars exclude" in message for message in said(result)) is told
+    assert any("rule `j0` never fires: its calendars exclude" in message for message in said(result)) is warned
 
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "peers").glob("*.yaml"))
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "importers").glob("*.yaml"))
 MADE = ("MetricsProducer", "HorizontalAutoscaler", "CronFederatedHPA", "Calendar")
 JUNK = st.one_of(
     st.none(),
@@ -171,14 +168,14 @@ def with_junk(value: Any, path: tuple[str | int, ...], junk: Any) -> Any:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 @given(data=st.data())
-def test_anything_anywhere(example: Path, data: st.DataObject) -> None:
+def test_conversion_never_raises(example: Path, data: st.DataObject) -> None:
     document, *_ = read(example.read_text(encoding="utf-8"))
     assert isinstance(document, Document)
     value = document.value
     for _ in range(data.draw(st.integers(1, 2))):
         value = with_junk(value, data.draw(st.sampled_from(list(places(value)))), data.draw(JUNK))
     text = json.dumps(value)
-    replaced = import_objects(text, ConversionSettings(NOW, data.draw(st.sampled_from([None, "Europe/Berlin"]))))
+    replaced = import_objects(text, ConversionOptions(NOW, data.draw(st.sampled_from([None, "Europe/Berlin"]))))
     assert replaced.changes or replaced.text == text
     for item in load(replaced.text, ValidationContext(now=NOW)) if replaced.changes else ():
         if isinstance(item, LoadedObject) and item.kind.kind in MADE:

@@ -30,7 +30,7 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 
 
 def test_example_of_the_proposal() -> None:
-    """X1, X4: two slips in every rule list and target; each repair is told."""
+    """Rule names and the target are repaired, each with a warning."""
     value = cron(
         {"ruleName": "Scale-Up", "schedule": "30 08 * * *", "targetReplicas": 1000},
         {"ruleName": "Scale-Down", "schedule": "0 11 * * *", "targetReplicas": 1},
@@ -61,7 +61,7 @@ def test_order_of_fields_stays() -> None:
 
 @given(TREES, st.sampled_from(["CronFederatedHPA", "FederatedHPA", "Other"]))
 def test_garbage_is_left_alone(spec: Any, kind: str) -> None:
-    """Whatever stands there, nothing is raised, and the object itself is not changed."""
+    """Repairs never raise, and do not change the given object."""
     value = {"kind": kind, "spec": spec}
     before = copy.deepcopy(value)
     fixes(value)

@@ -9,7 +9,7 @@ import pytest
 from tests.apis.crd_server import admit
 from tests.apis.karmada.objects import FEDERATED, cron, rule
 from tests.apis.karmada.test_federated import federated
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 
 from springtide.apis.crds import Flavour
 from springtide.apis.problems import has_errors
@@ -28,17 +28,17 @@ def test_rules(chosen: tuple[bool, ...]) -> None:
     fields = {key: value for part, there in zip(PARTS, chosen, strict=True) if there for key, value in part.items()}
     value = cron({"name": "a", **fields}, target=FEDERATED)
 
-    assert bool(admit(value)) == has_errors(judge(value))
+    assert bool(admit(value)) == has_errors(problems_of(value))
 
 
 @pytest.mark.parametrize("minimum", [1, 10, 11])
 def test_bounds(minimum: int) -> None:
     value = federated(minReplicas=minimum)
 
-    assert bool(admit(value)) == has_errors(judge(value))
+    assert bool(admit(value)) == has_errors(problems_of(value))
 
 
 def test_stock_crd_takes_what_upstream_takes() -> None:
-    """No rule of ours, and none of our fields, where somebody else owns the CRD."""
+    """Stock CRDs have none of our rules and fields."""
     assert admit(cron(rule(targetReplicas=1)), Flavour.STOCK) == []
     assert admit(cron(rule(targetReplicas=1, maxDelaySeconds=60)), Flavour.STOCK) != []

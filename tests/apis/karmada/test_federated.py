@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.apis.karmada.objects import API, DEPLOYMENT
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.karmada.federated import FederatedHPASpec
 from springtide.apis.schema import schema_of, with_defaults
@@ -40,7 +40,7 @@ def policy(**fields: Any) -> dict[str, Any]:
         pytest.param(
             {"scaleTargetRef": {**DEPLOYMENT, "apiVersion": "app/v1"}},
             ["error spec.scaleTargetRef.apiVersion"],
-            id="X4",
+            id="misspelt-group",
         ),
         pytest.param(policy(), [], id="policy"),
         pytest.param(
@@ -79,7 +79,7 @@ def policy(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_federated(spec: dict[str, Any], expected: list[str]) -> None:
-    assert expected == shown(judge(federated(**spec)))
+    assert expected == shown(problems_of(federated(**spec)))
 
 
 def test_default_minimum() -> None:

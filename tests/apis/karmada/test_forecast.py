@@ -69,7 +69,7 @@ def test_what_is_set(target: dict[str, Any] | None, numbers: dict[str, Any], val
 
 
 def test_suspended_rule_has_nothing() -> None:
-    """M16: neither a current value nor a next one."""
+    """Neither a current value nor a next one."""
     lane = lane_of(rule(targetReplicas=1, suspend=True))
 
     assert (lane.current, lane.changes, lane.next) == (None, (), None)
@@ -100,7 +100,7 @@ def test_rule_that_fires_once(at: str, current: dict[str, int] | None, next_: st
 
 
 def test_zones_in_order_of_the_rules() -> None:
-    """X6: a rule without a zone is read in the default zone."""
+    """A rule without a zone is read in the default zone."""
     value = cron(
         rule("a", targetReplicas=1, timeZone="Asia/Shanghai"),
         rule("b", targetReplicas=1),
@@ -113,7 +113,7 @@ def test_zones_in_order_of_the_rules() -> None:
 
 
 def test_first_firing_of_the_proposal() -> None:
-    """N22: 07:30 in Shanghai is 23:30 UTC of the day before."""
+    """07:30 in Shanghai is 23:30 UTC of the day before."""
     lane = lane_of(rule(schedule="30 07 * * *", targetReplicas=1, timeZone="Asia/Shanghai"))
 
     assert show(lane.changes[0].at) == "2026-03-06T23:30:00+00:00"

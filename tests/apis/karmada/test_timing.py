@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.almanac.builders import utc
 from tests.apis.karmada.objects import FEDERATED, cron, rule
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.almanac import Cron, Dialect, load_zone
 from springtide.apis.karmada.cron import CronFederatedHPARule
@@ -33,7 +33,7 @@ SUMMER, WINTER = "2026-06-01T00:00:00", "2026-02-01T00:00:00"
     ],
 )
 def test_schedule_or_instant(fields: dict[str, Any], expected: list[str]) -> None:
-    assert expected == shown(judge(cron({"name": "a", "targetReplicas": 1, **fields}), NOW))
+    assert expected == shown(problems_of(cron({"name": "a", "targetReplicas": 1, **fields}), NOW))
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_schedule_or_instant(fields: dict[str, Any], expected: list[str]) -> Non
         pytest.param("0 9 * * *", "America/New_York", SUMMER, 82800, id="daily-over-a-short-day"),
         pytest.param("0 9,17 * * *", "UTC", SUMMER, 8 * 3600, id="twice-a-day"),
         pytest.param("0 0 28,1 * *", "UTC", SUMMER, 86400, id="end-of-february"),
-        pytest.param("30 2 * * *", "America/New_York", WINTER, 82800 + 1800, id="N04-after-the-gap"),
+        pytest.param("30 2 * * *", "America/New_York", WINTER, 82800 + 1800, id="after-the-gap"),
         pytest.param("30 1,2 * * *", "America/New_York", WINTER, 1800, id="gap-pushes-them-together"),
         pytest.param("0 0 1 1 *", "UTC", SUMMER, 365 * 86400, id="yearly"),
     ],
 )
 def test_smallest_gap(schedule: str, zone: str, now: str, gap: int) -> None:
-    """X2: clocks that change count, so that a delay never reaches the next firing."""
+    """Clocks that change count, so that a delay never reaches the next firing."""
     closest = closest_firings(Cron.parse(schedule, Dialect.RULE), load_zone(zone), utc(now))
 
     assert closest is not None
@@ -72,14 +72,14 @@ def test_leap_day_has_no_gap_within_two_years() -> None:
     ],
 )
 def test_delay_is_smaller_than_the_gap(schedule: str, delay: int, expected: list[str]) -> None:
-    """X2: a firing that is made up for after the next one would undo it."""
+    """A late firing after the next one would undo it."""
     value = cron(rule(schedule=schedule, targetReplicas=1, maxDelaySeconds=delay))
 
-    assert expected == shown(judge(value, NOW))
+    assert expected == shown(problems_of(value, NOW))
 
 
 def test_longest_delay_is_proposed() -> None:
-    (found,) = judge(cron(rule(schedule="*/30 * * * *", targetReplicas=1, maxDelaySeconds=3600)), NOW)
+    (found,) = problems_of(cron(rule(schedule="*/30 * * * *", targetReplicas=1, maxDelaySeconds=3600)), NOW)
 
     assert "1799" in found.hint
 
@@ -114,20 +114,20 @@ def test_longest_delay_is_proposed() -> None:
     ],
 )
 def test_rules_that_meet(rules: list[dict[str, Any]], expected: list[str]) -> None:
-    assert expected == shown(judge(cron(*rules), NOW))
+    assert expected == shown(problems_of(cron(*rules), NOW))
 
 
 def test_rules_meet_by_field() -> None:
-    """One moves the minimum, the other the maximum: nobody contradicts."""
+    """One sets the minimum, the other the maximum: no conflict."""
     apart = cron(rule("a", targetMinReplicas=1), rule("b", targetMaxReplicas=2), target=FEDERATED)
     against = cron(
         rule("a", targetMinReplicas=1), rule("b", targetMinReplicas=2, targetMaxReplicas=9), target=FEDERATED
     )
 
-    assert judge(apart, NOW) == []
-    (found,) = judge(against, NOW)
+    assert problems_of(apart, NOW) == []
+    (found,) = problems_of(against, NOW)
     assert "set min to 1 and 2, first on Mon 2026-06-01 08:30" in found.message
-    assert "`b` wins, being listed last" in found.message
+    assert "`b` wins, as it is listed last" in found.message
 
 
 def test_the_closest_firings_are_found_around_a_change_of_clocks() -> None:

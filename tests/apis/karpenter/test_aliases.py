@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.apis.manifests import judge, loaded
+from tests.apis.manifests import loaded, problems_of
 
 from springtide.apis.karpenter.aliases import fixes, read_v1, read_v1beta1
 from springtide.apis.problems import format_path
@@ -40,27 +40,27 @@ def read_budget(budget: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
             ["reasons[0]", "reasons[1]", "reasons[3]"],
             id="35",
         ),
-        pytest.param({"reason": "Drifted"}, {"reasons": ["Drifted"]}, ["reason"], id="C4-scalar-reason"),
-        pytest.param({"reasons": "Drifted"}, {"reasons": ["Drifted"]}, ["reasons"], id="C4-scalar-reasons"),
+        pytest.param({"reason": "Drifted"}, {"reasons": ["Drifted"]}, ["reason"], id="scalar-reason"),
+        pytest.param({"reasons": "Drifted"}, {"reasons": ["Drifted"]}, ["reasons"], id="scalar-reasons"),
         pytest.param(
             {"reason": "Drifted", "reasons": ["Empty"]},
             {"reasons": ["Empty", "Drifted"]},
             ["reason"],
-            id="C4-both",
+            id="both",
         ),
         pytest.param(
             {"reasons": ["Drifted", "drift", "Empty"]},
             {"reasons": ["Drifted", "Empty"]},
             ["reasons[1]"],
-            id="C4-repeated",
+            id="repeated",
         ),
-        pytest.param({"reasons": ["Whatever"]}, {"reasons": ["Whatever"]}, [], id="C3-unknown"),
+        pytest.param({"reasons": ["Whatever"]}, {"reasons": ["Whatever"]}, [], id="unknown"),
         pytest.param({"reasons": []}, {"reasons": []}, [], id="empty"),
         pytest.param({"reasons": [1]}, {"reasons": [1]}, [], id="not-a-name"),
         pytest.param({"reason": {"a": 1}}, {"reason": {"a": 1}}, [], id="not-a-list"),
-        pytest.param({"nodes": 10}, {"nodes": "10"}, ["nodes"], id="C7-integer"),
-        pytest.param({"nodes": True}, {"nodes": True}, [], id="C7-not-a-number"),
-        pytest.param({"nodes": -1}, {"nodes": -1}, [], id="C7-negative"),
+        pytest.param({"nodes": 10}, {"nodes": "10"}, ["nodes"], id="integer"),
+        pytest.param({"nodes": True}, {"nodes": True}, [], id="not-a-number"),
+        pytest.param({"nodes": -1}, {"nodes": -1}, [], id="negative"),
     ],
 )
 def test_budgets(written: dict[str, Any], meant: dict[str, Any], said_at: list[str]) -> None:
@@ -93,7 +93,9 @@ def test_c3_names_of_reasons(name: str, reason: str) -> None:
 def test_c3_unknown_reasons_are_refused_with_what_is_accepted() -> None:
     """The error names the accepted reasons, at the place where the wrong one was written."""
     (problem,) = (
-        p for p in judge(node_pool({"budgets": [{"reason": ["Empty", "empty", "bored"]}]})) if p.severity == "error"
+        p
+        for p in problems_of(node_pool({"budgets": [{"reason": ["Empty", "empty", "bored"]}]}))
+        if p.severity == "error"
     )
 
     assert f"{BUDGETS}[0].reason[2]" == format_path(problem.path)
@@ -103,7 +105,7 @@ def test_c3_unknown_reasons_are_refused_with_what_is_accepted() -> None:
 @pytest.mark.parametrize(("count", "refused"), [pytest.param(50, False, id="50"), pytest.param(51, True, id="51")])
 def test_c5_how_many_reasons_may_be_listed(count: int, refused: bool) -> None:
     """Fifty are taken, repeated or not; more are refused as they are upstream."""
-    found = judge(node_pool({"budgets": [{"reasons": ["Empty"] * count}]}))
+    found = problems_of(node_pool({"budgets": [{"reasons": ["Empty"] * count}]}))
 
     assert refused is any(problem.severity == "error" for problem in found)
 
@@ -147,7 +149,7 @@ def test_c15_budgets_under_a_key_for_each_method() -> None:
 
 
 def test_c15_problems_point_at_what_was_written() -> None:
-    """A mistake in a moved budget is shown where it stands in the text."""
+    """A problem of a moved budget has its original position."""
     found = loaded(node_pool({"drift": {"budgets": [{"nodes": "5"}, {"nodes": "lots"}]}}))
 
     errors = [format_path(problem.path) for problem in found.problems if problem.severity == "error"]
@@ -157,7 +159,7 @@ def test_c15_problems_point_at_what_was_written() -> None:
 
 def test_c15_what_cannot_be_moved_is_refused() -> None:
     """A setting that is already given stays where it is, and is an unknown field there."""
-    found = judge(node_pool({"consolidateAfter": "1m", "consolidation": {"consolidateAfter": "2m"}}))
+    found = problems_of(node_pool({"consolidateAfter": "1m", "consolidation": {"consolidateAfter": "2m"}}))
 
     assert [format_path(p.path) for p in found if p.severity == "error"] == ["spec.disruption.consolidation"]
 
@@ -180,7 +182,7 @@ def test_c16_policies_of_the_other_version(value: dict[str, Any], meant: str) ->
 
 
 def test_c16_expiry_moves_to_the_template() -> None:
-    """In v1 it stands there; mistakes are still shown where it was written."""
+    """In v1 it is in the template; problems still have the original path."""
     found = loaded(node_pool({"expireAfter": "a while"}))
 
     assert found.value["spec"]["template"]["spec"]["expireAfter"] == "a while"
@@ -188,16 +190,16 @@ def test_c16_expiry_moves_to_the_template() -> None:
 
 
 def test_c16_two_expiries_are_refused() -> None:
-    """Which one is meant cannot be told."""
+    """It is ambiguous which one is intended."""
     value = node_pool({"expireAfter": "1h"})
     value["spec"]["template"]["spec"]["expireAfter"] = "2h"
 
-    assert [(problem.severity, format_path(problem.path)) for problem in judge(value)] == [
+    assert [(problem.severity, format_path(problem.path)) for problem in problems_of(value)] == [
         ("error", "spec.disruption.expireAfter")
     ]
 
 
-def test_fixes_mend_references_to_node_classes() -> None:
+def test_references_to_node_classes_are_repaired() -> None:
     """In v1 they have a group; the version says nothing more."""
     value = node_pool()
     value["spec"]["template"]["spec"]["nodeClassRef"] = {
@@ -217,7 +219,7 @@ def test_fixes_mend_references_to_node_classes() -> None:
 
 
 def test_fixes_read_leniently() -> None:
-    """Everything that is read leniently is mended."""
+    """All aliases are repaired."""
     value = beta_pool({"budgets": [{"reason": "drift", "nodes": 3}]})
 
     assert read_v1beta1(value) == fixes(value)
@@ -232,7 +234,7 @@ GARBAGE = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.d
 
 @given(garbage=GARBAGE, where=st.sampled_from(["apiVersion", "spec", "disruption", "budgets", "template"]))
 def test_any_tree_is_survived(garbage: Any, where: str) -> None:
-    """Whatever stands there, nothing is raised, nothing is changed in place, and a second reading changes nothing."""
+    """Aliases never raise, do not change the given object, and are idempotent."""
     value = node_pool({})
     match where:
         case "apiVersion" | "spec":
@@ -259,6 +261,6 @@ def test_c15_budgets_under_default() -> None:
 
 
 def test_what_is_no_reason_is_not_called_one_once_more() -> None:
-    found = judge(node_pool({"budgets": [{"nodes": "5", "reasons": ["", ""]}]}))
+    found = problems_of(node_pool({"budgets": [{"nodes": "5", "reasons": ["", ""]}]}))
 
     assert not [problem for problem in found if "once more" in problem.message]

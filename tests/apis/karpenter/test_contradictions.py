@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.apis.karpenter.samples import beta_pool, compiled, instant, limits, node_pool
-from tests.apis.manifests import judge, loaded
+from tests.apis.manifests import loaded, problems_of
 
 from springtide.apis.karpenter.budgets import BudgetDefault, DisruptionReason
 from springtide.apis.karpenter.conversion import to_v1
@@ -23,7 +23,9 @@ EXAMPLE = [
 
 
 def severities(value: dict[str, Any]) -> dict[str, str]:
-    return {format_path(problem.path).removeprefix("spec.disruption."): problem.severity for problem in judge(value)}
+    return {
+        format_path(problem.path).removeprefix("spec.disruption."): problem.severity for problem in problems_of(value)
+    }
 
 
 def test_c1_budgets_without_reasons() -> None:

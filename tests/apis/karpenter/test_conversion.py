@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.apis.karpenter.samples import beta_pool, limits, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 
 from springtide.apis.karpenter.conversion import V1_FIELDS, V1BETA1_FIELDS, to_v1, to_v1beta1
 from springtide.apis.karpenter.forecast import pool_budgets
@@ -92,7 +92,7 @@ class TestUp:
         """A complete pool stays one."""
         value = beta_pool({"budgets": [{"nodes": "5", "schedule": "@daily"}], "expireAfter": "1h"})
 
-        assert judge(to_v1(value)) == []
+        assert problems_of(to_v1(value)) == []
 
 
 class TestDown:
@@ -128,11 +128,11 @@ class TestDown:
         value = node_pool({"consolidationPolicy": "Balanced", "budgets": [{"nodes": "5"}]}, replicas=3)
         value["spec"]["template"]["spec"] |= {"expireAfter": "1h", "terminationGracePeriod": "5m"}
 
-        assert judge(to_v1beta1(value)) == []
+        assert problems_of(to_v1beta1(value)) == []
 
 
 class TestEdits:
-    """What happens to notes when somebody edits the converted object."""
+    """Round-trip annotations after a user edited the converted object."""
 
     def pool(self) -> dict[str, Any]:
         value = beta_pool({"budgets": [{"nodes": "5", "schedule": "@daily"}, {"nodes": "9"}]})
@@ -328,7 +328,7 @@ def test_converted_budgets_mean_the_same(listed: list[dict[str, Any]], more: dic
 
 @pytest.mark.parametrize("metadata", [{"name": "a", "annotations": None}, None])
 def test_nothing_is_lost_where_annotations_are_null(metadata: Any) -> None:
-    """What v1 cannot hold goes into an annotation, also where somebody left the key empty."""
+    """Fields that v1 does not have go into an annotation, also if its value was empty."""
     pool = {
         "apiVersion": "karpenter.sh/v1beta1",
         "kind": "NodePool",

@@ -108,23 +108,23 @@ def test_the_pool_says_how_it_is_read(
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        pytest.param({"nodes": "5"}, "budget 0 allows 5; no node is taken yet", id="count"),
-        pytest.param({"nodes": "10%"}, "budget 0 allows 10% of 100 nodes = 10; no node is taken yet", id="share"),
-        pytest.param({"nodes": "0"}, "budget 0 blocks; no node is taken yet", id="zero"),
+        pytest.param({"nodes": "5"}, "budget 0 allows 5; no node is being disrupted", id="count"),
+        pytest.param({"nodes": "10%"}, "budget 0 allows 10% of 100 nodes = 10; no node is being disrupted", id="share"),
+        pytest.param({"nodes": "0"}, "budget 0 blocks; no node is being disrupted", id="zero"),
         pytest.param(
             {"nodes": "5", "schedule": "@daily", "duration": "1h", "timeZone": "Europe/Berlin", "mode": "Allow"},
-            "budget 0 allows Drifted only in its window (`@daily` for 1h, Europe/Berlin); no node is taken yet",
+            "budget 0 allows Drifted only in its window (`@daily` for 1h, Europe/Berlin); no node is being disrupted",
             id="closed",
         ),
         pytest.param(
             {"nodes": "5", "maxPer": {"nodes": 2, "period": "1h"}, "cooldown": "10m"},
-            "budget 0 allows 5; what happened before counts as well (budget 0: at most 2 nodes per 1h"
-            " and 10m between two nodes); no node is taken yet",
+            "budget 0 allows 5; earlier disruptions count as well (budget 0: at most 2 nodes per 1h"
+            " and 10m between two nodes); no node is being disrupted",
             id="rates",
         ),
         pytest.param(
             {"nodes": "5", "reasons": ["Empty"]},
-            "no active budget covers Drifted: no limit; no node is taken yet",
+            "no active budget covers Drifted: no limit; no node is being disrupted",
             id="none",
         ),
     ],
@@ -169,7 +169,7 @@ def test_document() -> None:
                 "consuming": 4,
                 "allowed": 1,
                 "budget": 1,
-                "because": "budget 1 allows 5; 4 nodes are taken already (3 disrupted, 1 not ready)",
+                "because": "budget 1 allows 5; 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": None,
             },
             "Drifted": {
@@ -177,7 +177,7 @@ def test_document() -> None:
                 "consuming": 4,
                 "allowed": 1,
                 "budget": 1,
-                "because": "budget 1 allows 5; 4 nodes are taken already (3 disrupted, 1 not ready)",
+                "because": "budget 1 allows 5; 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": {"at": "2024-01-11T09:00:00Z", "limit": 0},
             },
             "Underutilized": {
@@ -186,7 +186,7 @@ def test_document() -> None:
                 "allowed": 46,
                 "budget": None,
                 "because": "no active budget covers Underutilized: no limit;"
-                " 4 nodes are taken already (3 disrupted, 1 not ready)",
+                " 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": None,
             },
             "Expired": {
@@ -195,7 +195,7 @@ def test_document() -> None:
                 "allowed": 46,
                 "budget": None,
                 "because": "no active budget covers Expired: no limit; expiry is forceful:"
-                " expired nodes do not wait for this; 4 nodes are taken already (3 disrupted, 1 not ready)",
+                " expired nodes do not wait for this; 4 nodes are unavailable already (3 disrupted, 1 not ready)",
                 "next": None,
             },
         },

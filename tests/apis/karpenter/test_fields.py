@@ -8,7 +8,7 @@ import pytest
 from cel_expr_python import cel
 from tests.apis.crd_server import admit
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 
 from springtide.apis.karpenter import KINDS, types, v1beta1
 from springtide.apis.karpenter.disruption import Budget, Disruption
@@ -90,7 +90,7 @@ def test_defaults(value: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def test_expiry_defaults_to_a_month() -> None:
-    """In v1 it stands in the template."""
+    """In v1 it is in the template."""
     filled = with_defaults(node_pool(), schema_of(types.NodePool))
 
     assert filled["spec"]["template"]["spec"]["expireAfter"] == "720h"
@@ -130,7 +130,7 @@ def requirement(**parts: Any) -> list[dict[str, Any]]:
         pytest.param("spec.weight", 0, "spec.weight", id="weight-low"),
         pytest.param("spec.weight", 101, "spec.weight", id="weight-high"),
         pytest.param("spec.replicas", -1, "spec.replicas", id="replicas"),
-        pytest.param("spec.limits", {"cpi": "1"}, "spec.limits.cpi", id="limits-slip"),
+        pytest.param("spec.limits", {"cpi": "1"}, "spec.limits.cpi", id="misspelt-limit"),
         pytest.param("spec.limits", {"cpu": "1 core"}, "spec.limits.cpu", id="limits-quantity"),
         pytest.param("spec.disruption.consolidateAfter", "soon", "spec.disruption.consolidateAfter", id="after"),
         pytest.param(
@@ -198,7 +198,7 @@ def requirement(**parts: Any) -> list[dict[str, Any]]:
 )
 def test_errors(path: str, part: Any, expected: str) -> None:
     """What the server refuses is an error at its place, and the only one."""
-    found = judge(changed(path, part))
+    found = problems_of(changed(path, part))
 
     assert [("error", expected)] == [(problem.severity, format_path(problem.path)) for problem in found]
 
@@ -224,7 +224,7 @@ def test_errors(path: str, part: Any, expected: str) -> None:
 )
 def test_accepted(path: str, part: Any) -> None:
     """Legal pools pass without a word."""
-    assert judge(changed(path, part)) == []
+    assert problems_of(changed(path, part)) == []
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_accepted(path: str, part: Any) -> None:
 )
 def test_static_pools(spec: dict[str, Any], expected: list[str]) -> None:
     """A pool with a fixed number of nodes has neither weight nor limits but of nodes."""
-    found = judge(node_pool(**spec))
+    found = problems_of(node_pool(**spec))
 
     assert expected == [format_path(problem.path) for problem in found]
     assert bool(expected) is any(not holds(rule, spec) for rule in types.NodePoolSpec.__rules__[1:])
@@ -263,7 +263,7 @@ def test_requirements_are_refused_by_the_server_as_by_us(parts: dict[str, Any]) 
     """The rules of the CRD and the checks here agree."""
     refused = not all(holds(rule, {"key": "a", **parts}) for rule in NodeRequirement.__rules__)
 
-    found = judge(changed(f"{SPEC}.requirements", requirement(**parts)))
+    found = problems_of(changed(f"{SPEC}.requirements", requirement(**parts)))
 
     assert refused is any(problem.severity == "error" for problem in found)
 
@@ -287,7 +287,7 @@ def test_budgets_are_refused_by_the_server_as_by_us(mask: int, beta: bool) -> No
     view, pool = (v1beta1.BudgetV1Beta1, beta_pool) if beta else (Budget, node_pool)
     refused = not all(holds(rule, budget) for rule in view.__rules__)
 
-    found = judge(pool({"budgets": [budget]}))
+    found = problems_of(pool({"budgets": [budget]}))
 
     assert refused is any(problem.severity == "error" for problem in found)
 
@@ -297,7 +297,7 @@ def test_counts_are_refused_by_the_server_as_by_us(nodes: int | str) -> None:
     """Integers, which no pattern sees, have bounds of their own."""
     pool = node_pool({"budgets": [{"nodes": nodes}]})
 
-    assert bool(admit(pool)) is any(problem.severity == "error" for problem in judge(pool))
+    assert bool(admit(pool)) is any(problem.severity == "error" for problem in problems_of(pool))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_labels_are_refused_by_the_server_as_by_us(label: str, fine: bool) -> No
 
     assert fine is all(holds(rule, label) for rule in key.rules)
     assert fine is all(holds(rule, {label: "x"}) for rule in labels.rules)
-    assert fine is (judge(changed("spec.template.metadata", {"labels": {label: "x"}})) == [])
+    assert fine is (problems_of(changed("spec.template.metadata", {"labels": {label: "x"}})) == [])
 
 
 def test_what_cannot_change() -> None:
@@ -339,7 +339,7 @@ def test_incomplete_pools_of_v1beta1_are_warned_of() -> None:
     """They can be looked at, but the server would refuse them."""
     value = {"apiVersion": "karpenter.sh/v1beta1", "kind": "NodePool", "metadata": {"name": "a"}, "spec": {}}
 
-    assert [(p.severity, format_path(p.path)) for p in judge(value)] == [("warning", "spec.template")]
+    assert [(p.severity, format_path(p.path)) for p in problems_of(value)] == [("warning", "spec.template")]
     assert not all(holds(rule, {}, {}) for rule in v1beta1.NodePoolSpecV1Beta1.__rules__)
 
 
@@ -367,7 +367,7 @@ def test_settings_of_the_kubelet(kubelet: dict[str, Any], expected: list[str]) -
     value = beta_pool()
     value["spec"]["template"]["spec"]["kubelet"] = kubelet
 
-    found = judge(value)
+    found = problems_of(value)
 
     assert [f"spec.template.spec.kubelet.{path}" for path in expected] == [format_path(p.path) for p in found]
 
@@ -385,8 +385,8 @@ def test_claims_are_checked() -> None:
         },
     }
 
-    assert [problem for problem in judge(claim) if problem.severity == "error"] == []
-    assert [format_path(p.path) for p in judge(changed("spec.nodeClassRef", None, value=claim))] == [
+    assert [problem for problem in problems_of(claim) if problem.severity == "error"] == []
+    assert [format_path(p.path) for p in problems_of(changed("spec.nodeClassRef", None, value=claim))] == [
         "spec.nodeClassRef"
     ]
 

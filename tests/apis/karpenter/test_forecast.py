@@ -151,7 +151,7 @@ def test_v1beta1_is_read_as_it_was_meant() -> None:
 
 
 def test_forceful_expiry_is_mentioned() -> None:
-    """The lane shows the numbers and says that nobody waits for them."""
+    """The lane shows the limit, and says that expired nodes do not wait for it."""
     assert "do not wait" in lane(outlook(budgets("5")), "Expired").because
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.apis.karpenter.samples import compiled, instant, limits, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 
 from springtide.apis.karpenter.budgets import BudgetDefault, DisruptionReason, disruption_limit
 from springtide.apis.karpenter.forecast import pool_budgets
@@ -28,7 +28,7 @@ FLOOR, FALLBACK = BudgetDefault.FLOOR, BudgetDefault.FALLBACK
     ],
 )
 def test_readings(listed: str, reading: BudgetDefault, expected: dict[str, int | None]) -> None:
-    """A budget without reasons is a floor for all, or what is left for those that nobody names."""
+    """A budget without reasons is a floor for all reasons, or a fallback for unnamed ones."""
     assert expected == limits(compiled(listed), 0, 100, reading)
 
 
@@ -97,7 +97,7 @@ def test_defaults(disruption: dict[str, Any] | None, nodes: int, expected: int |
 )
 def test_empty_lists_are_warned_of(disruption: dict[str, Any], path: tuple[str | int, ...]) -> None:
     """Both mean something else than they seem to."""
-    found = judge(node_pool(disruption))
+    found = problems_of(node_pool(disruption))
 
     assert [("warning", ("spec", "disruption", *path))] == [(p.severity, p.path) for p in found]
 
@@ -236,7 +236,7 @@ REFUSED = [
 @pytest.mark.parametrize("nodes", REFUSED)
 def test_refused_amounts(nodes: str) -> None:
     """What upstream refuses, or would misread, is an error at the field."""
-    found = judge(node_pool({"budgets": [{"nodes": nodes}]}))
+    found = problems_of(node_pool({"budgets": [{"nodes": nodes}]}))
 
     assert [(p.severity, p.path) for p in found] == [("error", ("spec", "disruption", "budgets", 0, "nodes"))]
 
@@ -252,6 +252,6 @@ def test_refused_amounts_block_and_say_so(nodes: str) -> None:
 
 def test_the_largest_count_is_taken() -> None:
     """2147483647 is the largest count that a budget can have."""
-    found = judge(node_pool({"budgets": [{"nodes": "2147483647"}]}))
+    found = problems_of(node_pool({"budgets": [{"nodes": "2147483647"}]}))
 
     assert found == []

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.apis.karpenter.samples import instant, limits, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 
 from springtide.almanac import DayCalendar, Days, load_zone
 from springtide.apis.karpenter import v1beta1
@@ -103,9 +103,9 @@ def test_windows_in_zones(schedule: str, duration: str, zone: str, at: str, expe
         pytest.param({"schedule": "* * * * ", "duration": "1h"}, id="72-four-fields"),
         pytest.param({"schedule": "0 0 30 2 *", "duration": "1h"}, id="never-fires"),
         pytest.param({"schedule": "0 9 * * *", "duration": "1h", "timeZone": "Mars/Olympus"}, id="104"),
-        pytest.param({"schedule": "0 9 * * *", "duration": "30s"}, id="C8-seconds"),
-        pytest.param({"schedule": "0 9 * * *", "duration": "10mh"}, id="C8-10mh"),
-        pytest.param({"schedule": "0 9 * * *", "duration": "1h1h"}, id="C8-twice"),
+        pytest.param({"schedule": "0 9 * * *", "duration": "30s"}, id="seconds"),
+        pytest.param({"schedule": "0 9 * * *", "duration": "10mh"}, id="10mh"),
+        pytest.param({"schedule": "0 9 * * *", "duration": "1h1h"}, id="twice"),
         pytest.param({"schedule": "0 9 * * *"}, id="65-no-duration"),
         pytest.param({"duration": "1h"}, id="no-schedule"),
         pytest.param({"from": "2026-01-01T00:00:00Z"}, id="no-until"),
@@ -114,7 +114,7 @@ def test_windows_in_zones(schedule: str, duration: str, zone: str, at: str, expe
 )
 def test_windows_that_cannot_be_evaluated(wrong: dict[str, Any]) -> None:
     """They are errors, and in a stored pool they block the reasons that they name; all if they name none."""
-    found = judge(node_pool({"budgets": [{"nodes": "5", **wrong}]}))
+    found = problems_of(node_pool({"budgets": [{"nodes": "5", **wrong}]}))
     some = pool_budgets(node_pool({"budgets": [{"nodes": "5", "reasons": ["Empty"], **wrong}, {"nodes": "9"}]}))
     every = pool_budgets(node_pool({"budgets": [{"nodes": "5", **wrong}, {"nodes": "9", "reasons": ["Empty"]}]}))
 

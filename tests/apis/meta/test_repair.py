@@ -14,27 +14,27 @@ from springtide.apis.problems import format_path
 
 def test_rename_keeps_order_and_the_original() -> None:
     value = {"spec": {"a": 1, "old": 2, "z": 3}}
-    mending = TreeRepair(value)
-    mending.rename(("spec",), "old", "new", "renamed")
+    repair = TreeRepair(value)
+    repair.rename(("spec",), "old", "new", "renamed")
 
-    assert list(mending.value["spec"].items()) == [("a", 1), ("new", 2), ("z", 3)]
+    assert list(repair.value["spec"].items()) == [("a", 1), ("new", 2), ("z", 3)]
     assert value == {"spec": {"a": 1, "old": 2, "z": 3}}
 
 
 def test_taken_name_stays() -> None:
-    mending = TreeRepair({"old": 1, "new": 2})
-    mending.rename((), "old", "new", "renamed")
+    repair = TreeRepair({"old": 1, "new": 2})
+    repair.rename((), "old", "new", "renamed")
 
-    assert mending.reading().value == {"old": 1, "new": 2}
-    assert mending.reading().problems == ()
+    assert repair.result().value == {"old": 1, "new": 2}
+    assert repair.result().problems == ()
 
 
 def test_changes_below_a_renamed_part_are_reported_where_they_were_written() -> None:
-    mending = TreeRepair({"old": [{"x": 1}]})
-    mending.rename((), "old", "new", "renamed")
-    mending.rename(("new", 0), "x", "y", "renamed")
-    mending.replace(("new", 0, "y"), 5, "replaced")
-    reading = mending.reading()
+    repair = TreeRepair({"old": [{"x": 1}]})
+    repair.rename((), "old", "new", "renamed")
+    repair.rename(("new", 0), "x", "y", "renamed")
+    repair.replace(("new", 0, "y"), 5, "replaced")
+    reading = repair.result()
 
     assert reading.value == {"new": [{"y": 5}]}
     assert [format_path(problem.path) for problem in reading.problems] == ["old", "old[0].x", "old[0].x"]
@@ -42,14 +42,14 @@ def test_changes_below_a_renamed_part_are_reported_where_they_were_written() -> 
 
 
 def test_what_is_not_there() -> None:
-    mending = TreeRepair({"a": [1]})
-    mending.rename(("a", 0), "x", "y", "renamed")
-    mending.rename(("b",), "x", "y", "renamed")
+    repair = TreeRepair({"a": [1]})
+    repair.rename(("a", 0), "x", "y", "renamed")
+    repair.rename(("b",), "x", "y", "renamed")
 
-    assert mending.at(("a", 3)) is None
-    assert mending.at(("a", "x")) is None
-    assert mending.entries(("b",)) == []
-    assert mending.reading().problems == ()
+    assert repair.at(("a", 3)) is None
+    assert repair.at(("a", "x")) is None
+    assert repair.entries(("b",)) == []
+    assert repair.result().problems == ()
 
 
 @pytest.mark.parametrize(

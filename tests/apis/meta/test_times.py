@@ -29,26 +29,26 @@ from springtide.apis.meta.times import (
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param({"hours": 17}, [], id="V05"),
+        pytest.param({"hours": 17}, [], id="integer"),
         pytest.param({}, [], id="midnight"),
-        pytest.param({"days": 13, "weekdays": "Fri"}, [], id="V12"),
-        pytest.param({"weekdays": "Mon-Fri"}, ["error weekdays"], id="V02-range-of-weekdays"),
-        pytest.param({"months": "Jan-Mar", "hours": "*/2"}, ["error hours", "error months"], id="V02-all-at-once"),
-        pytest.param({"weekdays": "Monday,7"}, [], id="V03"),
-        pytest.param({"weekdays": 8}, ["error weekdays"], id="V03-eighth-day"),
-        pytest.param({"hours": ""}, ["error hours"], id="V06-empty"),
-        pytest.param({"hours": "9,,10"}, ["error hours"], id="V06-gap"),
-        pytest.param({"days": "29", "months": "Feb"}, ["warning days"], id="V08"),
+        pytest.param({"days": 13, "weekdays": "Fri"}, [], id="days-and-weekdays"),
+        pytest.param({"weekdays": "Mon-Fri"}, ["error weekdays"], id="range-of-weekdays"),
+        pytest.param({"months": "Jan-Mar", "hours": "*/2"}, ["error hours", "error months"], id="all-at-once"),
+        pytest.param({"weekdays": "Monday,7"}, [], id="full-name-and-number"),
+        pytest.param({"weekdays": 8}, ["error weekdays"], id="eighth-day"),
+        pytest.param({"hours": ""}, ["error hours"], id="empty"),
+        pytest.param({"hours": "9,,10"}, ["error hours"], id="gap"),
+        pytest.param({"days": "29", "months": "Feb"}, ["warning days"], id="leap-day"),
         pytest.param({"days": "30", "months": "Feb"}, ["error days"], id="never"),
     ],
 )
 def test_patterns(fields: dict[str, Any], expected: list[str]) -> None:
-    """Problems stand at the field that has them."""
+    """Problems have the path of their field."""
     assert expected == shown(msgspec.convert(fields, PatternSpec).problems(CONTEXT))
 
 
 def test_the_hint_writes_a_range_out() -> None:
-    """Ranges are not understood, but the list that they stand for is given."""
+    """Ranges are rejected with a hint that has the equivalent list."""
     (problem,) = msgspec.convert({"weekdays": "Mon-Fri"}, PatternSpec).problems(CONTEXT)
 
     assert "Mon,Tue,Wed,Thu,Fri" in problem.hint
@@ -71,7 +71,7 @@ def test_policies_differ_where_starts_and_ends_do_not_alternate() -> None:
 
 
 def test_a_window_without_times_cannot_be_compiled() -> None:
-    """Whoever compiles a window with errors is told so."""
+    """Compiling an invalid window raises an error."""
     with pytest.raises(ValueError, match="neither"):
         open_times(Window(), UTC, MatchPolicy.WINDOW)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.apis.manifests import CONTEXT, judge, loaded, shown
+from tests.apis.manifests import CONTEXT, loaded, problems_of, shown
 from tests.apis.scheduled.objects import at, behavior, daily, producer, schedule, scheduled
 
 from springtide.apis.objects import LoadedObject, load
@@ -38,7 +38,7 @@ def start_of(value: dict[str, Any]) -> Any:
 
 
 def test_former_name_of_the_schedule() -> None:
-    """X7: `scheduleSpec` is read, with a warning where it stands."""
+    """`scheduleSpec` is read with a warning."""
     value = producer({"scheduleSpec": schedule(daily(9, 17))})
     reading = read_producer(value)
 
@@ -51,7 +51,7 @@ def test_former_name_of_the_schedule() -> None:
 def test_problems_stand_where_they_were_written() -> None:
     value = producer({"scheduleSpec": schedule(daily(9, 25))})
 
-    assert shown(judge(value)) == ["error spec.scheduleSpec.behaviors[0].end.hours", "warning spec.scheduleSpec"]
+    assert shown(problems_of(value)) == ["error spec.scheduleSpec.behaviors[0].end.hours", "warning spec.scheduleSpec"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_repaired_objects_have_no_errors() -> None:
 
 @given(st.dictionaries(st.sampled_from(["kind", "spec", "metadata"]), TREES, max_size=3), st.booleans())
 def test_garbage_is_left_alone(value: dict[str, Any], named: bool) -> None:
-    """Whatever stands there, nothing is raised, and the object itself is not changed."""
+    """Repairs never raise, and do not change the given object."""
     if named:
         value["kind"] = "MetricsProducer"
     before = copy.deepcopy(value)
@@ -123,14 +123,14 @@ FIRST = "spec.schedule.behaviors[0]"
 
 @pytest.mark.parametrize("name", ["scheduled-capacity-1.yaml", "scheduled-capacity-2.yaml"])
 def test_comments_of_another_language(name: str) -> None:
-    """X15: `//` does not start a comment, and that is said of each; the object is judged all the same."""
+    """`//` does not start a comment, which is reported for each; the object is still validated."""
     text = (DESIGNS / name).read_text()
-    *slips, meant = load(text, CONTEXT)
+    *unreadable, loaded_object = load(text, CONTEXT)
 
     assert [(number, "write `#` instead") for number, line in enumerate(text.splitlines(), 1) if "//" in line] == [
-        (found.line, found.hint) for found in slips if isinstance(found, UnreadableDocument)
+        (found.line, found.hint) for found in unreadable if isinstance(found, UnreadableDocument)
     ]
-    assert isinstance(meant, LoadedObject)
+    assert isinstance(loaded_object, LoadedObject)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_comments_of_another_language(name: str) -> None:
                 f"error {FIRST}.start.weekdays",
                 "warning spec.schedule.behaviors[1].start",
             ],
-            id="X16-ranges-and-lists",
+            id="ranges-and-lists",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 GROUP = {"apiVersion": "autoscaling.karpenter.sh/v1alpha1", "kind": "ScalableNodeGroup", "name": "workers"}
 METRIC = "spec.metrics[0].prometheus"
@@ -35,10 +35,10 @@ def rules(**fields: Any) -> dict[str, Any]:
         pytest.param({"minReplicas": 3, "maxReplicas": 3}, [], id="fixed"),
         pytest.param({"minReplicas": 11}, ["error spec.maxReplicas"], id="minimum-above-maximum"),
         pytest.param({"minReplicas": -1}, ["error spec.minReplicas"], id="negative"),
-        pytest.param({"metrics": []}, ["warning spec.metrics"], id="H15-no-metrics"),
+        pytest.param({"metrics": []}, ["warning spec.metrics"], id="no-metrics"),
         pytest.param({"metrics": [metric()] * 32}, [], id="many-metrics"),
         pytest.param({"metrics": [metric()] * 33}, ["error spec.metrics"], id="too-many-metrics"),
-        pytest.param({"metrics": [metric()] * 33 + [{}]}, ["error spec.metrics"], id="nobody-looks-beyond-the-most"),
+        pytest.param({"metrics": [metric()] * 33 + [{}]}, ["error spec.metrics"], id="no-checks-beyond-maximum"),
         pytest.param(
             rules(policies=[{"type": "Count", "value": 1, "periodSeconds": 60}] * 33),
             ["error spec.behavior.scaleUp.policies"],
@@ -78,7 +78,7 @@ def rules(**fields: Any) -> dict[str, Any]:
             id="negative-window",
         ),
         pytest.param(rules(selectPolicy="Most"), ["error spec.behavior.scaleUp.selectPolicy"], id="select"),
-        pytest.param(rules(selectPolicy="Disabled"), [], id="H13-one-direction-disabled"),
+        pytest.param(rules(selectPolicy="Disabled"), [], id="one-direction-disabled"),
         pytest.param(
             {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}, "scaleDown": {"selectPolicy": "Disabled"}}},
             ["warning spec.behavior"],
@@ -105,7 +105,7 @@ def rules(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_autoscalers(spec: dict[str, Any], expected: list[str]) -> None:
-    assert expected == shown(judge(autoscaler(**spec)))
+    assert expected == shown(problems_of(autoscaler(**spec)))
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_autoscalers(spec: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_targets(target: dict[str, Any], expected: list[str]) -> None:
-    assert expected == shown(judge(autoscaler(metrics=[metric(**target)])))
+    assert expected == shown(problems_of(autoscaler(metrics=[metric(**target)])))
 
 
 def test_query_of_the_design_is_explained() -> None:
-    """X9: `max(a, b)` is not PromQL; the legal form is shown."""
-    (found,) = judge(autoscaler(metrics=[metric('max(a{name="q"},b{name="s"})')]))
+    """`max(a, b)` is not PromQL; the hint shows the valid form."""
+    (found,) = problems_of(autoscaler(metrics=[metric('max(a{name="q"},b{name="s"})')]))
 
     assert (found.severity, found.path[-1]) == ("warning", "query")
     assert 'max(a{name="q"} or b{name="s"})' in found.hint
@@ -150,11 +150,14 @@ def test_query_of_the_design_is_explained() -> None:
 )
 def test_what_has_no_replicas_is_no_target(version: str, kind: str) -> None:
     """An autoscaler that scales an autoscaler reads like a way to move its bounds, and is none."""
-    problems = judge(autoscaler(scaleTargetRef={"apiVersion": version, "kind": kind, "name": "web"}))
+    problems = problems_of(autoscaler(scaleTargetRef={"apiVersion": version, "kind": kind, "name": "web"}))
     assert shown(problems) == ["error spec.scaleTargetRef.kind"]
     assert problems[0].message == f"a {kind} has no replicas to set"
 
 
 def test_a_kind_of_the_same_name_may_have_replicas() -> None:
     """Groups tell kinds apart, and nobody but the cluster knows those of others."""
-    assert judge(autoscaler(scaleTargetRef={"apiVersion": "batch.example.com/v1", "kind": "Job", "name": "web"})) == []
+    assert (
+        problems_of(autoscaler(scaleTargetRef={"apiVersion": "batch.example.com/v1", "kind": "Job", "name": "web"}))
+        == []
+    )

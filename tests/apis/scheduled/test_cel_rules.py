@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.apis.crd_server import admit
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 from tests.apis.scheduled.objects import producer, schedule, scheduled
 from tests.apis.scheduled.test_autoscaler import autoscaler, metric
 
@@ -40,14 +40,14 @@ def combinations(parts: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
 def test_sources(spec: dict[str, Any]) -> None:
     value = producer(spec)
 
-    assert bool(admit(value)) == has_errors(judge(value))
+    assert bool(admit(value)) == has_errors(problems_of(value))
 
 
 @pytest.mark.parametrize("times", combinations(TIMES), ids=lambda times: "+".join(times) or "nothing")
 def test_times_of_a_behaviour(times: dict[str, Any]) -> None:
     value = scheduled({"replicas": 1, **times})
 
-    assert bool(admit(value)) == has_errors(judge(value))
+    assert bool(admit(value)) == has_errors(problems_of(value))
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_times_of_a_behaviour(times: dict[str, Any]) -> None:
     ],
 )
 def test_autoscalers(value: dict[str, Any]) -> None:
-    assert bool(admit(value)) == has_errors(judge(value))
+    assert bool(admit(value)) == has_errors(problems_of(value))
 
 
 def test_stock_crd_takes_what_upstream_takes() -> None:
-    """No rule of ours, and none of our fields, where somebody else owns the CRD."""
+    """Stock CRDs have none of our rules and fields."""
     upstream = {"replicas": 3, "start": {"hours": "9"}, "end": {"hours": "17"}}
     assert admit(scheduled(upstream), Flavour.STOCK) == []
     assert admit(scheduled({**upstream, "name": "a"}), Flavour.STOCK) != []

@@ -122,13 +122,13 @@ def test_no_next_where_nothing_changes() -> None:
         pytest.param(
             scheduled(daily(12, 13, 8, name="lunch"), daily(8, 20, 3, name="day")),
             "2026-06-05T12:30:00Z",
-            "behaviour `lunch` ends (13:00 UTC): behaviour `day` goes on",
+            "window of behaviour `lunch` over (13:00 UTC): behaviour `day` continues",
             id="gives-way",
         ),
         pytest.param(
             scheduled(daily(8, 20, 3)),
             "2026-06-05T12:30:00Z",
-            "`behaviors[0]` ends (20:00 UTC): the default",
+            "window of `behaviors[0]` over (20:00 UTC): back to the default of 1",
             id="ends",
         ),
         pytest.param(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.scheduled.node_group import auto_scaling_group_name
 
@@ -25,9 +25,9 @@ def group(type_: str, id_: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("id_", "name"),
     [
-        pytest.param("foo", "foo", id="H21-name"),
-        pytest.param(ASG, "asg-name", id="H21-arn"),
-        pytest.param(ASG.removesuffix("autoScalingGroupName/asg-name"), None, id="H21-arn-without-name"),
+        pytest.param("foo", "foo", id="name"),
+        pytest.param(ASG, "asg-name", id="arn"),
+        pytest.param(ASG.removesuffix("autoScalingGroupName/asg-name"), None, id="arn-without-name"),
         pytest.param(ASG.removesuffix("asg-name"), None, id="arn-with-empty-name"),
         pytest.param(EKS, None, id="arn-of-another-service"),
         pytest.param("arn:aws", None, id="arn-cut-short"),
@@ -86,10 +86,10 @@ def test_name_of_an_auto_scaling_group(id_: str, name: str | None) -> None:
     ],
 )
 def test_node_groups(value: dict[str, Any], expected: list[str]) -> None:
-    assert expected == shown(judge(value))
+    assert expected == shown(problems_of(value))
 
 
 def test_missing_namespace_is_proposed() -> None:
-    (found,) = judge(group("ClusterAPI", "workers"))
+    (found,) = problems_of(group("ClusterAPI", "workers"))
 
     assert "default/workers" in found.hint

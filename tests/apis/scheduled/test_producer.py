@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.almanac.builders import utc
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 from tests.apis.scheduled.objects import (
     DAYTIME,
     NIGHT,
@@ -33,7 +33,7 @@ ONCE: dict[str, Any] = {"from": "2026-11-27T06:00:00Z", "until": "2026-11-27T20:
 
 
 def problems(value: dict[str, Any], context: ValidationContext = NOW) -> list[Problem]:
-    return judge(value, context)
+    return problems_of(value, context)
 
 
 def only(value: dict[str, Any]) -> Problem:
@@ -65,9 +65,11 @@ def only(value: dict[str, Any]) -> Problem:
             ["error spec.schedule"],
             id="two-sources",
         ),
-        pytest.param({"scheduleSpec": schedule()}, ["warning spec.scheduleSpec"], id="X7"),
+        pytest.param({"scheduleSpec": schedule()}, ["warning spec.scheduleSpec"], id="alias"),
         pytest.param(
-            {"scheduleSpec": schedule(), "schedule": schedule()}, ["error spec.scheduleSpec"], id="X7-beside-schedule"
+            {"scheduleSpec": schedule(), "schedule": schedule()},
+            ["error spec.scheduleSpec"],
+            id="alias-and-schedule",
         ),
         pytest.param({"scheduledCapacity": {}}, ["error spec", "error spec.scheduledCapacity"], id="oldest-name"),
     ],
@@ -85,22 +87,22 @@ def test_several_sources_are_listed() -> None:
 @pytest.mark.parametrize(
     ("start", "expected"),
     [
-        pytest.param(at(weekdays="Mon-Fri"), [f"error {START}.weekdays"], id="V02-weekdays"),
-        pytest.param(at(months="Jan-Mar"), [f"error {START}.months"], id="V02-months"),
-        pytest.param(at(hours="*/2"), [f"error {START}.hours"], id="V02-step"),
-        pytest.param(at(hours="*"), [f"error {START}.hours"], id="V02-star"),
-        pytest.param(at(weekdays="Monday"), [], id="V03-full-name"),
-        pytest.param(at(weekdays="7"), [], id="V03-seven-is-sunday"),
-        pytest.param(at(weekdays="8"), [f"error {START}.weekdays"], id="V03-eight"),
+        pytest.param(at(weekdays="Mon-Fri"), [f"error {START}.weekdays"], id="weekdays"),
+        pytest.param(at(months="Jan-Mar"), [f"error {START}.months"], id="months"),
+        pytest.param(at(hours="*/2"), [f"error {START}.hours"], id="step"),
+        pytest.param(at(hours="*"), [f"error {START}.hours"], id="star"),
+        pytest.param(at(weekdays="Monday"), [], id="full-name"),
+        pytest.param(at(weekdays="7"), [], id="seven-is-sunday"),
+        pytest.param(at(weekdays="8"), [f"error {START}.weekdays"], id="eight"),
         pytest.param(at(weekdays="Mon, Tue"), [], id="spaces-after-commas"),
-        pytest.param(at(hours=17), [], id="V05-X14-integer"),
-        pytest.param(at(hours=""), [f"error {START}.hours"], id="V06-empty"),
-        pytest.param(at(hours="9,,10"), [f"error {START}.hours"], id="V06-empty-element"),
+        pytest.param(at(hours=17), [], id="integer"),
+        pytest.param(at(hours=""), [f"error {START}.hours"], id="empty"),
+        pytest.param(at(hours="9,,10"), [f"error {START}.hours"], id="empty-element"),
         pytest.param(at(hours=24), [f"error {START}.hours"], id="hour-24"),
         pytest.param(at(minutes=60), [f"error {START}.minutes"], id="minute-60"),
         pytest.param(at(days=0), [f"error {START}.days"], id="day-0"),
         pytest.param(at(days=32), [f"error {START}.days"], id="day-32"),
-        pytest.param(at(days=30, months="Feb"), [f"error {START}.days"], id="W55-never"),
+        pytest.param(at(days=30, months="Feb"), [f"error {START}.days"], id="never"),
         pytest.param(at(hours=True), [f"error {START}.hours"], id="boolean"),
         pytest.param(at(hour=9), [f"error {START}.hour"], id="singular"),
         pytest.param(
@@ -123,7 +125,7 @@ def test_range_is_written_out() -> None:
 
 
 def test_never_ending_behaviour_is_refused() -> None:
-    """W56: 31 April is no day, and must not mean "never ends"."""
+    """31 April does not exist, and must not mean "never ends"."""
     found = problems(scheduled(behavior(at(hours=9), at(months="Apr", days=31))))
 
     assert shown(found) == ["error spec.schedule.behaviors[0].end.days"]
@@ -135,23 +137,23 @@ def test_never_ending_behaviour_is_refused() -> None:
         pytest.param(
             scheduled(behavior(at(months="Feb", days=29), at(months="Feb", days=29, hours=12))),
             ["warning spec.schedule.behaviors[0].end.days", "warning spec.schedule.behaviors[0].start.days"],
-            id="V08-leap-years-only",
+            id="leap-years-only",
         ),
-        pytest.param(scheduled(daily(9, 17, -1)), ["error spec.schedule.behaviors[0].replicas"], id="V09-replicas"),
-        pytest.param(scheduled(daily(9, 17), default=-1), ["error spec.schedule.defaultReplicas"], id="V09-default"),
-        pytest.param(scheduled(daily(9, 17), timezone="EST"), ["warning spec.schedule.timezone"], id="V11"),
+        pytest.param(scheduled(daily(9, 17, -1)), ["error spec.schedule.behaviors[0].replicas"], id="replicas"),
+        pytest.param(scheduled(daily(9, 17), default=-1), ["error spec.schedule.defaultReplicas"], id="default"),
+        pytest.param(scheduled(daily(9, 17), timezone="EST"), ["warning spec.schedule.timezone"], id="abbreviation"),
         pytest.param(scheduled(daily(9, 17), timezone="Nowhere"), ["error spec.schedule.timezone"], id="unknown-zone"),
         pytest.param(scheduled(daily(9, 17), timezone=""), ["error spec.schedule.timezone"], id="empty-zone"),
-        pytest.param(scheduled(daily(9, 17)), [], id="X6-no-zone"),
+        pytest.param(scheduled(daily(9, 17)), [], id="no-zone"),
         pytest.param(
             scheduled(
                 behavior(at(days="1,2,3,4,5,6,7", weekdays="Mon"), at(days="1,2,3,4,5,6,7", weekdays="Mon", hours=8))
             ),
             [],
-            id="V12-X13-both-days",
+            id="days-and-weekdays",
         ),
-        pytest.param(scheduled(daily(9, 9)), ["warning spec.schedule.behaviors[0].end"], id="X12-start-equals-end"),
-        pytest.param(scheduled({"replicas": 9, **ONCE}), [], id="X10-once"),
+        pytest.param(scheduled(daily(9, 9)), ["warning spec.schedule.behaviors[0].end"], id="start-equals-end"),
+        pytest.param(scheduled({"replicas": 9, **ONCE}), [], id="once"),
         pytest.param(
             scheduled(daily(9, 17, **ONCE)), ["error spec.schedule.behaviors[0].from"], id="recurring-and-once"
         ),
@@ -196,7 +198,7 @@ def test_schedules(value: dict[str, Any], expected: list[str]) -> None:
 
 
 def test_literal_reading_is_explained() -> None:
-    """X11, X16: the design's own example parses, but is not what it seems; windows are one field away."""
+    """The example of the design is ambiguous; `matchPolicy` selects windows."""
     quarter = behavior(
         at(weekdays=WEEKDAYS, hours=9, months="Jan,Feb,Mar"), at(weekdays=WEEKDAYS, hours=17, months="Feb,Mar,Apr")
     )
@@ -211,13 +213,13 @@ def test_literal_reading_is_explained() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "first"),
     [
-        pytest.param(at(hours="9,12"), at(hours=17), "Mon 2026-06-01 09:00 UTC it is not active", id="W50-extra-start"),
+        pytest.param(at(hours="9,12"), at(hours=17), "Mon 2026-06-01 09:00 UTC it is not active", id="extra-start"),
         pytest.param(at(hours=9), at(hours="12,17"), "Mon 2026-06-01 12:00 UTC it is active", id="extra-end"),
         pytest.param(
             at(months="Feb", days=29, hours=1),
             at(months="Mar", days=1),
             "Mon 2026-06-01 00:00 UTC it is active",
-            id="W52-start-is-rarer",
+            id="start-is-rarer",
         ),
     ],
 )
@@ -246,7 +248,7 @@ def test_lead_that_fills_every_pause() -> None:
 
 
 def test_collision_names_pair_times_and_winner() -> None:
-    """X17: the design's own week; at equal priority the first listed wins, and that is said."""
+    """The week of the design: at equal priority the first listed wins, with a warning."""
     value = scheduled(WEEKEND, DAYTIME, NIGHT, default=2, timezone=LA)
     (found,) = problems(value, ValidationContext(now=utc("2026-06-02T00:00:00")))
 
@@ -264,14 +266,14 @@ def test_collision_names_pair_times_and_winner() -> None:
 @pytest.mark.parametrize(
     ("behaviors", "expected"),
     [
-        pytest.param([daily(9, 17, 3), daily(17, 21, 5)], [], id="X17-one-ends-when-another-starts"),
+        pytest.param([daily(9, 17, 3), daily(17, 21, 5)], [], id="one-ends-when-another-starts"),
         pytest.param([daily(9, 17, 3), daily(12, 20, 3)], [], id="same-value"),
         pytest.param([daily(9, 17, 3), daily(12, 20, 4)], ["warning spec.schedule.behaviors[1]"], id="overlap"),
         pytest.param([daily(9, 17, 3), daily(12, 20, 4, priority=1)], [], id="priority-decides"),
         pytest.param([daily(9, 17, 3), daily(12, 20, 4, suspend=True)], [], id="suspended"),
         pytest.param([daily(9, 17, 3), daily(12, 20, 4, calendars=[{"name": "a"}])], [], id="calendars-may-part-them"),
         pytest.param([daily(8, 20, 3), daily(12, 13, 8)], ["warning spec.schedule.behaviors[1]"], id="never-wins"),
-        pytest.param([daily(12, 13, 8), daily(8, 20, 3)], ["warning spec.schedule.behaviors[1]"], id="W23-inner-first"),
+        pytest.param([daily(12, 13, 8), daily(8, 20, 3)], ["warning spec.schedule.behaviors[1]"], id="inner-first"),
         pytest.param(
             [daily(12, 13, 8), daily(8, 20, 3, priority=5)],
             ["warning spec.schedule.behaviors[0]"],
@@ -291,7 +293,7 @@ def test_behaviour_that_never_takes_effect() -> None:
 
 
 def test_zone_of_the_context_is_used() -> None:
-    """X6: a schedule without a zone is read in the default zone."""
+    """A schedule without a zone is read in the default zone."""
     value = scheduled(daily(9, 17, 3), daily(12, 20, 4))
     (found,) = problems(value, ValidationContext(now=NOW.now, default_zone="Asia/Tokyo"))
 
@@ -316,7 +318,11 @@ ARN = "arn:aws:sqs:us-west-2:123456789012:jobs"
         pytest.param({"type": "AWSSQSQueue", "id": f"{ARN}.fifo"}, [], id="fifo"),
         pytest.param({"type": "AWSSQSQueue", "id": "jobs"}, ["error spec.queue.id"], id="sqs-name"),
         pytest.param({"type": "Prometheus", "id": "sum(queue_length)"}, [], id="prometheus"),
-        pytest.param({"type": "Prometheus", "id": "max(a, b)"}, ["warning spec.queue.id"], id="X9"),
+        pytest.param(
+            {"type": "Prometheus", "id": "max(a, b)"},
+            ["warning spec.queue.id"],
+            id="several-arguments",
+        ),
         pytest.param({"type": "HTTP", "id": "https://queue.example/stats"}, [], id="http"),
         pytest.param(
             {"type": "HTTP", "id": "https://queue.example/stats", "pointer": "/data/0/a~1b"}, [], id="pointer"
@@ -341,11 +347,11 @@ ARN = "arn:aws:sqs:us-west-2:123456789012:jobs"
     ],
 )
 def test_queues(queue: dict[str, Any], expected: list[str]) -> None:
-    assert expected == shown(judge(producer({"queue": queue})))
+    assert expected == shown(problems_of(producer({"queue": queue})))
 
 
 def test_address_of_a_queue_is_turned_into_its_arn() -> None:
     url = "https://sqs.us-west-2.amazonaws.com/123456789012/jobs"
-    (found,) = judge(producer({"queue": {"type": "AWSSQSQueue", "id": url}}))
+    (found,) = problems_of(producer({"queue": {"type": "AWSSQSQueue", "id": url}}))
 
     assert ARN in found.hint

@@ -13,7 +13,7 @@ from springtide.apis.scheduled.promql import misaggregations, query_problems
         pytest.param(
             'max(karpenter_queue_length{name="ml-training-queue"},karpenter_scheduled_capacity{name="schedules"})',
             'max(karpenter_queue_length{name="ml-training-queue"} or karpenter_scheduled_capacity{name="schedules"})',
-            id="X9-of-the-design",
+            id="of-the-design",
         ),
         pytest.param(
             'MIN(a{n="1"}, b{n="2"}, (c{m="x",n="3"}))',
@@ -34,7 +34,7 @@ from springtide.apis.scheduled.promql import misaggregations, query_problems
         pytest.param('max(a{l="\\",)"}, 1)', 'max(a{l="\\",)"} or vector(1))', id="escaped-quotes"),
         pytest.param('max(a{l="x,y)#"}, 1)', 'max(a{l="x,y)#"} or vector(1))', id="strings-are-skipped"),
         pytest.param('max(a{n="1"}, # the floor\n1)', 'max(a{n="1"} or vector(1))', id="comments-are-left-out"),
-        pytest.param("max(a, b)", None, id="X9-without-labels"),
+        pytest.param("max(a, b)", None, id="without-labels"),
         pytest.param('max(a{n="1"}, b{n="1"})', None, id="the-same-labels"),
         pytest.param('max(a{n="1"}, b{m="1"})', None, id="labels-that-may-be-the-same"),
         pytest.param('max(a{n="1"}, b{n!="1"})', None, id="not-equal-is-not-certain-enough"),
@@ -82,13 +82,13 @@ def test_legal_or_unreadable(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "severity", "words", "hint"),
     [
-        pytest.param("max(a, b)", "warning", "`max(a, b)` is not PromQL", "as metrics of their own", id="X9"),
+        pytest.param("max(a, b)", "warning", "`max(a, b)` is not PromQL", "as separate metrics", id="two-arguments"),
         pytest.param(
             'max(a{n="1"}, b{n="2"})',
             "warning",
             "is not PromQL",
             'write `max(a{n="1"} or b{n="2"})`, or list',
-            id="X9-or",
+            id="several-arguments-with-labels",
         ),
         pytest.param("sum(a, b)", "warning", "`sum(a, b)` is not PromQL", "aggregate one vector", id="sum"),
         pytest.param(
@@ -96,7 +96,7 @@ def test_legal_or_unreadable(query: str) -> None:
             "warning",
             "is not PromQL",
             "write `or` between the arguments",
-            id="X9-long",
+            id="several-long-arguments",
         ),
         pytest.param("sum(a", "error", "unclosed left parenthesis", "", id="unclosed"),
         pytest.param("1 +", "error", "`1 +` is not PromQL", "", id="unfinished"),

@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.forecast import ForecastQuery, format_instant
 from springtide.apis.meta.times import parse_instant
-from springtide.apis.springtide.calendars import compile_calendar, forecast_calendar
-from springtide.apis.springtide.types import Calendar, CalendarSpec
+from springtide.apis.springtide.calendars import Calendar, CalendarSpec, compile_calendar, forecast_calendar
 
 
 def calendar(**spec: Any) -> dict[str, Any]:
@@ -69,12 +68,12 @@ def calendar(**spec: Any) -> dict[str, Any]:
 )
 def test_problems(spec: dict[str, Any], expected: list[str]) -> None:
     """Each calendar has exactly these problems."""
-    assert expected == shown(judge(calendar(**spec)))
+    assert expected == shown(problems_of(calendar(**spec)))
 
 
 def test_a_country_in_lower_case_is_recognised() -> None:
     """The hint gives the code that was meant."""
-    (problem,) = judge(calendar(holidays={"country": "de"}))
+    (problem,) = problems_of(calendar(holidays={"country": "de"}))
 
     assert problem.hint == "did you mean DE?"
 
@@ -82,9 +81,9 @@ def test_a_country_in_lower_case_is_recognised() -> None:
 def test_without_the_package_holidays_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody can tell, the calendar is not wrong, and the hint says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "holidays", None)
-    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda name: None)
+    monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda name: None)
 
-    (problem,) = judge(calendar(holidays={"country": "DE"}))
+    (problem,) = problems_of(calendar(holidays={"country": "DE"}))
 
     assert problem.severity == "warning"
     assert "springtide[holidays]" in problem.hint

@@ -13,12 +13,12 @@ from yarl import URL
 
 from springtide.apis.springtide.grants import (
     GrantedResource,
+    GrantSpec,
     is_granted,
     is_url_within,
     matches_glob,
     missing_grant_message,
 )
-from springtide.apis.springtide.types import GrantSpec
 
 GROUP = "arn:aws:autoscaling:*:*:*:autoScalingGroupName/team-a-*"
 QUEUE = "arn:aws:sqs:*:*:team-a-*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.springtide import KINDS, fixes
 
@@ -57,7 +57,7 @@ def manifest(kind: str, **spec: Any) -> dict[str, Any]:
 )
 def test_grants(spec: dict[str, Any], expected: list[str]) -> None:
     """Each grant has exactly these problems."""
-    assert expected == shown(judge(manifest("Grant", **spec)))
+    assert expected == shown(problems_of(manifest("Grant", **spec)))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_grants(spec: dict[str, Any], expected: list[str]) -> None:
 )
 def test_node_classes(spec: dict[str, Any], expected: list[str]) -> None:
     """Each node class has exactly these problems."""
-    assert expected == shown(judge(manifest("NodeClass", **spec)))
+    assert expected == shown(problems_of(manifest("NodeClass", **spec)))
 
 
 def test_all_are_cluster_scoped() -> None:
@@ -92,7 +92,7 @@ def test_there_is_nothing_to_repair() -> None:
 
 def test_a_password_is_not_repeated() -> None:
     """Messages go into logs and conditions."""
-    (found,) = judge(manifest("Grant", namespaces=["a"], urls=["https://user:secret@prom.example.com/"]))
+    (found,) = problems_of(manifest("Grant", namespaces=["a"], urls=["https://user:secret@prom.example.com/"]))
 
     assert "secret" not in found.message + found.hint
     assert "prom.example.com" in found.message

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.problems import format_path
 from springtide.apis.xk8s import fixes
@@ -50,7 +50,7 @@ def test_the_class_keeps_the_name_that_was_written() -> None:
 
 def test_the_draft_works() -> None:
     """Nothing in it is an error, and every warning stands where the user wrote, also that about the class's name."""
-    assert shown(judge(DRAFT)) == [
+    assert shown(problems_of(DRAFT)) == [
         "warning spec.Parameters",
         "warning spec.provisioningClass",
         "warning spec.provisioningClass",
@@ -63,7 +63,7 @@ def test_two_spellings_at_once_are_not_merged() -> None:
     both = deepcopy(DRAFT)
     both["spec"]["provisioningClassName"] = "check-capacity.autoscaling.x-k8s.io"
 
-    assert "error spec.provisioningClass" in shown(judge(both))
+    assert "error spec.provisioningClass" in shown(problems_of(both))
 
 
 def test_reading_changes_nothing_in_place() -> None:

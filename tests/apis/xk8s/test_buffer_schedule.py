@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.almanac import DayCalendar, Days, load_zone
 from springtide.apis.forecast import ForecastQuery, LaneStyle, Outlook, format_instant
@@ -172,8 +172,8 @@ def test_reasons_name_window_calendar_and_zone() -> None:
     assert lane.because == "no window is open (Asia/Tokyo)"
     assert [change.because for change in lane.changes] == [
         "`windows[0]` opens (22:00 Asia/Tokyo)",
-        "calendar `christmas` leaves the day out (00:00 Asia/Tokyo)",
-        "calendar `christmas` lets the day be used (00:00 Asia/Tokyo)",
+        "calendar `christmas` excludes the day (00:00 Asia/Tokyo)",
+        "calendar `christmas` allows the day (00:00 Asia/Tokyo)",
         "`windows[0]` closes (06:00 Asia/Tokyo)",
         "`windows[0]` opens (22:00 Asia/Tokyo)",
         "`windows[0]` closes (06:00 Asia/Tokyo)",
@@ -261,7 +261,8 @@ def test_zone_of_the_outlook() -> None:
 def test_problems(schedule: dict[str, Any], expected: list[str]) -> None:
     """Each schedule has exactly these problems."""
     found = [
-        text.replace("spec.schedule.", "").replace(" spec.schedule", "") for text in shown(judge(buffer(schedule)))
+        text.replace("spec.schedule.", "").replace(" spec.schedule", "")
+        for text in shown(problems_of(buffer(schedule)))
     ]
 
     assert expected == found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 
 from springtide.apis.schema import schema_of, with_defaults
 from springtide.apis.xk8s import KINDS
@@ -83,7 +83,7 @@ def buffer(version: str = "v1beta1", **spec: Any) -> dict[str, Any]:
 )
 def test_problems(spec: dict[str, Any], expected: list[str]) -> None:
     """Each buffer has exactly these problems."""
-    assert expected == shown(judge(buffer(**spec)))
+    assert expected == shown(problems_of(buffer(**spec)))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_problems(spec: dict[str, Any], expected: list[str]) -> None:
 )
 def test_scalable_references(reference: dict[str, Any], expected: list[str]) -> None:
     """Each reference to a workload has exactly these problems."""
-    assert expected == shown(judge(buffer(scalableRef=reference, replicas=1)))
+    assert expected == shown(problems_of(buffer(scalableRef=reference, replicas=1)))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_scalable_references(reference: dict[str, Any], expected: list[str]) -> 
 )
 def test_misspelt_resources_name_the_fix(slip: str, meant: str) -> None:
     """A limit on something no pod can ask for never applies, so it is an error with a proposal."""
-    (problem,) = judge(buffer(**TEMPLATE, limits={slip: 40, "ephemeral-storage": "1Gi"}))
+    (problem,) = problems_of(buffer(**TEMPLATE, limits={slip: 40, "ephemeral-storage": "1Gi"}))
 
     assert ("error", ("spec", "limits", slip)) == (problem.severity, problem.path)
     assert f"did you mean `{meant}`?" == problem.hint
@@ -141,7 +141,7 @@ def test_misspelt_resources_name_the_fix(slip: str, meant: str) -> None:
 
 def test_share_of_template_is_named_once() -> None:
     """A share without a workload says what to do, and does not also claim that there is no size."""
-    (problem,) = judge(buffer(**TEMPLATE, percentage=10))
+    (problem,) = problems_of(buffer(**TEMPLATE, percentage=10))
 
     assert "scalableRef" in problem.hint
 
@@ -150,7 +150,7 @@ def test_both_versions_are_judged_alike() -> None:
     """v1alpha1 and v1beta1 have the same schema."""
     spec = {**TEMPLATE, **DEPLOYMENT, "limits": {"mem": 1}}
 
-    assert judge(buffer("v1alpha1", **spec)) == judge(buffer("v1beta1", **spec))
+    assert problems_of(buffer("v1alpha1", **spec)) == problems_of(buffer("v1beta1", **spec))
 
 
 def test_strategy_has_a_default() -> None:

@@ -13,7 +13,7 @@ from tests.apis.manifests import CONTEXT
 from springtide.apis.kinds import CelRule
 from springtide.apis.problems import has_errors
 from springtide.apis.schema import schema_of
-from springtide.apis.springtide.types import DateRange
+from springtide.apis.springtide.calendars import DateRange
 from springtide.apis.xk8s.buffers import BufferWindow, CapacityBufferSpec
 from springtide.apis.xk8s.provisioning import ProvisioningRequestSpec
 

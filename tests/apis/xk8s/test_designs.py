@@ -131,7 +131,7 @@ def test_limits_that_match_nothing_have_the_message_of_the_condition() -> None:
     assert (
         problem.message,
         problem.hint,
-    ) == ("resources in configured limits not found in the pod template", "limit what the pods ask for, which is cpu")
+    ) == ("resources in configured limits not found in the pod template", "limit what the pods request, which is cpu")
 
 
 DEPLOYMENT = """\

@@ -1,4 +1,4 @@
-"""What we write reads back for every reader, and looks as a person would write it."""
+"""Dumped values are parsed back as themselves, by YAML 1.1 parsers too, and have the usual style of manifests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from springtide.apis.yaml import Document, dump, read, same
 from springtide.apis.yaml.dump import flow_text
 
 
-def test_a_manifest_is_written_as_people_write_it() -> None:
+def test_style_of_a_manifest() -> None:
     manifest = {
         "status": {},
         "spec": {
@@ -74,7 +74,7 @@ def test_a_manifest_is_written_as_people_write_it() -> None:
 
 
 def reads_as(text: str, value: Any) -> bool:
-    """Tell whether our reader and a plain YAML 1.1 reader both see this value, and nothing to complain of."""
+    """Tell whether `read` and a strict YAML 1.1 parser both give this value, without a problem."""
     if value is None:
         return not read(text)
     (document,) = read(text)
@@ -83,29 +83,29 @@ def reads_as(text: str, value: Any) -> bool:
 
 
 @given(values)
-def test_whatever_is_written_reads_back(value: Any) -> None:
+def test_every_dumped_value_is_parsed_back(value: Any) -> None:
     assert reads_as(dump(value), value)
 
 
 @given(values)
-def test_whatever_is_written_on_one_line_reads_back(value: Any) -> None:
+def test_every_value_on_one_line_is_parsed_back(value: Any) -> None:
     assert reads_as(flow_text(value), value)
 
 
 @pytest.mark.parametrize("text", TEMPTING_TEXTS)
-def test_tempting_texts_stay_texts(text: str) -> None:
+def test_ambiguous_strings_stay_strings(text: str) -> None:
     for value in ({"k": text}, {text: "v"}, [text], {"a": [{"k": text}, text]}):
         assert reads_as(dump(value), value)
         assert reads_as(flow_text(value), value)
 
 
-def test_a_key_beyond_the_length_of_a_line_reads_back() -> None:
+def test_a_key_longer_than_parsers_allow_on_one_line() -> None:
     value = {"a": {"k" * 2000: [1], "b" * 1001: 2}}
 
     assert reads_as(dump(value), value)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_numbers_that_no_object_can_hold_are_refused(number: float) -> None:
+def test_infinite_numbers_are_rejected(number: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         dump({"a": number})

@@ -1,4 +1,4 @@
-"""Whatever a file holds, reading it ends in documents and in places where it goes wrong, never in a traceback."""
+"""Mutated files: `read` returns documents and positions of failures, and never raises."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def mutated(text: str, changes: list[tuple[float, int, str]]) -> str:
 
 @settings(max_examples=500)
 @given(st.sampled_from(SAMPLES), mutations)
-def test_every_result_has_a_place_in_the_file(sample: str, changes: list[tuple[float, int, str]]) -> None:
+def test_every_result_has_a_position_in_the_file(sample: str, changes: list[tuple[float, int, str]]) -> None:
     text = mutated(sample, changes)
     last_line = 1 + len(LINE_BREAK.findall(text))
 
@@ -138,21 +138,21 @@ def test_a_repair_makes_documents_readable_or_leaves_them(sample: str, changes: 
     text = mutated(sample, changes)
     before = sum(isinstance(result, UnreadableDocument) for result in read(text))
 
-    mended, repairs = repair(text)
+    repaired, repairs = repair(text)
 
-    assert bool(repairs) == (mended != text)
-    assert before >= sum(isinstance(result, UnreadableDocument) for result in read(mended))
-    assert (mended, []) == repair(mended)
+    assert bool(repairs) == (repaired != text)
+    assert before >= sum(isinstance(result, UnreadableDocument) for result in read(repaired))
+    assert (repaired, []) == repair(repaired)
 
 
 @settings(max_examples=300)
 @given(st.sampled_from(SAMPLES), mutations)
-def test_reading_through_gives_what_a_repair_would(sample: str, changes: list[tuple[float, int, str]]) -> None:
+def test_read_repaired_gives_what_repair_gives(sample: str, changes: list[tuple[float, int, str]]) -> None:
     text = mutated(sample, changes)
 
-    meant = [result.value for result in read_repaired(text) if isinstance(result, Document)]
+    expected = [result.value for result in read_repaired(text) if isinstance(result, Document)]
 
-    assert [result.value for result in read(repair(text)[0]) if isinstance(result, Document)] == meant
+    assert [result.value for result in read(repair(text)[0]) if isinstance(result, Document)] == expected
 
 
 @settings(max_examples=60)
@@ -163,7 +163,7 @@ def test_the_portable_parser_never_raises_either(sample: str, changes: list[tupl
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=["awkward", *(path.stem for path in DESIGNS)])
-def test_both_parsers_see_the_same(sample: str) -> None:
+def test_both_parsers_give_the_same_values(sample: str) -> None:
     fast, portable = read(sample), read(sample, PortableParser)
 
     assert fast == portable

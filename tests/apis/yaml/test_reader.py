@@ -1,4 +1,4 @@
-"""Documents: how files are cut, where things stand, and what is wrong with how they are written."""
+"""Documents: how files are split, positions of fields, and problems of the notation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_positions(path: Path, at: tuple[int, int], value_at: tuple[int, int]) -
     assert value_at == manifest.value_position(path)
 
 
-def test_positions_count_from_the_top_of_the_file() -> None:
+def test_positions_are_relative_to_the_file() -> None:
     first, second, third = read("a: 1\n--- # two\n\nb:\n  c: 2\n--- {d: 3}\n")
     assert isinstance(first, Document)
     assert isinstance(second, Document)
@@ -72,7 +72,7 @@ def test_positions_are_right_after_wide_characters_and_other_line_breaks() -> No
     assert manifest.position(("d",)) == (3, 1)
 
 
-def test_merged_fields_stand_where_they_were_written() -> None:
+def test_merged_fields_have_the_position_of_their_source() -> None:
     manifest = document("base: &base\n  p: 1\n  q: 2\nuse:\n  <<: *base\n  q: 3\n")
 
     assert manifest.value["use"] == {"p": 1, "q": 3}
@@ -120,7 +120,7 @@ def test_files(parser: type[PortableParser], text: str, values: list[object]) ->
     assert len(values) == len(results)
 
 
-def test_documents_keep_their_text_so_that_a_file_can_be_put_together_again() -> None:
+def test_texts_of_documents_join_to_the_file() -> None:
     text = "# top\n---\na: 1 # one\n# end\n---\n\n# two\nb: 2\n...\n--- # three\nc: 3"
     documents = [result for result in read(text) if isinstance(result, Document)]
 
@@ -147,16 +147,16 @@ def test_an_unreadable_document_does_not_hide_the_others() -> None:
             "a: 1\nb: 2\na: 3\n",
             ("a",),
             (3, 1),
-            "twice in this mapping, first on line 1",
+            "is repeated in this mapping, first on line 1",
             "keep one",
             id="repeated",
         ),
-        pytest.param("x: {a: 1, a: 2}\n", ("x", "a"), (1, 11), "twice", "keep one", id="repeated-in-braces"),
+        pytest.param("x: {a: 1, a: 2}\n", ("x", "a"), (1, 11), "is repeated", "keep one", id="repeated-in-braces"),
         pytest.param(
-            "kind: A\nb: 1\nkind: B\n", ("kind",), (3, 1), "twice", "`---` is missing", id="missing-separator"
+            "kind: A\nb: 1\nkind: B\n", ("kind",), (3, 1), "is repeated", "`---` is missing", id="missing-separator"
         ),
-        pytest.param("x:\n  kind: A\n  kind: B\n", ("x", "kind"), (3, 3), "twice", "keep one", id="kind-inside"),
-        pytest.param("1: a\n'1': b\n", ("1",), (2, 1), "`1` stands twice", "keep one", id="repeated-after-conversion"),
+        pytest.param("x:\n  kind: A\n  kind: B\n", ("x", "kind"), (3, 3), "is repeated", "keep one", id="kind-inside"),
+        pytest.param("1: a\n'1': b\n", ("1",), (2, 1), "`1` is repeated", "keep one", id="repeated-after-conversion"),
         pytest.param("a:\n  ? [x]\n  : y\n", ("a",), (2, 5), "cannot be a key", "name before", id="list-as-key"),
         pytest.param("~: y\n", (), (1, 1), "key is empty or null", "name before", id="null-key"),
         pytest.param("? \n: y\n", (), (1, 2), "key is empty or null", "name before", id="empty-key"),
@@ -168,10 +168,10 @@ def test_an_unreadable_document_does_not_hide_the_others() -> None:
         pytest.param("a: !!int true\n", ("a",), (1, 4), "`true` is no int", "remove the tag", id="bool-is-no-int"),
         pytest.param("a: .nan\n", ("a",), (1, 4), "`.nan` is not a number", "finite", id="nan"),
         pytest.param("a: [-.inf]\n", ("a", 0), (1, 5), "`-.inf` is not a number", "finite", id="infinity"),
-        pytest.param("a: {<<: 5}\n", ("a",), (1, 5), "no mapping", "alias", id="merge-of-nothing"),
+        pytest.param("a: {<<: 5}\n", ("a",), (1, 5), "not a mapping", "alias", id="merge-of-a-number"),
     ],
 )
-def test_problems_of_writing(text: str, path: Path, at: tuple[int, int], message: str, hint: str) -> None:
+def test_problems_of_the_notation(text: str, path: Path, at: tuple[int, int], message: str, hint: str) -> None:
     (found,) = document(text).problems
 
     assert path == found.problem.path
@@ -181,18 +181,18 @@ def test_problems_of_writing(text: str, path: Path, at: tuple[int, int], message
     assert found.problem.severity == "error"
 
 
-def test_the_first_line_of_a_repeated_key_counts_in_the_file() -> None:
+def test_the_first_line_of_a_repeated_key_is_relative_to_the_file() -> None:
     _, second = read("x: 1\n---\na: 1\na: 2\n")
     assert isinstance(second, Document)
 
     assert "first on line 3" in second.problems[0].problem.message
 
 
-def test_of_a_repeated_key_the_last_counts() -> None:
+def test_the_last_value_of_a_repeated_key_counts() -> None:
     assert document("a: 1\na: 2\n").value == {"a": 2}
 
 
-def test_a_document_that_is_null_but_wrong_is_not_dropped() -> None:
+def test_a_null_document_with_a_problem_is_kept() -> None:
     assert len(document("!foo ~\n").problems) == 1
 
 
@@ -215,9 +215,9 @@ DEEP_BY_ALIAS = f"a: &a {'[' * 60}{']' * 60}\nb: {'[' * 60}*a{']' * 60}"
         pytest.param("\n".join(" " * n + "a:" for n in range(200)), (101, 101), "more than 100 deep", id="indented"),
         pytest.param("- " * 200 + "x", (1, 201), "more than 100 deep", id="dashes"),
         pytest.param(DEEP_BY_ALIAS, (2, 64), "more than 100 deep", id="by-alias"),
-        pytest.param(bomb(10), (5, 36), "stand for more than 100000 values", id="bomb"),
-        pytest.param("&a [*a]", (1, 5), "`*a` stands inside of what it repeats", id="endless"),
-        pytest.param("a: *b\n", (1, 4), "`*b` repeats nothing", id="unknown-alias"),
+        pytest.param(bomb(10), (5, 36), "expand to more than 100000 values", id="bomb"),
+        pytest.param("&a [*a]", (1, 5), "`*a` is inside the value that it refers to", id="endless"),
+        pytest.param("a: *b\n", (1, 4), "`*b` refers to no anchor", id="unknown-alias"),
     ],
 )
 @pytest.mark.parametrize("parser", [fastest_parser, PortableParser], ids=["fastest", "portable"])
@@ -230,7 +230,7 @@ def test_limits(parser: type[PortableParser], text: str, at: tuple[int, int], me
     assert result.hint
 
 
-def test_what_is_within_the_limits_is_read() -> None:
+def test_documents_within_the_limits_are_parsed() -> None:
     assert len(document("[" * 99 + "{a: 1}" + "]" * 99).value) == 1
     assert len(document(bomb(4)).value) == 4
 
@@ -241,12 +241,12 @@ def test_what_is_within_the_limits_is_read() -> None:
         pytest.param("a: 1\nb: \x00\n", (2, 4), "U+0000", id="nul"),
         pytest.param("a: \x07", (1, 4), "U+0007", id="bell"),
         pytest.param("a: 1\r\nb: x\x7f\n", (2, 5), "U+007F", id="delete"),
-        pytest.param("a: \ud83d", (1, 4), "U+D83D", id="half-a-character"),
+        pytest.param("a: \ud83d", (1, 4), "U+D83D", id="half-of-a-surrogate-pair"),
         pytest.param("a: caf\udce9", (1, 7), "0xE9 is not UTF-8", id="latin-1"),
         pytest.param("a: 1\n\ufeffb: 2", (2, 1), "byte order mark", id="joined-files"),
     ],
 )
-def test_characters_that_are_no_text(text: str, at: tuple[int, int], message: str) -> None:
+def test_rejected_characters(text: str, at: tuple[int, int], message: str) -> None:
     *_, after = read(f"{text}\n---\nok: 1\n")
     first, *_ = read(text)
     assert isinstance(first, UnreadableDocument)

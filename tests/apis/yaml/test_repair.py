@@ -1,4 +1,4 @@
-"""Texts that can be mended in one way only are; all others come back untouched."""
+"""Texts with one possible correction are repaired; all others are returned unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARKER = "wrote `---` before it"
 
 
 @pytest.mark.parametrize(
-    ("text", "mended", "repairs"),
+    ("text", "repaired", "repairs"),
     [
         pytest.param("a:\n  // hi\n  b: 1\n", "a:\n  # hi\n  b: 1\n", [(2, HASH)], id="comment-line"),
         pytest.param(
@@ -69,10 +69,10 @@ MARKER = "wrote `---` before it"
         ),
     ],
 )
-def test_repairs(text: str, mended: str, repairs: list[tuple[int, str]]) -> None:
+def test_repairs(text: str, repaired: str, repairs: list[tuple[int, str]]) -> None:
     result, found = repair(text)
 
-    assert (mended, repairs) == (result, [(made.position.line, made.done) for made in found])
+    assert (repaired, repairs) == (result, [(made.position.line, made.done) for made in found])
 
 
 @pytest.mark.parametrize(
@@ -95,29 +95,29 @@ def test_no_repair(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scheduled-capacity-1", "scheduled-capacity-2"])
-def test_the_designs_can_be_read_after_repair(name: str) -> None:
+def test_manifests_of_the_designs_are_readable_after_repair(name: str) -> None:
     fixtures = Path(__file__).parents[2] / "fixtures" / "designs"
-    mended, repairs = repair((fixtures / f"{name}.yaml").read_text())
-    (document,) = read(mended)
+    repaired, repairs = repair((fixtures / f"{name}.yaml").read_text())
+    (document,) = read(repaired)
     assert isinstance(document, Document)
 
     assert repairs
-    assert "//" not in mended
+    assert "//" not in repaired
     assert document.value["kind"] == "MetricsProducer"
 
 
-def test_a_slip_hides_nothing_that_comes_after_it() -> None:
-    """The mistakes are told, and the documents are there as they were meant, with true places."""
+def test_a_mistake_does_not_hide_later_problems() -> None:
+    """Mistakes are reported, and documents are parsed as repaired, with positions of the original file."""
     text = "a: // one\n  b: 1 // two\n---\nkind: A\nspec: 1\nkind: B\nspec: 2\n"
-    first, second, meant, one, other = read_repaired(text)
+    first, second, document, one, other = read_repaired(text)
 
     assert isinstance(first, UnreadableDocument)
     assert isinstance(second, UnreadableDocument)
     assert [(found.line, found.column) for found in (first, second)] == [(1, 4), (2, 8)]
-    assert isinstance(meant, Document)
+    assert isinstance(document, Document)
     assert isinstance(one, Document)
     assert isinstance(other, Document)
-    assert [found.value for found in (meant, one, other)] == [
+    assert [found.value for found in (document, one, other)] == [
         {"a": {"b": 1}},
         {"kind": "A", "spec": 1},
         {"kind": "B", "spec": 2},

@@ -1,4 +1,4 @@
-"""A changed document says what it should, and everything that did not change stays as it was written."""
+"""A rewritten document has its new value, and the notation of everything that did not change stays."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def rename_rules(manifest: Any) -> None:
         ),
     ],
 )
-def test_only_what_changes_is_touched(change: Callable[[Any], object], replacements: list[tuple[str, str]]) -> None:
+def test_only_changed_parts_are_edited(change: Callable[[Any], object], replacements: list[tuple[str, str]]) -> None:
     expected = MANIFEST
     for old, new in replacements:
         assert old in expected
@@ -220,14 +220,14 @@ def test_small_texts(text: str, change: Callable[[Any], object], expected: str) 
     assert (expected, True) == changed(text, change)
 
 
-def test_what_cannot_be_kept_is_written_anew_and_said() -> None:
+def test_a_text_that_cannot_be_edited_is_dumped_and_reported() -> None:
     result, kept = changed("# top\nx: &a {p: 1}\ny:\n  <<: *a # merged\n  q: 2\n", lambda m: m["y"].pop("p"))
 
     assert not kept
     assert "merged" not in result
 
 
-def test_a_comment_inside_of_what_is_replaced_is_lost_and_said() -> None:
+def test_a_comment_inside_a_replaced_value_is_lost_and_reported() -> None:
     result, kept = changed("a:\n  # why\n  b: 1\nc: 2\n", lambda m: m.update(a="x"))
 
     assert (result, kept) == ("a: x\nc: 2\n", False)
@@ -239,24 +239,24 @@ def test_an_alias_that_changes_is_written_out() -> None:
     assert (result, kept) == ("a: &x {p: 1} # one\nb: # two\n  p: 2\n", True)
 
 
-def test_another_root_is_written_anew() -> None:
+def test_another_root_is_dumped() -> None:
     assert rewrite("a: 1\n", {"a": 1}, [1]) == ("- 1\n", True)
     assert rewrite("a: 1 # c\n", {"a": 1}, [1]) == ("- 1\n", False)
 
 
-def test_a_text_that_is_not_what_its_caller_believes_is_written_anew() -> None:
+def test_a_text_with_another_value_than_stated_is_dumped() -> None:
     assert rewrite("a: 1\n", {"a": 2}, {"a": 3}) == ("a: 3\n", False)
     assert rewrite("a: [", {"a": 2}, {"a": 3}) == ("a: 3\n", False)
 
 
-def test_numbers_texts_and_truth_are_different_values() -> None:
+def test_numbers_strings_and_booleans_are_different_values() -> None:
     for old, new in [(1, True), (1, 1.0), (1, "1"), (None, "")]:
         result, _ = rewrite(dump({"a": old}), {"a": old}, {"a": new})
         assert same({"a": new}, value_of(result))
 
 
 def commented(text: str) -> str:
-    """The text with a comment of its own on and above every line that can take one."""
+    """Return the text with a comment on and above every line that can have one."""
     lines: list[str] = []
     block_indent: int | None = None
     for number, line in enumerate(text.splitlines()):
@@ -276,7 +276,7 @@ def commented(text: str) -> str:
 
 @st.composite
 def rewritings(draw: st.DrawFn) -> tuple[str, Any, Any]:
-    """A commented document with its value, and another value that it is to have."""
+    """Draw a commented document with its value, and a new value for it."""
     old = draw(mappings)
     new: Any = old
     for _ in range(draw(st.integers(1, 3))):
@@ -286,7 +286,7 @@ def rewritings(draw: st.DrawFn) -> tuple[str, Any, Any]:
 
 @settings(max_examples=400)
 @given(rewritings())
-def test_every_rewriting_reads_as_its_target_and_keeps_the_comments_it_claims(case: tuple[str, Any, Any]) -> None:
+def test_every_rewritten_text_has_its_value_and_the_comments_that_it_reports(case: tuple[str, Any, Any]) -> None:
     text, old, new = case
     assert same(old, value_of(text))
 
@@ -304,7 +304,7 @@ def test_every_rewriting_reads_as_its_target_and_keeps_the_comments_it_claims(ca
 
 
 def comments_of_entry(text: str, value: dict[str, Any], name: str) -> list[str]:
-    """The comments on and above the lines of one entry of the root."""
+    """Return the comments on and above the lines of one entry of the root."""
     starts = {read_line(text, other): other for other in value}
     lines = text.splitlines()
     first = read_line(text, name)

@@ -1,4 +1,4 @@
-"""What unquoted words mean, as the Kubernetes tools read them; where we differ, `DISPUTED` says so."""
+"""Values of unquoted scalars as the Kubernetes tools parse them; `DISPUTED` lists the differences."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ DISPUTED = ["y", "Y", "yes", "Yes", "YES", "n", "N", "no", "No", "NO", "on", "On
 
 
 @pytest.mark.parametrize("word", DISPUTED)
-def test_words_that_other_readers_take_for_a_truth_value_are_text_with_a_warning(word: str) -> None:
+def test_words_that_are_booleans_for_kubectl_are_strings_with_a_warning(word: str) -> None:
     (document,) = read(f"country: {word}\n{word}: x\n'{word}2': '{word}'\n")
     assert isinstance(document, Document)
 

@@ -1,4 +1,4 @@
-"""Texts that are no YAML: each names its cause, at the place where a person would mend it."""
+"""Texts that are not YAML: the message names the cause, at the position of the correction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CASES = [
     pytest.param("a: [\n", (1, 4), "the `[` that opens here is not closed", "write `]`", id="bracket-at-end"),
     pytest.param("a: [x, [y]\nb: 1\n", (1, 4), "the `[` that opens here", "`]`", id="outer-bracket"),
     pytest.param('a: ["x" "y"]\n', (1, 9), "`,` or `]` was expected", "separate", id="missing-comma"),
-    pytest.param("a: ]\n", (1, 4), "`]` closes nothing", "remove it", id="closing-bracket"),
+    pytest.param("a: ]\n", (1, 4), "`]` has no opening bracket", "remove it", id="closing-bracket"),
     pytest.param("a:\n    b: 1\n  c: 2\n", (3, 3), "indented by 2", "`b: 1` (4 spaces) or `a:` (0", id="dedent"),
     pytest.param("a: 1\n  b: 2\n", (2, 3), "indented deeper", "same indentation", id="indent"),
     pytest.param("a: foo: bar\n", (1, 7), "a second `:`", 'write `a: "foo: bar"`', id="second-colon"),
@@ -58,12 +58,12 @@ CASES = [
     pytest.param("schedule: @daily\n", (1, 11), "`@` cannot begin", '"@daily"', id="macro"),
     pytest.param("- %5\n", (1, 3), "`%` cannot begin", "put quotes", id="percent"),
     pytest.param("a: - b\n", (1, 4), "a list cannot begin", "line of its own", id="list-on-the-line"),
-    pytest.param('a: "x" y\n', (1, 8), "`y` stands after a complete value", "quote the whole", id="two-values"),
+    pytest.param('a: "x" y\n', (1, 8), "`y` follows a complete value", "quote the whole", id="two-values"),
     pytest.param("a: 1\n0", (2, 1), "`0` is neither a key nor a value here", "remove it", id="stray-word"),
-    pytest.param('"a" "b"\n', (1, 5), "after a complete document", "`---`", id="two-documents"),
-    pytest.param(": y\n", (1, 1), "no name stands before this colon", "write one", id="no-key"),
-    pytest.param('a: "\\d"\n', (1, 5), "not an escape", "single quotes", id="escape"),
-    pytest.param('a: "\\ud83d"\n', (1, 5), "not an escape", "single quotes", id="half-a-character"),
+    pytest.param('"a" "b"\n', (1, 5), "follows a complete document", "`---`", id="two-documents"),
+    pytest.param(": y\n", (1, 1), "there is no key before this colon", "write one", id="no-key"),
+    pytest.param('a: "\\d"\n', (1, 5), "escape does not exist", "single quotes", id="escape"),
+    pytest.param('a: "\\ud83d"\n', (1, 5), "escape does not exist", "single quotes", id="half-of-a-surrogate-pair"),
 ]
 
 
@@ -78,7 +78,7 @@ def test_causes(text: str, at: tuple[int, int], message: str, hint: str) -> None
 
 
 @pytest.mark.parametrize(("text", "at", "message", "hint"), CASES)
-def test_causes_count_lines_from_the_top_of_the_file(text: str, at: tuple[int, int], message: str, hint: str) -> None:
+def test_positions_of_causes_are_relative_to_the_file(text: str, at: tuple[int, int], message: str, hint: str) -> None:
     *_, result = read(f"x: 1\n---\n# {message}\n{text}")
     assert isinstance(result, UnreadableDocument)
 
@@ -87,7 +87,7 @@ def test_causes_count_lines_from_the_top_of_the_file(text: str, at: tuple[int, i
 
 
 @pytest.mark.parametrize("text", [case.values[0] for case in CASES if case.id != "no-key"])
-def test_the_portable_parser_refuses_the_same_texts(text: object) -> None:
+def test_the_portable_parser_rejects_the_same_texts(text: object) -> None:
     (result,) = read(str(text), PortableParser)
 
     assert isinstance(result, UnreadableDocument)
@@ -103,11 +103,11 @@ def test_the_portable_parser_refuses_the_same_texts(text: object) -> None:
         pytest.param("a: x // y\n", id="unquoted"),
     ],
 )
-def test_slashes_that_are_no_comment_are_left_alone(text: str) -> None:
+def test_slashes_that_are_not_comments_are_kept(text: str) -> None:
     assert not any(isinstance(result, UnreadableDocument) for result in read(text))
 
 
-def test_slashes_are_not_blamed_for_another_mistake() -> None:
+def test_slashes_are_not_reported_for_another_mistake() -> None:
     (result,) = read("a: |\n  // script\nb: [1\n")
     assert isinstance(result, UnreadableDocument)
 
@@ -116,7 +116,7 @@ def test_slashes_are_not_blamed_for_another_mistake() -> None:
 
 
 @pytest.mark.parametrize("name", ["scheduled-capacity-1", "scheduled-capacity-2"])
-def test_the_designs_comments_are_named(name: str) -> None:
+def test_slash_comments_of_the_designs_are_reported(name: str) -> None:
     fixtures = Path(__file__).parents[2] / "fixtures" / "designs"
     (result,) = read((fixtures / f"{name}.yaml").read_text())
     assert isinstance(result, UnreadableDocument)

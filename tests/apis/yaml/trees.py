@@ -1,4 +1,4 @@
-"""Random objects and manifests for the tests of text: words that tempt a reader, and comments everywhere."""
+"""Hypothesis strategies for objects and manifests with ambiguous words and many comments."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ mappings = st.dictionaries(names, simple_values, min_size=1, max_size=4)
 
 @st.composite
 def mutated(draw: st.DrawFn, value: Any) -> Any:
-    """The value with something in it replaced, renamed, removed or added."""
+    """Return the value with a part replaced, renamed, removed or added."""
     if isinstance(value, dict) and value and draw(st.integers(0, 3)):
         name = draw(st.sampled_from(sorted(value)))
         match draw(st.sampled_from(["within", "within", "rename", "remove", "add"])):

@@ -1,4 +1,4 @@
-"""Objects of built-in kinds for tests: as little as a server accepts."""
+"""Minimal objects of built-in kinds."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from springtide.cluster.resources import Object
 BY_KIND = {(kind.resource.kind, kind.resource.api_version): kind for kind in kinds()}
 
 
-def served(item: Object) -> ServedKind:
-    """Find the kind of an object."""
+def kind_of(item: Object) -> ServedKind:
+    """Return the kind of an object."""
     return BY_KIND[item["kind"], item["apiVersion"]]
 
 
-def completed(item: Object) -> Object:
-    """Complete an object as the server does."""
-    return served(item).complete(item)
+def defaulted(item: Object) -> Object:
+    """Apply the defaults of its kind to an object."""
+    return kind_of(item).apply_defaults(item)
 
 
-def judged(item: Object, old: Object | None = None) -> tuple[StatusCause, ...]:
-    """Judge an object as the server does, after completing it."""
-    return served(item).judge(completed(item), None if old is None else completed(old))
+def validated(item: Object, old: Object | None = None) -> tuple[StatusCause, ...]:
+    """Validate an object after applying defaults."""
+    return kind_of(item).validate(defaulted(item), None if old is None else defaulted(old))
 
 
-def lines(causes: tuple[StatusCause, ...]) -> list[str]:
-    """Write causes as users see them."""
+def messages(causes: tuple[StatusCause, ...]) -> list[str]:
+    """Format causes as clients show them."""
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
@@ -39,7 +39,7 @@ def pod(**spec: object) -> Object:
 
 
 def workload(kind: str = "Deployment", **spec: object) -> Object:
-    """Make a Deployment, ReplicaSet, StatefulSet or DaemonSet that runs one container."""
+    """Return a Deployment, ReplicaSet, StatefulSet or DaemonSet with one container."""
     template = {"metadata": {"labels": {"app": "a"}}, "spec": pod_spec()}
     return {
         "apiVersion": "apps/v1",
@@ -58,6 +58,6 @@ def job(**spec: object) -> Object:
     }
 
 
-def thing(kind: str, api_version: str = "v1", **fields: object) -> Object:
-    """Make any other object."""
+def other_object(kind: str, api_version: str = "v1", **fields: object) -> Object:
+    """Return an object of any other kind."""
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "namespace": "d"}} | fields

@@ -1,4 +1,4 @@
-"""Autoscalers in both of their versions."""
+"""Conversion of HorizontalPodAutoscalers between v1 and v2."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ def _autoscaler(version: str, **spec: Any) -> Object:
     ("target", "metrics"),
     [
         pytest.param({"targetCPUUtilizationPercentage": 60}, [_CPU], id="target"),
-        pytest.param({}, [_cpu(80)], id="none"),
+        pytest.param({}, [_cpu(80)], id="no metrics"),
     ],
 )
-def test_the_newer_version_says_it_with_metrics(target: Object, metrics: list[Object]) -> None:
+def test_v2_has_the_cpu_target_as_a_metric(target: Object, metrics: list[Object]) -> None:
     newer = convert(_autoscaler("v1", **target), "autoscaling/v2")
 
     assert (newer["apiVersion"], newer["spec"]["metrics"]) == ("autoscaling/v2", metrics)
     assert "targetCPUUtilizationPercentage" not in newer["spec"]
 
 
-def test_the_older_version_keeps_the_rest_in_annotations() -> None:
+def test_v1_keeps_other_fields_in_annotations() -> None:
     older = convert(_autoscaler("v2", metrics=[_CPU, _JOBS]), "autoscaling/v1")
 
     assert (older["apiVersion"], older["spec"]["targetCPUUtilizationPercentage"]) == ("autoscaling/v1", 60)
@@ -97,7 +97,7 @@ def test_the_older_version_keeps_the_rest_in_annotations() -> None:
         pytest.param({"metrics": [*_OTHERS, _CPU]}, id="all-sources"),
     ],
 )
-def test_there_and_back(spec: Object) -> None:
+def test_a_round_trip_loses_nothing(spec: Object) -> None:
     item = _autoscaler("v2", **spec)
     item["status"] |= {"conditions": [{"type": "AbleToScale", "status": "True"}]}
 
@@ -107,8 +107,8 @@ def test_there_and_back(spec: Object) -> None:
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 
 
-def test_annotations_are_written_as_a_server_writes_them() -> None:
-    """Others read them: metrics are flat, and a behaviour has the names of the server's own type."""
+def test_annotations_have_the_format_of_kube_apiserver() -> None:
+    """Other programs read the annotations: metrics are flat, and behavior has the field names of the Go type."""
     behavior = {"scaleUp": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}}
     older = convert(_autoscaler("v2", metrics=[_MEMORY, _CPU], behavior=behavior), "autoscaling/v1")
 
@@ -120,20 +120,20 @@ def test_annotations_are_written_as_a_server_writes_them() -> None:
     }
 
 
-def test_a_target_set_in_the_older_version_replaces_the_one_of_the_newer() -> None:
+def test_the_target_of_v1_replaces_the_cpu_metric() -> None:
     older = convert(_autoscaler("v2", metrics=[_MEMORY, _cpu(70)]), "autoscaling/v1")
     older["spec"]["targetCPUUtilizationPercentage"] = 50
 
     assert convert(older, "autoscaling/v2")["spec"]["metrics"] == [_MEMORY, _cpu(50)]
 
 
-def test_the_use_of_cpu_comes_last_on_the_way_back() -> None:
+def test_the_cpu_metric_comes_last_after_a_round_trip() -> None:
     older = convert(_autoscaler("v2", metrics=[_CPU, _MEMORY]), "autoscaling/v1")
 
     assert convert(older, "autoscaling/v2")["spec"]["metrics"] == [_MEMORY, _CPU]
 
 
-def test_what_metrics_are_now_is_kept() -> None:
+def test_current_metrics_are_kept() -> None:
     current = {"averageUtilization": 44, "averageValue": "5m"}
     item = _autoscaler("v2", metrics=[_CPU])
     item["status"]["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": current}}]
@@ -143,7 +143,7 @@ def test_what_metrics_are_now_is_kept() -> None:
     assert convert(older, "autoscaling/v2") == item
 
 
-def test_an_annotation_that_cannot_be_read_says_nothing() -> None:
+def test_an_invalid_annotation_is_ignored() -> None:
     item = _autoscaler("v1")
     item["metadata"]["annotations"] = {f"{_PREFIX}metrics": "junk"}
 

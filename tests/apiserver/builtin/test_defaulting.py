@@ -1,16 +1,18 @@
-"""What a server fills in."""
+"""Defaults of built-in kinds."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
-from tests.apiserver.builtin.samples import completed, job, pod, pod_spec, thing, workload
+from tests.apiserver.builtin.samples import defaulted, job, other_object, pod, pod_spec, workload
 
 from springtide.apiserver import builtin
 from springtide.apiserver.builtin.defaulting import default_table
 from springtide.apiserver.builtin.derived_defaults import DERIVED_DEFAULTS
 from springtide.apiserver.builtin.schema import load_builtin_data
+from springtide.apiserver.kinds import ServedKind, ValueType
 from springtide.cluster.resources import Object
 
 
@@ -57,7 +59,7 @@ _CONTAINER = "spec/template/spec/containers/0"
         pytest.param(
             workload(strategy={"rollingUpdate": {"maxSurge": 1}}),
             {"spec/strategy/rollingUpdate": {"maxSurge": 1, "maxUnavailable": "25%"}},
-            id="half-a-strategy",
+            id="part-of-a-strategy",
         ),
         pytest.param(
             workload("StatefulSet"),
@@ -72,7 +74,7 @@ _CONTAINER = "spec/template/spec/containers/0"
         pytest.param(
             workload("StatefulSet", updateStrategy={"type": "RollingUpdate"}),
             {"spec/updateStrategy": {"type": "RollingUpdate"}},
-            id="stateful-set-that-names-its-strategy",
+            id="stateful-set-with-strategy",
         ),
         pytest.param(
             workload("StatefulSet", volumeClaimTemplates=[{"metadata": {"name": "v"}, "spec": {}}]),
@@ -92,7 +94,7 @@ _CONTAINER = "spec/template/spec/containers/0"
         ),
         pytest.param(workload("ReplicaSet"), {"spec/replicas": 1}, id="replica-set"),
         pytest.param(
-            thing("ReplicationController", spec={"template": {"metadata": {"labels": {"a": "b"}}}}),
+            other_object("ReplicationController", spec={"template": {"metadata": {"labels": {"a": "b"}}}}),
             {"spec/replicas": 1, "spec/selector": {"a": "b"}, "metadata/labels": {"a": "b"}},
             id="replication-controller",
         ),
@@ -126,7 +128,7 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="work-queue-job",
         ),
         pytest.param(
-            thing("CronJob", "batch/v1", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {}}}),
+            other_object("CronJob", "batch/v1", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {}}}),
             {
                 "spec/concurrencyPolicy": "Allow",
                 "spec/suspend": False,
@@ -137,7 +139,7 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="cron-job",
         ),
         pytest.param(
-            thing(
+            other_object(
                 "HorizontalPodAutoscaler",
                 "autoscaling/v2",
                 spec={"maxReplicas": 3, "behavior": {"scaleUp": {"policies": []}}},
@@ -154,12 +156,12 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="autoscaler",
         ),
         pytest.param(
-            thing("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1}),
+            other_object("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1}),
             {"spec": {"minAvailable": 1}, "status": {}},
             id="budget",
         ),
         pytest.param(
-            thing("Namespace"),
+            other_object("Namespace"),
             {
                 "metadata/labels": {"kubernetes.io/metadata.name": "x"},
                 "status/phase": "Active",
@@ -167,17 +169,17 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="namespace",
         ),
         pytest.param(
-            thing("Namespace") | {"metadata": {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
+            other_object("Namespace") | {"metadata": {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
             {"spec": {}},
-            id="namespace-that-goes",
+            id="terminating-namespace",
         ),
         pytest.param(
-            thing("Node", status={"capacity": {"cpu": 4, "memory": "1024Mi"}}),
+            other_object("Node", status={"capacity": {"cpu": 4, "memory": "1024Mi"}}),
             {"status/allocatable": {"cpu": "4", "memory": "1Gi"}, "status/capacity": {"cpu": "4", "memory": "1Gi"}},
             id="node",
         ),
         pytest.param(
-            thing("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "1024Gi"}}}),
+            other_object("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "1024Gi"}}}),
             {
                 "status/phase": "Pending",
                 "spec/volumeMode": "Filesystem",
@@ -186,7 +188,7 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="claim",
         ),
         pytest.param(
-            thing("Service", spec={"ports": [{"port": 80}]}),
+            other_object("Service", spec={"ports": [{"port": 80}]}),
             {
                 "spec/type": "ClusterIP",
                 "spec/sessionAffinity": "None",
@@ -197,7 +199,7 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="service",
         ),
         pytest.param(
-            thing("Service", spec={"type": "LoadBalancer", "sessionAffinity": "ClientIP"}),
+            other_object("Service", spec={"type": "LoadBalancer", "sessionAffinity": "ClientIP"}),
             {
                 "spec/allocateLoadBalancerNodePorts": True,
                 "spec/externalTrafficPolicy": "Cluster",
@@ -206,12 +208,12 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="load-balancer",
         ),
         pytest.param(
-            thing("Secret", data={"a": "YQ=="}, stringData={"b": "b"}),
+            other_object("Secret", data={"a": "YQ=="}, stringData={"b": "b"}),
             {"type": "Opaque", "data": {"a": "YQ==", "b": "Yg=="}, "stringData": None},
             id="secret",
         ),
         pytest.param(
-            thing(
+            other_object(
                 "LimitRange", spec={"limits": [{"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "1Ki"}}]}
             ),
             {
@@ -221,16 +223,18 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="limit-range",
         ),
         pytest.param(
-            thing("StorageClass", "storage.k8s.io/v1", provisioner="p"),
+            other_object("StorageClass", "storage.k8s.io/v1", provisioner="p"),
             {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
             id="storage-class",
         ),
         pytest.param(
-            thing("PriorityClass", "scheduling.k8s.io/v1"), {"preemptionPolicy": "PreemptLowerPriority"}, id="priority"
+            other_object("PriorityClass", "scheduling.k8s.io/v1"),
+            {"preemptionPolicy": "PreemptLowerPriority"},
+            id="priority",
         ),
-        pytest.param(thing("Lease", "coordination.k8s.io/v1"), {"spec": {}}, id="lease"),
+        pytest.param(other_object("Lease", "coordination.k8s.io/v1"), {"spec": {}}, id="lease"),
         pytest.param(
-            thing(
+            other_object(
                 "CustomResourceDefinition",
                 "apiextensions.k8s.io/v1",
                 spec={"names": {"kind": "Tide"}, "versions": [{"name": "v2"}, {"name": "v1", "storage": True}]},
@@ -243,7 +247,7 @@ _CONTAINER = "spec/template/spec/containers/0"
             id="crd",
         ),
         pytest.param(
-            thing(
+            other_object(
                 "MutatingWebhookConfiguration",
                 "admissionregistration.k8s.io/v1",
                 webhooks=[{"clientConfig": {"service": {"name": "s"}}, "rules": [{"operations": ["CREATE"]}]}],
@@ -260,7 +264,7 @@ _CONTAINER = "spec/template/spec/containers/0"
     ],
 )
 def test_defaults(item: Object, expected: Object) -> None:
-    done = completed(item)
+    done = defaulted(item)
 
     assert {path: _at(done, path) for path in expected} == expected
 
@@ -276,8 +280,8 @@ def test_defaults(item: Object, expected: Object) -> None:
         pytest.param("web@sha256:00", "IfNotPresent", id="digest"),
     ],
 )
-def test_images_are_pulled_by_their_tag(image: str, policy: str) -> None:
-    done = completed(pod(containers=[{"name": "c", "image": image}]))
+def test_the_image_pull_policy_follows_the_tag(image: str, policy: str) -> None:
+    done = defaulted(pod(containers=[{"name": "c", "image": image}]))
 
     assert done["spec"]["containers"][0]["imagePullPolicy"] == policy
 
@@ -296,12 +300,12 @@ def _with(*resources: Object) -> Object:
         pytest.param(
             _with({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}}),
             "Guaranteed",
-            id="equal-in-other-words",
+            id="equal-quantities-in-other-form",
         ),
         pytest.param(_with({"limits": {"cpu": "1"}}), "Burstable", id="no-memory"),
         pytest.param(_with({"requests": {"cpu": "1", "memory": "1Gi"}}), "Burstable", id="no-limits"),
         pytest.param(_with({"limits": {"cpu": "1", "memory": "1Gi"}}, {}), "Burstable", id="one-of-two"),
-        pytest.param(_with({"limits": {"nvidia.com/gpu": 1}}), "BestEffort", id="only-compute-counts"),
+        pytest.param(_with({"limits": {"nvidia.com/gpu": 1}}), "BestEffort", id="only-cpu-and-memory-count"),
         pytest.param(
             pod(resources={"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 1, "memory": "1Gi"}}),
             "Guaranteed",
@@ -309,15 +313,15 @@ def _with(*resources: Object) -> Object:
         ),
     ],
 )
-def test_class_of_service(item: Object, expected: str) -> None:
-    assert completed(item)["status"] == {"phase": "Pending", "qosClass": expected}
+def test_qos_class(item: Object, expected: str) -> None:
+    assert defaulted(item)["status"] == {"phase": "Pending", "qosClass": expected}
 
 
-def test_a_pod_requests_what_it_limits() -> None:
-    """Requests follow limits in pods, and not in templates of pods."""
+def test_requests_default_to_limits() -> None:
+    """In pods, but not in pod templates."""
     resources: Object = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
-    made = completed(_with({**resources}))
-    template = completed(workload(template={"spec": _with({**resources})["spec"]}))["spec"]["template"]
+    made = defaulted(_with({**resources}))
+    template = defaulted(workload(template={"spec": _with({**resources})["spec"]}))["spec"]["template"]
 
     assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
     assert template["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}
@@ -334,8 +338,8 @@ def test_a_pod_requests_what_it_limits() -> None:
         ),
     ],
 )
-def test_pods_bear_with_their_nodes_for_a_while(given: list[Object], added: list[str]) -> None:
-    tolerations = completed(pod(tolerations=given))["spec"].get("tolerations")
+def test_default_tolerations(given: list[Object], added: list[str]) -> None:
+    tolerations = defaulted(pod(tolerations=given))["spec"].get("tolerations")
 
     assert tolerations == given + [
         {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -343,9 +347,9 @@ def test_pods_bear_with_their_nodes_for_a_while(given: list[Object], added: list
     ]
 
 
-def test_ports_of_pods_in_the_network_of_the_host() -> None:
+def test_host_ports_of_pods_with_host_network() -> None:
     ports = [{"containerPort": 80}]
-    done = completed(pod(hostNetwork=True, containers=[{"name": "c", "image": "i", "ports": ports}]))
+    done = defaulted(pod(hostNetwork=True, containers=[{"name": "c", "image": "i", "ports": ports}]))
 
     assert done["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]
 
@@ -353,16 +357,16 @@ def test_ports_of_pods_in_the_network_of_the_host() -> None:
 @pytest.mark.parametrize(
     ("amount", "text"),
     [
-        pytest.param("1000m", "1", id="thousandths"),
+        pytest.param("1000m", "1", id="milli"),
         pytest.param(2, "2", id="integer"),
         pytest.param(0.5, "500m", id="fraction"),
         pytest.param("1024Mi", "1Gi", id="binary"),
         pytest.param("1u", "1m", id="rounded-up-to-thousandths"),
-        pytest.param("much", "much", id="left-to-the-checks"),
+        pytest.param("much", "much", id="not-a-quantity"),
     ],
 )
-def test_amounts_are_canonical(amount: object, text: str) -> None:
-    done = completed(thing("ResourceQuota", spec={"hard": {"cpu": amount}}))
+def test_quantities_are_canonical(amount: object, text: str) -> None:
+    done = defaulted(other_object("ResourceQuota", spec={"hard": {"cpu": amount}}))
 
     assert done["spec"]["hard"] == {"cpu": text}
 
@@ -372,15 +376,15 @@ _EVERYTHING = [
     workload("StatefulSet"),
     job(),
     pod(volumes=[{"name": "v"}, {"name": "h", "hostPath": {"path": "/x"}}]),
-    thing("Namespace"),
-    thing("Service", spec={"ports": [{"port": 80}]}),
-    thing("Secret", stringData={"a": "b"}),
-    thing("HorizontalPodAutoscaler", "autoscaling/v2", spec={"maxReplicas": 1, "behavior": {}}),
+    other_object("Namespace"),
+    other_object("Service", spec={"ports": [{"port": 80}]}),
+    other_object("Secret", stringData={"a": "b"}),
+    other_object("HorizontalPodAutoscaler", "autoscaling/v2", spec={"maxReplicas": 1, "behavior": {}}),
 ]
 
 
 class _Frozen(dict[str, Any]):
-    """A map that nobody may write to."""
+    """A map that cannot be written to."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         raise AssertionError(f"{name} was written to")
@@ -393,15 +397,15 @@ def _frozen(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("item", [pytest.param(item, id=item["kind"]) for item in _EVERYTHING])
-def test_what_is_complete_is_not_written_to(item: Object) -> None:
-    """Objects may share parts with stored ones: completing them again changes nothing at all."""
-    done = completed(item)
+def test_a_defaulted_object_is_not_written_to(item: Object) -> None:
+    """Objects may share parts with stored ones, so applying defaults again must not write anything."""
+    done = defaulted(item)
 
-    assert completed(_frozen(done)) == done
+    assert defaulted(_frozen(done)) == done
 
 
 def test_defaults_are_not_shared_between_objects() -> None:
-    one, other = completed(workload()), completed(workload())
+    one, other = defaulted(workload()), defaulted(workload())
     one["spec"]["strategy"]["rollingUpdate"]["maxSurge"] = "changed"
     one["spec"]["template"]["spec"]["securityContext"]["changed"] = True
 
@@ -409,26 +413,27 @@ def test_defaults_are_not_shared_between_objects() -> None:
     assert other["spec"]["template"]["spec"]["securityContext"] == {}
 
 
-@pytest.mark.parametrize("wrong", [7, "text", [], [1], {"a": 1}, None, True], ids=repr)
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=str(kind.resource)) for kind in builtin.kinds()])
-def test_values_of_wrong_types_are_left_alone(kind: Any, wrong: Any) -> None:
-    """Completing comes before checking, so it meets anything, anywhere, and never fails."""
-    for name in ("metadata", "spec", "status", "webhooks", "data", "stringData"):
-        kind.complete({"metadata": {"name": "x", "uid": "u"}, name: wrong})
-    for name in kind.structure.child("spec").fields:
-        kind.complete(
-            {
-                "metadata": {"name": "x", "uid": "u"},
-                "spec": {name: wrong, "template": {"spec": pod_spec()}} | {name: wrong},
-            }
-        )
-        kind.complete(
-            {"metadata": {"name": "x"}, "spec": {"template": {"spec": {"containers": [wrong], "tolerations": wrong}}}}
-        )
+def test_values_of_wrong_types_are_left_to_validation(kind: ServedKind) -> None:
+    """Defaulting comes before validation, so it must accept anything."""
+    identity = {"metadata": {"name": "x", "uid": "u"}}
+    for wrong in (7, "text", True):
+        for name in ("spec", "status", "webhooks", "data", "stringData"):
+            assert kind.apply_defaults({**identity, name: wrong})[name] == wrong
+        for name, node in kind.structure.child("spec").fields.items():
+            done = kind.apply_defaults({**identity, "spec": {"template": {"spec": pod_spec()}} | {name: wrong}})
+            if node.type in (ValueType.OBJECT, ValueType.LIST):
+                assert done["spec"][name] == wrong
+    entries: list[Any] = [7, "text", [], [1], {"a": 1}, None, True]
+    for entry in entries:
+        template = {"spec": {"containers": [entry], "tolerations": entry}}
+        done = kind.apply_defaults({**identity, "spec": {"template": copy.deepcopy(template)}})
+        if not isinstance(entry, dict | None):
+            assert done["spec"]["template"]["spec"]["containers"] == [entry]
 
 
-def test_the_tables_name_types_and_fields_that_exist() -> None:
-    """A slip in a name would silently fill in nothing."""
+def test_the_default_tables_name_existing_types_and_fields() -> None:
+    """A misspelt name would silently set no default."""
     types = load_builtin_data().types
     steps = [(name, step) for name, each in default_table().items() for step in each]
 

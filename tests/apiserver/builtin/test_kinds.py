@@ -1,4 +1,4 @@
-"""What the API server is told about built-in kinds."""
+"""The built-in kinds as the API server serves them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from springtide.apiserver import builtin
 from springtide.apiserver.kinds import ListType, StructureNode, ValueType
 
 
-def test_kinds_are_made_once() -> None:
+def test_kinds_are_built_once() -> None:
     assert builtin.kinds() is builtin.kinds()
 
 
@@ -49,24 +49,24 @@ def test_the_version_of_kubernetes_is_known() -> None:
         ),
     ],
 )
-def test_how_kinds_are_served(
+def test_kinds_have_the_names_and_verbs_of_kube_apiserver(
     kind: str, api_version: str, plural: str, namespaced: bool, subresources: tuple[str, ...], generation: bool
 ) -> None:
-    served = BY_KIND[kind, api_version]
+    kind_of = BY_KIND[kind, api_version]
 
-    assert (served.resource.plural, served.resource.namespaced) == (plural, namespaced)
-    assert (served.subresources, served.generation) == (subresources, generation)
-    assert served.strategic
+    assert (kind_of.resource.plural, kind_of.resource.namespaced) == (plural, namespaced)
+    assert (kind_of.subresources, kind_of.generation) == (subresources, generation)
+    assert kind_of.strategic
 
 
-def test_kinds_with_a_scale_subresource_tell_where_its_numbers_are() -> None:
+def test_scale_paths() -> None:
     scaled = {kind.resource.kind for kind in builtin.kinds() if "scale" in kind.subresources}
 
     assert scaled == {kind.resource.kind for kind in builtin.kinds() if kind.scale is not None}
     assert scaled == {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"}
 
 
-def test_both_versions_of_the_autoscaler_are_stored_as_one() -> None:
+def test_both_autoscaler_versions_are_stored_as_v2() -> None:
     versions = ("autoscaling/v1", "autoscaling/v2")
 
     assert [BY_KIND["HorizontalPodAutoscaler", version].stored_version for version in versions] == ["v2", "v2"]
@@ -87,8 +87,8 @@ def _at(*path: str) -> StructureNode:
     return node
 
 
-def test_lists_know_how_they_merge() -> None:
-    """Containers merge by name, their ports by number and protocol, where none means 0 and TCP."""
+def test_merge_strategies_of_lists() -> None:
+    """Containers merge by name, their ports by number and protocol, which default to 0 and TCP."""
     ports = _at("containers", "ports")
 
     assert (ports.list_kind, ports.keys) == (ListType.MAP, ("containerPort", "protocol"))
@@ -118,8 +118,8 @@ def test_schemas_of_custom_resources_refer_back_to_themselves() -> None:
     assert schema.child("default").type is ValueType.ANY
 
 
-def test_undeclared_fields_are_kept_everywhere() -> None:
-    """Every object node of every kind is open: built-in kinds are never pruned."""
+def test_no_object_prunes_unknown_fields() -> None:
+    """Built-in kinds are never pruned."""
     waiting = [kind.structure for kind in builtin.kinds()]
     seen: dict[int, StructureNode] = {}
     while waiting:

@@ -1,4 +1,4 @@
-"""What a server refuses, in its own words."""
+"""Validation of built-in kinds, with the messages of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tests.apiserver.builtin.samples import (
     BY_KIND,
-    completed,
+    defaulted,
     job,
-    judged,
-    lines,
+    kind_of,
+    messages,
+    other_object,
     pod,
     pod_spec,
-    served,
-    thing,
+    validated,
     workload,
 )
 
@@ -36,30 +36,30 @@ _TARGET = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "na
         pytest.param(workload("DaemonSet"), id="daemon-set"),
         pytest.param(pod(), id="pod"),
         pytest.param(job(), id="job"),
-        pytest.param(thing(*_HPA, spec=_TARGET | {"maxReplicas": 3}), id="autoscaler"),
-        pytest.param(thing("PodDisruptionBudget", "policy/v1", spec={"maxUnavailable": "50%"}), id="budget"),
-        pytest.param(thing("Namespace"), id="namespace"),
-        pytest.param(thing("Node"), id="node"),
-        pytest.param(thing("ConfigMap", data={"a": "b"}), id="config-map"),
-        pytest.param(thing("LimitRange", spec={}), id="empty-limit-range"),
-        pytest.param(thing("Lease", "coordination.k8s.io/v1", spec={"leaseDurationSeconds": 15}), id="lease"),
-        pytest.param(thing("Event", involvedObject={"kind": "Pod", "name": "p"}, reason="r"), id="event"),
-        pytest.param(thing("Event"), id="bare-event"),
+        pytest.param(other_object(*_HPA, spec=_TARGET | {"maxReplicas": 3}), id="autoscaler"),
+        pytest.param(other_object("PodDisruptionBudget", "policy/v1", spec={"maxUnavailable": "50%"}), id="budget"),
+        pytest.param(other_object("Namespace"), id="namespace"),
+        pytest.param(other_object("Node"), id="node"),
+        pytest.param(other_object("ConfigMap", data={"a": "b"}), id="config-map"),
+        pytest.param(other_object("LimitRange", spec={}), id="empty-limit-range"),
+        pytest.param(other_object("Lease", "coordination.k8s.io/v1", spec={"leaseDurationSeconds": 15}), id="lease"),
+        pytest.param(other_object("Event", involvedObject={"kind": "Pod", "name": "p"}, reason="r"), id="event"),
+        pytest.param(other_object("Event"), id="bare-event"),
         pytest.param(workload(somethingNew={"deep": [1]}), id="unknown-field"),
-        pytest.param(workload(paused=None), id="null-is-absent"),
+        pytest.param(workload(paused=None), id="null-is-unset"),
         pytest.param(pod() | {"status": {"conditions": [{}], "containerStatuses": [{}]}}, id="bare-status"),
         pytest.param(pod(overhead={"cpu": 0.5}), id="fractional-amount"),
     ],
 )
 def test_accepted(item: Object) -> None:
-    assert lines(judged(item)) == []
+    assert messages(validated(item)) == []
 
 
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
         pytest.param(
-            thing("Deployment", "apps/v1"),
+            other_object("Deployment", "apps/v1"),
             [
                 "spec.selector: Required value",
                 "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
@@ -83,7 +83,9 @@ def test_accepted(item: Object) -> None:
             workload(replicas="3"), ['spec.replicas: Invalid value: "3": must be of type integer'], id="wrong-scalar"
         ),
         pytest.param(
-            workload(replicas=True), ["spec.replicas: Invalid value: true: must be of type integer"], id="no-number"
+            workload(replicas=True),
+            ["spec.replicas: Invalid value: true: must be of type integer"],
+            id="string-for-a-number",
         ),
         pytest.param(
             pod(containers={"name": "a"}),
@@ -97,20 +99,20 @@ def test_accepted(item: Object) -> None:
         ),
         pytest.param(pod(affinity=[]), ["spec.affinity: Invalid value: []: must be of type object"], id="wrong-object"),
         pytest.param(
-            thing("ResourceQuota", spec={"hard": {"cpu": "much"}}),
+            other_object("ResourceQuota", spec={"hard": {"cpu": "much"}}),
             [
                 'spec.hard[cpu]: Invalid value: "much": quantities must match the regular expression '
                 "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
             ],
-            id="no-quantity",
+            id="not-a-quantity",
         ),
         pytest.param(
             workload(strategy={"rollingUpdate": {"maxSurge": 0.5}}),
             ["spec.strategy.rollingUpdate.maxSurge: Invalid value: 0.5: must be of type integer or string"],
-            id="neither-count-nor-share",
+            id="not-an-int-or-percent",
         ),
         pytest.param(
-            thing("Node", status={"conditions": "none"}),
+            other_object("Node", status={"conditions": "none"}),
             ['status.conditions: Invalid value: "none": must be of type array'],
             id="wrong-status",
         ),
@@ -134,7 +136,7 @@ def test_accepted(item: Object) -> None:
             [
                 'spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "0%": may not be 0 when `maxSurge` is 0',
             ],
-            id="stuck-roll-out",
+            id="no-surge-and-no-unavailable",
         ),
         pytest.param(
             workload(strategy={"type": "Blue"}),
@@ -147,29 +149,29 @@ def test_accepted(item: Object) -> None:
         pytest.param(
             workload(template={"metadata": {"labels": {"app": "a"}}, "spec": pod_spec(restartPolicy="Never")}),
             ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'],
-            id="deployment-that-ends",
+            id="deployment-with-restart-policy-never",
         ),
         pytest.param(
             job(template={"spec": pod_spec()}),
             ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'],
-            id="job-that-never-ends",
+            id="job-with-restart-policy-always",
         ),
         pytest.param(
-            thing(*_HPA, spec=_TARGET | {"maxReplicas": 1, "minReplicas": 2}),
+            other_object(*_HPA, spec=_TARGET | {"maxReplicas": 1, "minReplicas": 2}),
             ["spec.maxReplicas: Invalid value: 1: must be greater than or equal to `minReplicas`"],
-            id="crossed-bounds",
+            id="min-above-max",
         ),
         pytest.param(
-            thing(*_HPA, spec={"maxReplicas": 1}),
+            other_object(*_HPA, spec={"maxReplicas": 1}),
             [
                 'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
                 "spec.scaleTargetRef.kind: Required value",
                 "spec.scaleTargetRef.name: Required value",
             ],
-            id="autoscaler-of-nothing",
+            id="autoscaler-without-target-group",
         ),
         pytest.param(
-            thing("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1, "maxUnavailable": 1}),
+            other_object("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1, "maxUnavailable": 1}),
             [
                 'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
                 '"UnhealthyPodEvictionPolicy":null}: '
@@ -178,14 +180,14 @@ def test_accepted(item: Object) -> None:
             id="two-bounds",
         ),
         pytest.param(
-            thing("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "120%"}),
+            other_object("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "120%"}),
             ['spec.minAvailable: Invalid value: "120%": must not be greater than 100%'],
-            id="more-than-everything",
+            id="more-than-100-percent",
         ),
     ],
 )
-def test_refused(item: Object, expected: list[str]) -> None:
-    assert sorted(lines(judged(item))) == expected
+def test_rejected(item: Object, expected: list[str]) -> None:
+    assert sorted(messages(validated(item))) == expected
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_refused(item: Object, expected: list[str]) -> None:
     ],
 )
 def test_reasons(item: Object, reason: str) -> None:
-    assert [cause.reason for cause in judged(item)] == [reason]
+    assert [cause.reason for cause in validated(item)] == [reason]
 
 
 _Change = Callable[[Object], object]
@@ -234,7 +236,7 @@ def _definition(condition: str) -> Object:
     names = {"plural": "foos", "kind": "Foo"}
     spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [{"name": "v1"}]}
     status = {"conditions": [{"type": condition, "status": "True"}]}
-    return thing("CustomResourceDefinition", "apiextensions.k8s.io/v1", spec=spec, status=status)
+    return other_object("CustomResourceDefinition", "apiextensions.k8s.io/v1", spec=spec, status=status)
 
 
 _LABELS = "spec/template/metadata/labels/more"
@@ -266,7 +268,7 @@ _LABELS = "spec/template/metadata/labels/more"
                 "'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
                 "'minReadySeconds' are forbidden"
             ],
-            id="stateful-set-renamed",
+            id="stateful-set-with-new-service-name",
         ),
         pytest.param(pod(), _set("spec/containers/0/image", "web:2"), [], id="new-image"),
         pytest.param(pod(), _set("metadata/labels", {"a": "b"}), [], id="new-label"),
@@ -279,13 +281,13 @@ _LABELS = "spec/template/metadata/labels/more"
             [],
             id="bound",
         ),
-        pytest.param(pod(), _set("spec/nodeName", "n1"), [_NOT_IN_A_POD], id="placed-past-the-binding"),
-        pytest.param(pod(nodeName="n1"), _set("spec/nodeName", "n2"), [_NOT_IN_A_POD], id="moved"),
+        pytest.param(pod(), _set("spec/nodeName", "n1"), [_NOT_IN_A_POD], id="node-name-set-by-an-update"),
+        pytest.param(pod(nodeName="n1"), _set("spec/nodeName", "n2"), [_NOT_IN_A_POD], id="node-name-changed"),
         pytest.param(
             pod(tolerations=[_TOLERATION]),
             _set("spec/tolerations/0/tolerationSeconds", 9),
             [],
-            id="tolerant-for-longer",
+            id="toleration-seconds-changed",
         ),
         pytest.param(
             pod(schedulingGates=[{"name": "g"}], nodeSelector={"a": "b"}),
@@ -300,13 +302,13 @@ _LABELS = "spec/template/metadata/labels/more"
                 'spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no '
                 "mutations or deletions)"
             ],
-            id="gated-pod-moved",
+            id="gated-pod-with-other-node-selector",
         ),
         pytest.param(
             pod(schedulingGates=[{"name": "g"}], affinity=_affinity("a")),
             _set("spec/affinity", _affinity("a", "b")),
             [],
-            id="gated-pod-asks-for-more",
+            id="gated-pod-with-one-more-requirement",
         ),
         pytest.param(
             pod(schedulingGates=[{"name": "g"}], affinity=_affinity("a")),
@@ -316,7 +318,7 @@ _LABELS = "spec/template/metadata/labels/more"
                 '{"matchExpressions":[{"key":"b","operator":"Exists"}]}: only additions are allowed (no mutations or '
                 "deletions)"
             ],
-            id="gated-pod-asks-for-else",
+            id="gated-pod-with-other-requirement",
         ),
         pytest.param(
             pod(schedulingGates=[{"name": "g"}], affinity=_affinity("a")),
@@ -325,7 +327,7 @@ _LABELS = "spec/template/metadata/labels/more"
                 f"spec.{_TERMS}: Invalid value: null: no additions/deletions to non-empty NodeSelectorTerms list are "
                 "allowed"
             ],
-            id="gated-pod-asks-for-nothing",
+            id="gated-pod-without-requirement",
         ),
         pytest.param(
             pod(),
@@ -337,16 +339,16 @@ _LABELS = "spec/template/metadata/labels/more"
             pod(),
             lambda item: item["spec"]["containers"].append({"name": "b", "image": "i"}),
             ["spec.containers: Forbidden: pod updates may not add or remove containers"],
-            id="one-container-more",
+            id="container-added",
         ),
         pytest.param(
-            pod(), lambda item: item["spec"]["tolerations"].append({"operator": "Exists"}), [], id="more-tolerant"
+            pod(), lambda item: item["spec"]["tolerations"].append({"operator": "Exists"}), [], id="toleration-added"
         ),
         pytest.param(
             pod(tolerations=[{"key": "a"}]),
             lambda item: item["spec"]["tolerations"].pop(0),
             ["spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"],
-            id="less-tolerant",
+            id="toleration-removed",
         ),
         pytest.param(
             pod(activeDeadlineSeconds=5),
@@ -354,15 +356,15 @@ _LABELS = "spec/template/metadata/labels/more"
             ["spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"],
             id="longer-deadline",
         ),
-        pytest.param(pod(schedulingGates=[{"name": "g"}]), _set("spec/schedulingGates", []), [], id="gate-opened"),
-        pytest.param(pod(schedulingGates=[{"name": "g"}]), _set("spec/nodeSelector", {"a": "b"}), [], id="gated"),
+        pytest.param(pod(schedulingGates=[{"name": "g"}]), _set("spec/schedulingGates", []), [], id="gate-removed"),
+        pytest.param(pod(schedulingGates=[{"name": "g"}]), _set("spec/nodeSelector", {"a": "b"}), [], id="gate-kept"),
         pytest.param(
             pod(),
             _set("spec/schedulingGates", [{"name": "g"}]),
             ["spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'g'"],
             id="new-gate",
         ),
-        pytest.param(job(), _set("spec/parallelism", 2), [], id="job-in-parallel"),
+        pytest.param(job(), _set("spec/parallelism", 2), [], id="job-with-more-parallelism"),
         pytest.param(
             job(completions=2),
             _set("spec/completions", 3),
@@ -370,25 +372,28 @@ _LABELS = "spec/template/metadata/labels/more"
             id="more-completions",
         ),
         pytest.param(
-            job(suspend=True), _set("spec/template/spec/nodeSelector", {"a": "b"}), [], id="waiting-job-placed"
+            job(suspend=True),
+            _set("spec/template/spec/nodeSelector", {"a": "b"}),
+            [],
+            id="suspended-job-with-node-selector",
         ),
         pytest.param(
-            thing("PriorityClass", "scheduling.k8s.io/v1", value=1),
+            other_object("PriorityClass", "scheduling.k8s.io/v1", value=1),
             _set("value", 2),
             ["value: Forbidden: may not be changed in an update."],
             id="priority",
         ),
         pytest.param(
-            thing("PriorityClass", "scheduling.k8s.io/v1", value=1),
+            other_object("PriorityClass", "scheduling.k8s.io/v1", value=1),
             _set("preemptionPolicy", "Never"),
             ['preemptionPolicy: Invalid value: "Never": field is immutable'],
             id="preemption",
         ),
         pytest.param(
-            thing("Node", spec={"providerID": "a"}),
+            other_object("Node", spec={"providerID": "a"}),
             _set("spec/providerID", "b"),
             ['spec.providerID: Forbidden: node updates may not change providerID except from "" to valid'],
-            id="node-elsewhere",
+            id="provider-id-changed",
         ),
         pytest.param(
             _definition("Established"),
@@ -400,25 +405,28 @@ _LABELS = "spec/template/metadata/labels/more"
             id="established-definition",
         ),
         pytest.param(
-            _definition("NamesAccepted"), _set("spec/scope", "Cluster"), [], id="definition-that-is-not-served-yet"
+            _definition("NamesAccepted"), _set("spec/scope", "Cluster"), [], id="definition-that-is-not-kind_of-yet"
         ),
         pytest.param(
-            thing("ConfigMap", immutable=True, data={"a": "b"}),
+            other_object("ConfigMap", immutable=True, data={"a": "b"}),
             _set("data/a", "c"),
             ["data: Forbidden: field is immutable when `immutable` is set"],
-            id="sealed",
+            id="immutable-config-map",
         ),
         pytest.param(
-            thing("Secret", type="a"), _set("type", "b"), ['type: Invalid value: "b": field is immutable'], id="secret"
+            other_object("Secret", type="a"),
+            _set("type", "b"),
+            ['type: Invalid value: "b": field is immutable'],
+            id="immutable-secret",
         ),
         pytest.param(
-            thing("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "1Gi"}}}),
+            other_object("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "1Gi"}}}),
             _set("spec/resources/requests/storage", "2Gi"),
             [],
             id="claim-grows",
         ),
         pytest.param(
-            thing("PersistentVolumeClaim", spec={"volumeName": "a"}),
+            other_object("PersistentVolumeClaim", spec={"volumeName": "a"}),
             _set("spec/volumeName", "b"),
             [
                 "spec: Forbidden: spec is immutable after creation except resources.requests and "
@@ -435,37 +443,37 @@ _LABELS = "spec/template/metadata/labels/more"
     ],
 )
 def test_changes(item: Object, change: _Change, expected: list[str]) -> None:
-    old = completed(copy.deepcopy(item))
+    old = defaulted(copy.deepcopy(item))
     new = copy.deepcopy(old)
     change(new)
 
-    assert lines(judged(new, old)) == expected
+    assert messages(validated(new, old)) == expected
 
 
-def test_a_job_keeps_its_template() -> None:
-    old = completed(job())
+def test_the_template_of_a_job_is_immutable() -> None:
+    old = defaulted(job())
     new = copy.deepcopy(old)
     new["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
-    (cause,) = judged(new, old)
+    (cause,) = validated(new, old)
 
     assert (cause.field, cause.message.endswith(": field is immutable")) == ("spec.template", True)
 
 
-def test_what_an_update_leaves_alone_is_not_judged_again() -> None:
-    """An object that was stored under other rules can still be changed elsewhere."""
+def test_unchanged_fields_are_not_validated_again() -> None:
+    """An object that was stored under other rules can still be updated elsewhere."""
     old = workload(template={"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": 7}]}})
-    kind = served(old)
+    kind = kind_of(old)
     new = {**old, "metadata": {"name": "w", "labels": {"a": "b"}}}
 
     assert StatusCause(
         "spec.template.spec.containers[0].name", "Invalid value: 7: must be of type string", "FieldValueTypeInvalid"
-    ) in kind.judge(new, None)
-    assert [cause for cause in kind.judge(new, old) if cause.reason == "FieldValueTypeInvalid"] == []
+    ) in kind.validate(new, None)
+    assert [cause for cause in kind.validate(new, old) if cause.reason == "FieldValueTypeInvalid"] == []
 
 
-def test_judging_changes_nothing() -> None:
-    item = completed(workload())
+def test_validation_does_not_change_the_object() -> None:
+    item = defaulted(workload())
     before = copy.deepcopy(item)
-    BY_KIND["Deployment", "apps/v1"].judge(item, None)
+    BY_KIND["Deployment", "apps/v1"].validate(item, None)
 
     assert item == before

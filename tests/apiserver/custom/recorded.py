@@ -1,8 +1,7 @@
-"""What the API server of Kubernetes 1.36 did, recorded.
+"""Recorded results of `k8s.io/apiextensions-apiserver` v0.36.0 (Kubernetes 1.36).
 
-Each case went through `k8s.io/apiextensions-apiserver` v0.36.0: pruning, defaulting, validation with ratcheting, list
-types and CEL for objects; the validation of CustomResourceDefinitions for definitions. The file keeps what differs
-from the blanks here.
+Each object went through pruning, defaulting and validation with ratcheting, list types and CEL; each definition through
+the validation of CustomResourceDefinitions. The file holds what differs from the templates here.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _NAMES = {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": 
 
 @dataclass(frozen=True)
 class ObjectCase:
-    """An object that was written, and what became of it."""
+    """An object that was written, as it was stored, and the causes of a rejection."""
 
     name: str
     schema: dict[str, Any]
@@ -33,7 +32,7 @@ class ObjectCase:
 
 @dataclass(frozen=True)
 class DefinitionCase:
-    """A definition that was created, and what was said about it."""
+    """A definition that was created, and the causes of its rejection."""
 
     name: str
     crd: dict[str, Any]
@@ -41,23 +40,23 @@ class DefinitionCase:
 
 
 def objects() -> list[ObjectCase]:
-    """Give the recorded writes of objects."""
+    """Return the recorded writes of objects."""
     cases: list[ObjectCase] = []
     for recorded in _RECORDED["objects"]:
-        # A case without a schema has that of the one before.
+        # A case without a schema has the one of the case before.
         cases.append(_object(recorded, cases[-1].schema if cases else {}))
     return cases + [_library(case) for case in _RECORDED["library"]]
 
 
 def definitions() -> list[DefinitionCase]:
-    """Give the recorded creations of definitions."""
+    """Return the recorded definitions."""
     return [_definition(case) for case in _RECORDED["definitions"]]
 
 
 def definition(
     schema: Any = None, name: str = "things.example.com", version: Any = None, **spec: Any
 ) -> dict[str, Any]:
-    """Make a good definition; tests state what is special about theirs."""
+    """Return a valid definition with changes."""
     blank = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema or {"type": "object"}}}
     versions = [blank | (version or {})]
     return {
@@ -68,8 +67,8 @@ def definition(
     }
 
 
-def thing(spec: Any, **more: Any) -> dict[str, Any]:
-    """Make an object with a spec."""
+def custom_object(spec: Any, **more: Any) -> dict[str, Any]:
+    """Return an object with a spec."""
     return _OBJECT | {"spec": spec} | more
 
 
@@ -89,17 +88,17 @@ def _object(case: dict[str, Any], schema: dict[str, Any]) -> ObjectCase:
 
 
 def _whole(value: Any) -> dict[str, Any]:
-    """Objects are kept as their spec alone, or under a star as what differs from the blank one."""
+    """A case holds the spec, or under `*` the fields that differ from the template."""
     if isinstance(value, dict) and "*" in value:
         return {**_OBJECT, **value["*"]}
-    return thing(value)
+    return custom_object(value)
 
 
 def _library(case: dict[str, Any]) -> ObjectCase:
     fields = {"a": {"type": "integer"}, "b": {"type": "integer"}}
     rules = [{"rule": case["rule"], "message": "m"}]
     spec = {"type": "object", "properties": fields, "x-kubernetes-validations": rules}
-    new = thing({"b": 2})
+    new = custom_object({"b": 2})
     causes = [StatusCause("spec", case["message"])] if "message" in case else []
     return ObjectCase(case["rule"], {"type": "object", "properties": {"spec": spec}}, new, None, new, causes)
 

@@ -1,4 +1,4 @@
-"""Pruning and defaulting against an independent oracle, which builds a new object instead of changing one."""
+"""Pruning and defaulting compared with an independent oracle, which builds new objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.apiserver.custom.recorded import thing
+from tests.apiserver.custom.recorded import custom_object
 
 from springtide.apiserver.custom import compile_schema
 
@@ -16,7 +16,7 @@ GONE: Any = object()
 
 
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
-    """Make schemas with all that shapes an object."""
+    """Schemas with all keywords that shape an object."""
     scalar = st.fixed_dictionaries(
         {"type": st.just("string")}, optional={"nullable": st.booleans(), "default": st.sampled_from(["d", "e"])}
     )
@@ -35,7 +35,7 @@ def _composed(parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dic
 
 
 def values() -> st.SearchStrategy[Any]:
-    """Make values that may or may not fit."""
+    """Values that may or may not fit."""
     return st.recursive(
         st.sampled_from(["x", 1, None]),
         lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.sampled_from((*NAMES, "u")), parts, max_size=4),
@@ -43,48 +43,48 @@ def values() -> st.SearchStrategy[Any]:
     )
 
 
-def kept(value: Any, schema: dict[str, Any] | None, *, lenient: bool = False) -> Any:
-    """Say what pruning leaves of a value."""
+def pruned(value: Any, schema: dict[str, Any] | None, *, lenient: bool = False) -> Any:
+    """What pruning leaves of a value."""
     schema_is_open = lenient or (schema or {}).get("x-kubernetes-preserve-unknown-fields", False)
     if isinstance(value, list):
         items = (schema or {}).get("items")
         if items is None and schema_is_open:
             return value
-        return [kept(part, items, lenient=schema_is_open) for part in value]
+        return [pruned(part, items, lenient=schema_is_open) for part in value]
     if not isinstance(value, dict):
         return value
-    left = {name: _kept_field(name, part, schema, schema_is_open=schema_is_open) for name, part in value.items()}
+    left = {name: _pruned_field(name, part, schema, schema_is_open=schema_is_open) for name, part in value.items()}
     return {name: part for name, part in left.items() if part is not GONE}
 
 
-def _kept_field(name: str, part: Any, schema: dict[str, Any] | None, *, schema_is_open: bool) -> Any:
+def _pruned_field(name: str, part: Any, schema: dict[str, Any] | None, *, schema_is_open: bool) -> Any:
     child = (schema or {}).get("properties", {}).get(name, (schema or {}).get("additionalProperties"))
     if child is None:
         return part if schema_is_open and schema is not None else GONE
     if part is None and not child.get("nullable") and "default" not in child:
         return GONE
-    return kept(part, child)
+    return pruned(part, child)
 
 
-def filled(value: Any, schema: dict[str, Any]) -> Any:
-    """Say what a value is with its defaults."""
+def defaulted(value: Any, schema: dict[str, Any]) -> Any:
+    """A value with its defaults."""
     if isinstance(value, list):
-        return [_filled_part(part, schema["items"]) for part in value] if "items" in schema else value
+        return [_defaulted_part(part, schema["items"]) for part in value] if "items" in schema else value
     if not isinstance(value, dict):
         return value
     properties = schema.get("properties", {})
     whole = {name: part["default"] for name, part in properties.items() if "default" in part and name not in value}
     whole |= value
     return {
-        name: _filled_part(part, properties.get(name, schema.get("additionalProperties", {})))
+        name: _defaulted_part(part, properties.get(name, schema.get("additionalProperties", {})))
         for name, part in whole.items()
     }
 
 
-def _filled_part(part: Any, schema: dict[str, Any]) -> Any:
+def _defaulted_part(part: Any, schema: dict[str, Any]) -> Any:
     if part is None and not schema.get("nullable"):
         part = schema.get("default")
-    return filled(part, schema)
+    return defaulted(part, schema)
 
 
 @settings(max_examples=400, deadline=None)
@@ -92,27 +92,27 @@ def _filled_part(part: Any, schema: dict[str, Any]) -> Any:
 def test_pruning_and_defaulting_agree_with_the_oracle(fields: dict[str, Any], value: Any) -> None:
     spec = {"type": "object", "properties": fields}
     schema = compile_schema({"type": "object", "properties": {"spec": spec}})
-    given_value = thing(copy.deepcopy(value), extra=1)
+    given_value = custom_object(copy.deepcopy(value), extra=1)
     if value is None:
-        expected = thing(None)
+        expected = custom_object(None)
         del expected["spec"]
     else:
-        expected = thing(filled(kept(value, spec), spec))
-    assert schema.default(schema.prune(given_value)) == expected
+        expected = custom_object(defaulted(pruned(value, spec), spec))
+    assert schema.apply_defaults(schema.prune(given_value)) == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES), schemas(), max_size=3), values())
-def test_what_is_complete_stays_as_it_is(fields: dict[str, Any], value: Any) -> None:
-    """A stored object passes through the server unchanged, or every update would change it."""
+def test_defaulting_is_idempotent(fields: dict[str, Any], value: Any) -> None:
+    """Otherwise every update of a stored object would change it."""
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}})
-    once = schema.default(schema.prune(thing(copy.deepcopy(value))))
-    assert schema.default(copy.deepcopy(once)) == once
+    once = schema.apply_defaults(schema.prune(custom_object(copy.deepcopy(value))))
+    assert schema.apply_defaults(copy.deepcopy(once)) == once
 
 
 def test_defaults_are_not_shared_between_objects() -> None:
     fields = {"a": {"type": "object", "default": {"k": ["v"]}, "x-kubernetes-preserve-unknown-fields": True}}
     schema = compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}})
-    first = schema.default(thing({}))
+    first = schema.apply_defaults(custom_object({}))
     first["spec"]["a"]["k"].append("w")
-    assert schema.default(thing({}))["spec"]["a"] == {"k": ["v"]}
+    assert schema.apply_defaults(custom_object({}))["spec"]["a"] == {"k": ["v"]}

@@ -1,4 +1,4 @@
-"""Our own definitions and examples on this server."""
+"""Springtide's own definitions and examples on the embedded API server."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ ROOT = Path(__file__).parents[3]
 
 
 def kinds(flavour: Flavour = Flavour.EXTENDED) -> dict[tuple[str, str], ServedKind]:
-    """Serve all of our definitions."""
+    """Return the kinds of all our definitions."""
     served = [kind for crd in all_crds(flavour) for kind in custom.served_kinds(crd)]
     return {(kind.resource.api_version, kind.resource.kind): kind for kind in served}
 
 
 def write(value: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
-    """Write an object, and say what is wrong with it."""
+    """Validate a write, and return the causes of its rejection."""
     kind = kinds()[value["apiVersion"], value["kind"]]
-    causes = kind.judge(kind.complete(copy.deepcopy(value)), old)
+    causes = kind.validate(kind.apply_defaults(copy.deepcopy(value)), old)
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
 def examples() -> Iterator[Any]:
-    """Give the examples of our kinds."""
+    """Yield the examples of our kinds."""
     for path in sorted((ROOT / "examples").glob("*.yaml")):
         for number, document in enumerate(read(path.read_text(encoding="utf-8"))):
             assert isinstance(document, Document)
@@ -51,19 +51,19 @@ def test_every_served_version_of_our_definitions_is_served(flavour: Flavour) -> 
 
 
 @pytest.mark.parametrize("value", [*examples()])
-def test_every_example_is_stored(value: dict[str, Any]) -> None:
+def test_every_example_is_accepted(value: dict[str, Any]) -> None:
     assert write(value) == []
 
 
 @pytest.mark.parametrize("value", [*examples()])
-def test_every_example_is_complete_after_it_was_completed(value: dict[str, Any]) -> None:
+def test_defaulting_an_example_is_idempotent(value: dict[str, Any]) -> None:
     kind = kinds()[value["apiVersion"], value["kind"]]
-    once = kind.complete(copy.deepcopy(value))
-    assert kind.complete(copy.deepcopy(once)) == once
+    once = kind.apply_defaults(copy.deepcopy(value))
+    assert kind.apply_defaults(copy.deepcopy(once)) == once
 
 
 def pool(**changes: Any) -> dict[str, Any]:
-    """Make a NodePool; tests state what is special about theirs."""
+    """Return a NodePool with changes."""
     spec = {
         "disruption": {"consolidateAfter": "30s"},
         "template": {
@@ -77,7 +77,7 @@ def pool(**changes: Any) -> dict[str, Any]:
 
 
 def buffer(**spec: Any) -> dict[str, Any]:
-    """Make a CapacityBuffer."""
+    """Return a CapacityBuffer."""
     kind = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": "a"}}
     return {**kind, "spec": spec}
 
@@ -119,25 +119,27 @@ def buffer(**spec: Any) -> dict[str, Any]:
                 "spec: Invalid value: Set podTemplateRef or scalableRef: the buffer needs a shape.",
                 "spec: Invalid value: Set replicas, percentage or limits: the buffer needs a size.",
             ],
-            id="a buffer of nothing",
+            id="a buffer without template",
         ),
     ],
 )
-def test_a_wrong_object_is_refused_with_telling_causes(value: dict[str, Any], expected: list[str]) -> None:
+def test_an_invalid_object_is_rejected_with_its_causes(value: dict[str, Any], expected: list[str]) -> None:
     assert write(value) == expected
 
 
-def test_a_frozen_field_cannot_be_changed() -> None:
-    old = kinds()["karpenter.sh/v1", "NodePool"].complete(pool())
+def test_an_immutable_field_cannot_be_changed() -> None:
+    old = kinds()["karpenter.sh/v1", "NodePool"].apply_defaults(pool())
     new = copy.deepcopy(old)
     new["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "example.com"
     path = "spec.template.spec.nodeClassRef"
-    assert write(new, old) == [f"{path}: Invalid value: make a new NodePool: the group of `nodeClassRef` cannot change"]
+    assert write(new, old) == [
+        f"{path}: Invalid value: create a new NodePool: the group of `nodeClassRef` cannot change"
+    ]
     assert write(old, old) == []
 
 
-def test_what_was_stored_before_a_rule_may_be_relabelled() -> None:
-    old = kinds()["karpenter.sh/v1", "NodePool"].complete(pool(weight=1, replicas=2))
+def test_an_object_that_violates_a_new_rule_can_still_be_labelled() -> None:
+    old = kinds()["karpenter.sh/v1", "NodePool"].apply_defaults(pool(weight=1, replicas=2))
     relabelled = old | {"metadata": {"name": "a", "labels": {"team": "b"}}}
     assert write(relabelled, old) == []
     assert write(relabelled) == ["spec: Invalid value: remove `weight`: a pool with `replicas` has none"]

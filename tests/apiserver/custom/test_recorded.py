@@ -1,4 +1,4 @@
-"""The server in memory does and says what the real one did and said."""
+"""Objects and definitions are defaulted and validated as `k8s.io/apiextensions-apiserver` did it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ def _sorted(causes: Iterable[StatusCause]) -> list[StatusCause]:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in objects()])
-def test_an_object_is_completed_and_judged_as_recorded(case: ObjectCase) -> None:
+def test_objects_are_defaulted_and_validated_as_recorded(case: ObjectCase) -> None:
     schema = custom.compile_schema(case.schema)
-    stored = schema.default(schema.prune(copy.deepcopy(case.new)))
+    stored = schema.apply_defaults(schema.prune(copy.deepcopy(case.new)))
     assert stored == case.stored
-    assert _sorted(schema.judge(stored, case.old)) == _sorted(case.causes)
+    assert _sorted(schema.validate(stored, case.old)) == _sorted(case.causes)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in objects()])
-def test_the_same_object_is_judged_the_same_again(case: ObjectCase) -> None:
-    """What is remembered of earlier objects changes no answer."""
+def test_validating_again_gives_the_same_causes(case: ObjectCase) -> None:
+    """Cached results change no answer."""
     schema = custom.compile_schema(case.schema)
-    stored = schema.default(schema.prune(copy.deepcopy(case.new)))
-    first = schema.judge(stored, case.old)
-    assert [schema.judge(copy.deepcopy(stored), case.old) for _ in range(2)] == [first, first]
+    stored = schema.apply_defaults(schema.prune(copy.deepcopy(case.new)))
+    first = schema.validate(stored, case.old)
+    assert [schema.validate(copy.deepcopy(stored), case.old) for _ in range(2)] == [first, first]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in definitions()])
-def test_a_definition_is_judged_as_recorded(case: DefinitionCase) -> None:
+def test_definitions_are_validated_as_recorded(case: DefinitionCase) -> None:
     try:
         custom.served_kinds(case.crd)
         causes: tuple[StatusCause, ...] = ()

@@ -1,4 +1,4 @@
-"""The fast yes never says yes where the exact walk finds something."""
+"""The fast path of validation never accepts what the exact walk rejects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("a", "b")
 
 
 def leaves() -> st.SearchStrategy[dict[str, Any]]:
-    """Make schemas of scalars with all their checks."""
+    """Schemas of scalars with all their keywords."""
     bound = st.integers(-2, 3) | st.sampled_from([0.5, 1.5])
     number = st.fixed_dictionaries(
         {"type": st.sampled_from(["integer", "number"])},
@@ -45,7 +45,7 @@ def leaves() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
-    """Make schemas of values of any shape."""
+    """Schemas of any shape."""
     return st.recursive(leaves(), _composed, max_leaves=6)
 
 
@@ -53,10 +53,10 @@ def _composed(parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dic
     properties = st.dictionaries(st.sampled_from(NAMES), parts, max_size=2)
     checks: dict[str, st.SearchStrategy[Any]] = {
         "required": st.lists(st.sampled_from(NAMES), max_size=2),
-        "not": _judgements(),
+        "not": _branches(),
     }
     for keyword in ("anyOf", "oneOf", "allOf"):
-        checks[keyword] = st.lists(_judgements(), min_size=1, max_size=2)
+        checks[keyword] = st.lists(_branches(), min_size=1, max_size=2)
     return (
         st.fixed_dictionaries({"type": st.just("object"), "properties": properties}, optional=checks)
         | st.fixed_dictionaries({"type": st.just("object"), "additionalProperties": parts})
@@ -64,7 +64,7 @@ def _composed(parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dic
     )
 
 
-def _judgements() -> st.SearchStrategy[dict[str, Any]]:
+def _branches() -> st.SearchStrategy[dict[str, Any]]:
     checks = leaves().map(lambda leaf: {name: part for name, part in leaf.items() if name not in ("type", "nullable")})
     return st.fixed_dictionaries(
         {},
@@ -76,7 +76,7 @@ def _judgements() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def values() -> st.SearchStrategy[Any]:
-    """Make values near those that the schemas want."""
+    """Values that nearly fit the schemas."""
     return st.recursive(
         st.sampled_from(["a", "ab", "5%", "2026-01-01", "1.2.3.4", "1h", 0, 1, 2, 1.5, 2.0, 2**31, 2**70, True, None]),
         lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.sampled_from(NAMES), parts, max_size=2),
@@ -86,21 +86,21 @@ def values() -> st.SearchStrategy[Any]:
 
 @settings(max_examples=800, deadline=None)
 @given(schemas(), values())
-def test_a_fast_yes_is_right(schema: dict[str, Any], value: Any) -> None:
-    place = read_schema(schema)
-    if fast_validator(place)(value):
-        assert validate(place, value) == []
+def test_the_fast_path_accepts_only_valid_values(schema: dict[str, Any], value: Any) -> None:
+    node = read_schema(schema)
+    if fast_validator(node)(value):
+        assert validate(node, value) == []
 
 
-def test_common_objects_get_a_fast_yes() -> None:
-    """A check that always said no would be right, and of no use."""
-    place = read_schema(
+def test_the_fast_path_accepts_common_objects() -> None:
+    """A fast path that rejects everything would be right and useless."""
+    node = read_schema(
         {
             "type": "object",
             "properties": {"a": {"type": "integer", "format": "int32", "minimum": 1}, "b": {"type": "string"}},
             "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
         }
     )
-    assert fast_validator(place)({"a": 1})
-    assert fast_validator(place)({"b": "x"})
-    assert not fast_validator(place)({"a": 1, "b": "x"})
+    assert fast_validator(node)({"a": 1})
+    assert fast_validator(node)({"b": "x"})
+    assert not fast_validator(node)({"a": 1, "b": "x"})

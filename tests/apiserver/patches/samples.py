@@ -1,7 +1,4 @@
-"""Structures of made-up kinds with every sort of map and list, for tests and for recorded cases.
-
-Things to write: short spellings for tests of managed fields, and strategies that make them up.
-"""
+"""Structures of made-up kinds with all types of maps and lists, and strategies for tests of managed fields."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ SPEC.fields.update(
 THING = StructureNode(
     ValueType.OBJECT, fields={"apiVersion": STRING, "kind": STRING, "metadata": METADATA, "spec": SPEC}
 )
-"""A kind of which parts are owned apart, for managed fields."""
+"""A kind with granular and atomic fields, for managed fields."""
 
 ENTRY = StructureNode(ValueType.OBJECT)
 ENTRIES = StructureNode(ValueType.LIST, items=ENTRY, patch_merge=True, patch_key="name")
@@ -82,7 +79,7 @@ DOCUMENT = INNER
 
 
 def thing(spec: Any = None, **metadata: Any) -> Object:
-    """Make an object of the kind; what is not given is not there."""
+    """Return an object of the kind with the given fields."""
     head = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t", **metadata}}
     return head if spec is None else {**head, "spec": spec}
 
@@ -92,7 +89,7 @@ def at(second: int) -> str:
 
 
 def update(old: Object | None, new: Object, *, by: str = "editor", second: int = 1, subresource: str = "") -> Object:
-    """Write an object without applying it."""
+    """Update or create an object."""
     return managed.after_update(old, new, manager=by, node=THING, now=at(second), subresource=subresource)
 
 
@@ -104,7 +101,7 @@ def apply(
 
 
 def owners(item: Object) -> dict[str, Any]:
-    """Tell who owns what: manager, operation and subresource as a key, the tree of fields as a value."""
+    """Return the field sets by manager, operation and subresource."""
     return {
         " ".join(filter(None, (entry["manager"], entry["operation"], entry.get("subresource")))): entry["fieldsV1"]
         for entry in item["metadata"].get("managedFields", [])
@@ -112,7 +109,7 @@ def owners(item: Object) -> dict[str, Any]:
 
 
 def times(item: Object) -> dict[str, str | None]:
-    """Tell when each manager last changed something."""
+    """Return the time of each manager's last change."""
     return {entry["manager"]: entry.get("time") for entry in item["metadata"].get("managedFields", [])}
 
 
@@ -125,19 +122,19 @@ def _unique(names: str, part: st.SearchStrategy[dict[str, Any]]) -> st.SearchStr
     )
 
 
-ThingsSTRINGS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)
+SAMPLE_STRINGS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)
 SETS = st.lists(st.sampled_from("defg"), unique=True, max_size=3)
-ThingsCONTAINERS = _unique(
-    "abc", st.fixed_dictionaries({}, optional={"image": st.sampled_from("xy"), "set": SETS, "labels": ThingsSTRINGS})
+SAMPLE_CONTAINERS = _unique(
+    "abc", st.fixed_dictionaries({}, optional={"image": st.sampled_from("xy"), "set": SETS, "labels": SAMPLE_STRINGS})
 )
 _FLAT = {
     "replicas": st.integers(1, 3),
     "text": st.sampled_from("uv"),
-    "labels": ThingsSTRINGS,
-    "selector": ThingsSTRINGS,
+    "labels": SAMPLE_STRINGS,
+    "selector": SAMPLE_STRINGS,
     "args": st.lists(st.sampled_from("mn"), max_size=2),
     "set": SETS,
-    "containers": ThingsCONTAINERS,
+    "containers": SAMPLE_CONTAINERS,
     "any": st.sampled_from([1, "s", [1], {"k": 1}, {"k": {"l": 2}}]),
 }
 SPECS = st.fixed_dictionaries(

@@ -1,4 +1,4 @@
-"""Fields that are there even when nobody writes them: nobody owns them as such, only what somebody puts into them."""
+"""Fields that are set even if unset in the request: they have an owner only once they have contents."""
 
 from __future__ import annotations
 
@@ -52,28 +52,30 @@ def _update(old: Object | None, new: Object, by: str) -> Object:
         pytest.param({"text": "x"}, {"f:text": {}}, id="a field"),
         pytest.param({"size": 1}, {"f:size": {}}, id="a number"),
         pytest.param({"inner": {"cpu": "1"}}, {"f:inner": {"f:cpu": {}}}, id="a field in a struct"),
-        pytest.param({"whole": {"a": "1"}}, {"f:whole": {}}, id="something whole"),
+        pytest.param({"whole": {"a": "1"}}, {"f:whole": {}}, id="an atomic value"),
         pytest.param({"items": [{"name": "a"}]}, {"f:items": {'k:{"name":"a"}': _ENTRY}}, id="an entry of a list"),
-        pytest.param({"outer": {}}, {"f:outer": _ENTRY}, id="a struct that need not be there"),
+        pytest.param({"outer": {}}, {"f:outer": _ENTRY}, id="a pointer to a struct"),
     ],
 )
-def test_who_creates_owns_what_they_put_there(spec: Any, owned: Any) -> None:
+def test_a_create_owns_the_fields_that_it_sets(spec: Any, owned: Any) -> None:
     assert owners(_update(None, _item(spec), "a")) == ({} if owned is None else {"a Update": {"f:spec": owned}})
 
 
 @pytest.mark.parametrize(
     ("before", "after", "a", "b"),
     [
-        pytest.param({"size": 5}, {}, {}, {"f:size": {}}, id="a number that goes becomes zero"),
-        pytest.param({"size": 5}, {"size": 0}, {}, {"f:size": {}}, id="and so does one that is zero"),
-        pytest.param({"whole": {"a": "1"}}, {}, {}, {"f:whole": {}}, id="something whole becomes nothing"),
-        pytest.param({"inner": {"cpu": "1"}}, {}, {}, {}, id="what is in a struct goes"),
-        pytest.param({"text": "x"}, {}, {}, {}, id="what need not be there goes"),
-        pytest.param({}, {"inner": {}}, {}, {}, id="what is there already is no change"),
-        pytest.param({"inner": {}}, {"inner": {"cpu": "1"}}, {}, {"f:inner": {"f:cpu": {}}}, id="a struct is filled"),
+        pytest.param({"size": 5}, {}, {}, {"f:size": {}}, id="a removed number becomes zero"),
+        pytest.param({"size": 5}, {"size": 0}, {}, {"f:size": {}}, id="a removed zero stays zero"),
+        pytest.param({"whole": {"a": "1"}}, {}, {}, {"f:whole": {}}, id="an atomic value is removed"),
+        pytest.param({"inner": {"cpu": "1"}}, {}, {}, {}, id="a field of a struct is removed"),
+        pytest.param({"text": "x"}, {}, {}, {}, id="a pointer to a struct is removed"),
+        pytest.param({}, {"inner": {}}, {}, {}, id="an empty struct is written"),
+        pytest.param(
+            {"inner": {}}, {"inner": {"cpu": "1"}}, {}, {"f:inner": {"f:cpu": {}}}, id="a struct gets a field"
+        ),
     ],
 )
-def test_who_empties_what_cannot_go_owns_it(before: Any, after: Any, a: Any, b: Any) -> None:
+def test_emptying_an_always_written_field_owns_it(before: Any, after: Any, a: Any, b: Any) -> None:
     made = _update(None, _item({"text": "stays", **before} if "text" not in before else before), "a")
     kept = {} if "text" in before else {"text": "stays"}
 
@@ -85,7 +87,7 @@ def test_who_empties_what_cannot_go_owns_it(before: Any, after: Any, a: Any, b: 
     }
 
 
-def test_an_apply_conflicts_only_over_what_somebody_put_there() -> None:
+def test_an_apply_conflicts_only_over_fields_that_were_set() -> None:
     made = _update(None, _item({"inner": {"cpu": "1"}, "size": 1}), "a")
 
     applied = managed.apply(

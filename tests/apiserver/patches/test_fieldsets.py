@@ -17,7 +17,7 @@ PATHS = st.frozensets(st.lists(st.sampled_from(["f:a", "f:b", "v:1"]), min_size=
 
 
 def tree_of(paths: Paths) -> FieldSet:
-    """Build a tree path by path, and mark places that have others below them."""
+    """Build a tree path by path; a path with others below it is marked."""
     tree: dict[str, Any] = {}
     for path in sorted(paths, key=len, reverse=True):
         level = tree
@@ -33,7 +33,7 @@ def in_order(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(PATHS, PATHS)
-def test_operations_on_trees_are_operations_on_sets_of_paths(left: Paths, right: Paths) -> None:
+def test_tree_operations_agree_with_set_operations(left: Paths, right: Paths) -> None:
     a, b = tree_of(left), tree_of(right)
 
     for operation, expected in (
@@ -48,12 +48,12 @@ def test_operations_on_trees_are_operations_on_sets_of_paths(left: Paths, right:
 
 
 def spelled(tree: FieldSet) -> list[Any]:
-    """Keep the order of steps, which comparing dicts does not."""
+    """Return a tree as lists, because comparing dicts ignores their order."""
     return [(step, spelled(below)) for step, below in tree.items()]
 
 
 @given(PATHS, PATHS)
-def test_an_operation_that_changes_nothing_gives_back_what_it_was_given(left: Paths, right: Paths) -> None:
+def test_an_operation_without_effect_returns_its_argument(left: Paths, right: Paths) -> None:
     both = tree_of(left | right)
 
     assert fieldsets.union(both, tree_of(right)) is both
@@ -61,7 +61,7 @@ def test_an_operation_that_changes_nothing_gives_back_what_it_was_given(left: Pa
 
 
 @given(PATHS)
-def test_a_tree_that_was_read_is_the_tree_that_was_written(paths: Paths) -> None:
+def test_a_canonical_tree_is_read_unchanged(paths: Paths) -> None:
     assert spelled(tree_of(paths)) == spelled(fieldsets.normal(tree_of(paths)))
 
 
@@ -70,15 +70,15 @@ def test_a_tree_that_was_read_is_the_tree_that_was_written(paths: Paths) -> None
     [
         pytest.param({'k:{"b": 1, "a": "x"}': {}}, {'k:{"a":"x","b":1}': {}}, id="keys in order"),
         pytest.param({'v:"<&>"': {}}, {'v:"\\u003c\\u0026\\u003e"': {}}, id="special characters"),
-        pytest.param({"f:b": {}, "f:a": {}}, {"f:a": {}, "f:b": {}}, id="steps in order"),
-        pytest.param({"f:a": {".": {}}}, {"f:a": {}}, id="a mark that says nothing"),
-        pytest.param({"x:a": {}, "k:{": {}, "f:a": {}}, {"f:a": {}}, id="what is no step"),
+        pytest.param({"f:b": {}, "f:a": {}}, {"f:a": {}, "f:b": {}}, id="elements in order"),
+        pytest.param({"f:a": {".": {}}}, {"f:a": {}}, id="a redundant mark"),
+        pytest.param({"x:a": {}, "k:{": {}, "f:a": {}}, {"f:a": {}}, id="not an element"),
         pytest.param({"i:0": {}}, {"i:0": {}}, id="an index"),
-        pytest.param({".": {}}, {}, id="nobody owns an object as such"),
+        pytest.param({".": {}}, {}, id="the object itself is dropped"),
         pytest.param(None, {}, id="nothing"),
     ],
 )
-def test_sets_that_others_wrote_are_read_in_the_one_spelling(sent: Any, expected: FieldSet) -> None:
+def test_trees_of_clients_become_canonical(sent: Any, expected: FieldSet) -> None:
     assert spelled(expected) == spelled(fieldsets.normal(sent))
 
 
@@ -94,7 +94,7 @@ def test_sets_that_others_wrote_are_read_in_the_one_spelling(sent: Any, expected
         pytest.param(CONTAINERS, {"name": "ü"}, 'k:{"name":"ü"}', '[name="ü"]', id="a letter beyond ASCII"),
     ],
 )
-def test_entries_are_spelt_by_their_keys(node: StructureNode, item: Any, expected: str, shown: str) -> None:
+def test_key_elements(node: StructureNode, item: Any, expected: str, shown: str) -> None:
     assert (expected, shown) == (elements.key_element(item, node), elements.format_element(expected))
 
 
@@ -106,11 +106,11 @@ def test_entries_are_spelt_by_their_keys(node: StructureNode, item: Any, expecte
         pytest.param(True, "v:true", "[=true]", id="a boolean"),
     ],
 )
-def test_values_of_sets_are_spelt_as_json(value: Any, expected: str, shown: str) -> None:
+def test_value_elements(value: Any, expected: str, shown: str) -> None:
     assert (expected, shown) == (elements.value_element(value), elements.format_element(expected))
 
 
-def test_paths_are_shown_level_by_level() -> None:
+def test_paths_are_listed_parents_first() -> None:
     tree: FieldSet = {"f:spec": {"f:any": {".": {}, "f:k": {}}, "f:set": {'v:"d"': {}}, "f:text": {}}}
 
     assert list(fieldsets.paths(tree)) == [".spec.any", ".spec.text", ".spec.any.k", '.spec.set[="d"]']
@@ -131,12 +131,12 @@ def test_paths_are_shown_level_by_level() -> None:
             {"f:containers": {'k:{"name":"a"}': {".": {}, "f:name": {}}}},
             id="entries of a list",
         ),
-        pytest.param({"any": {"k": [1, {"l": 2}]}}, {"f:any": {"f:k": {}}}, id="maps have parts where nothing is said"),
+        pytest.param({"any": {"k": [1, {"l": 2}]}}, {"f:any": {"f:k": {}}}, id="undeclared maps are granular"),
         pytest.param(
             {"groups": {"g": {"replicas": 1}}}, {"f:groups": {"f:g": {".": {}, "f:replicas": {}}}}, id="maps of objects"
         ),
         pytest.param({"text": None}, {"f:text": {}}, id="null"),
     ],
 )
-def test_a_configuration_claims_what_it_says(spec: Any, expected: FieldSet) -> None:
+def test_paths_of_an_applied_configuration(spec: Any, expected: FieldSet) -> None:
     assert expected == applied_paths(SPEC, spec)

@@ -27,12 +27,12 @@ def document() -> dict[str, Any]:
         pytest.param([{"op": "remove", "path": "/list/-1"}], {"list": ["x"]}, id="count from the end"),
         pytest.param([{"op": "remove", "path": "/d~1e/f~0g"}], {"d/e": {}}, id="escaped names"),
         pytest.param([{"op": "replace", "path": "/a/b", "value": 2}], {"a": {"b": 2, "c": None}}, id="replace"),
-        pytest.param([{"op": "replace", "path": "/new", "value": 2}], {"new": 2}, id="replace what is not there"),
+        pytest.param([{"op": "replace", "path": "/new", "value": 2}], {"new": 2}, id="replace a missing field"),
         pytest.param([{"op": "replace", "path": "/list/1", "value": 2}], {"list": ["x", 2]}, id="replace in a list"),
         pytest.param([{"op": "copy", "from": "/list/0", "path": "/n"}], {"n": "x"}, id="copy"),
         pytest.param([{"op": "move", "from": "/list/0", "path": "/list/1"}], {"list": ["y", "x"]}, id="move"),
         pytest.param([{"op": "test", "path": "/a", "value": {"c": None, "b": 1}}], {}, id="test a map in any order"),
-        pytest.param([{"op": "test", "path": "/none", "value": None}], {}, id="what is not there tests as null"),
+        pytest.param([{"op": "test", "path": "/none", "value": None}], {}, id="a missing field tests as null"),
         pytest.param(
             [{"op": "add", "path": "/n", "value": {}}, {"op": "add", "path": "/n/m", "value": 1}],
             {"n": {"m": 1}},
@@ -41,15 +41,15 @@ def document() -> dict[str, Any]:
         pytest.param([], {}, id="no operation"),
     ],
 )
-def test_operations_change_the_document(operations: list[Any], change: dict[str, Any]) -> None:
+def test_operations(operations: list[Any], change: dict[str, Any]) -> None:
     assert document() | change == json_patch(document(), operations)
 
 
-def test_move_takes_the_value_away_from_where_it_was() -> None:
+def test_move_removes_the_source() -> None:
     assert json_patch({"a": {"b": 1}}, [{"op": "move", "from": "/a/b", "path": "/c"}]) == {"a": {}, "c": 1}
 
 
-def test_replace_takes_the_whole_document() -> None:
+def test_replace_of_the_whole_document() -> None:
     assert json_patch(document(), [{"op": "replace", "path": "", "value": {"z": 1}}]) == {"z": 1}
 
 
@@ -59,24 +59,24 @@ def test_replace_takes_the_whole_document() -> None:
         pytest.param({"op": "test", "path": "/a/b", "value": 2}, id="another value"),
         pytest.param({"op": "test", "path": "/on", "value": 1}, id="true is not one"),
         pytest.param({"op": "test", "path": "/a/b", "value": "1"}, id="a string is not a number"),
-        pytest.param({"op": "test", "path": "/x/y", "value": None}, id="no map to look into"),
-        pytest.param({"op": "remove", "path": "/x"}, id="remove what is not there"),
+        pytest.param({"op": "test", "path": "/x/y", "value": None}, id="path through a scalar"),
+        pytest.param({"op": "remove", "path": "/x"}, id="remove a missing field"),
         pytest.param({"op": "remove", "path": "/list/2"}, id="remove beyond the end"),
-        pytest.param({"op": "remove", "path": "/list/x"}, id="no index"),
-        pytest.param({"op": "remove", "path": "/list/-3"}, id="beyond the beginning"),
+        pytest.param({"op": "remove", "path": "/list/x"}, id="not an index"),
+        pytest.param({"op": "remove", "path": "/list/-3"}, id="index before the first"),
         pytest.param({"op": "remove", "path": "/list/-"}, id="the end is no entry"),
         pytest.param({"op": "replace", "path": "/list/2", "value": 1}, id="replace beyond the end"),
-        pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace where no map is"),
+        pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace in a missing map"),
         pytest.param({"op": "add", "path": "/list/3", "value": 1}, id="add beyond the end"),
-        pytest.param({"op": "add", "path": "/x/y", "value": 1}, id="add where no map is"),
+        pytest.param({"op": "add", "path": "/x/y", "value": 1}, id="add to a missing map"),
         pytest.param({"op": "add", "path": "/on/y", "value": 1}, id="add into a scalar"),
         pytest.param({"op": "add", "path": "", "value": {}}, id="add the whole document"),
-        pytest.param({"op": "move", "from": "/x", "path": "/y"}, id="move what is not there"),
-        pytest.param({"op": "copy", "from": "/x/y", "path": "/z"}, id="copy from where no map is"),
-        pytest.param({"op": "twist", "path": "/on"}, id="an operation that nobody knows"),
+        pytest.param({"op": "move", "from": "/x", "path": "/y"}, id="move a missing field"),
+        pytest.param({"op": "copy", "from": "/x/y", "path": "/z"}, id="copy from a missing map"),
+        pytest.param({"op": "twist", "path": "/on"}, id="unknown operation"),
     ],
 )
-def test_an_operation_that_does_not_fit_is_invalid_in_the_servers_words(operation: dict[str, Any]) -> None:
+def test_an_operation_that_cannot_be_applied_is_invalid(operation: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match=r"^the server rejected our request due to an error in our request$"):
         json_patch(document(), [operation])
 
@@ -84,8 +84,12 @@ def test_an_operation_that_does_not_fit_is_invalid_in_the_servers_words(operatio
 @pytest.mark.parametrize(
     ("operations", "message"),
     [
-        pytest.param({"op": "add"}, "^error decoding patch: json: cannot unmarshal object into Go value", id="no list"),
-        pytest.param(["add"], "an operation of a JSON patch is an object, got string", id="no object"),
+        pytest.param(
+            {"op": "add"},
+            "^error decoding patch: json: cannot unmarshal object into Go value",
+            id="patch is not a list",
+        ),
+        pytest.param(["add"], "an operation of a JSON patch is an object, got string", id="operation is not an object"),
         pytest.param([{"op": "add", "value": 1}], "needs a JSON pointer as path, not None", id="no path"),
         pytest.param([{"op": "remove", "path": "a"}], "needs a JSON pointer as path, not 'a'", id="no pointer"),
         pytest.param([{"op": "move", "path": "/a"}], "needs a JSON pointer as from, not None", id="no from"),
@@ -93,7 +97,7 @@ def test_an_operation_that_does_not_fit_is_invalid_in_the_servers_words(operatio
         pytest.param([{}] * 10_001, "maximum operations in a JSON patch is 10000, got 10001", id="too many"),
     ],
 )
-def test_operations_that_make_no_sense_are_bad_requests(operations: Any, message: str) -> None:
+def test_malformed_operations_are_bad_requests(operations: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         json_patch(document(), operations)
 
@@ -104,7 +108,7 @@ def test_a_patch_that_is_null_changes_nothing() -> None:
     assert json_patch(target, None) is target
 
 
-def test_all_operations_or_none_and_the_target_stays_as_it_was() -> None:
+def test_a_failed_patch_changes_nothing() -> None:
     target = document()
 
     with pytest.raises(Invalid):
@@ -113,7 +117,7 @@ def test_all_operations_or_none_and_the_target_stays_as_it_was() -> None:
     assert document() == target
 
 
-def test_only_what_stands_above_a_change_is_copied() -> None:
+def test_only_containers_above_a_change_are_copied() -> None:
     target = document()
     untouched = copy.deepcopy(target)
 

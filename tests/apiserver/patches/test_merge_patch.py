@@ -22,9 +22,9 @@ TREES = st.recursive(
         pytest.param({"a": "b"}, {"a": "c"}, {"a": "c"}, id="replaces a field"),
         pytest.param({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}, id="adds a field"),
         pytest.param({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}, id="null deletes"),
-        pytest.param({"a": "b"}, {"z": None}, {"a": "b"}, id="null of what is not there"),
-        pytest.param({"a": ["b"]}, {"a": "c"}, {"a": "c"}, id="a list gives way to a scalar"),
-        pytest.param({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}, id="a scalar gives way to a list"),
+        pytest.param({"a": "b"}, {"z": None}, {"a": "b"}, id="null of a missing field"),
+        pytest.param({"a": ["b"]}, {"a": "c"}, {"a": "c"}, id="a scalar replaces a list"),
+        pytest.param({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}, id="a list replaces a scalar"),
         pytest.param({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}, id="merges maps"),
         pytest.param({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}, id="lists are not merged"),
         pytest.param({}, {"a": {"b": {"c": None}}}, {"a": {"b": {}}}, id="nulls of new maps are dropped"),
@@ -35,7 +35,7 @@ TREES = st.recursive(
         pytest.param({"a": "x"}, None, None, id="null replaces the document"),
     ],
 )
-def test_merge_patch_does_what_the_rfc_says(target: Any, patch: Any, expected: Any) -> None:
+def test_merge_patch(target: Any, patch: Any, expected: Any) -> None:
     result = merge_patch(target, patch)
 
     assert (expected, type(expected)) == (result, type(result))
@@ -59,7 +59,7 @@ def by_the_rfc(target: Any, patch: Any) -> Any:
 
 
 @given(TREES, TREES)
-def test_merge_patch_agrees_with_the_rfc_and_leaves_its_input_alone(target: Any, patch: Any) -> None:
+def test_merge_patch_agrees_with_the_rfc_and_does_not_change_its_input(target: Any, patch: Any) -> None:
     before = copy.deepcopy((target, patch))
 
     assert repr_sorted(by_the_rfc(target, patch)) == repr_sorted(merge_patch(target, patch))
@@ -67,13 +67,13 @@ def test_merge_patch_agrees_with_the_rfc_and_leaves_its_input_alone(target: Any,
 
 
 def repr_sorted(value: Any) -> Any:
-    """Write a tree such that `True` and `1` differ, and the order of fields does not matter."""
+    """Format a tree so that `True` and `1` differ, and the order of fields does not matter."""
     if isinstance(value, dict):
         return [(name, repr_sorted(part)) for name, part in sorted(value.items())]
     return [repr_sorted(part) for part in value] if isinstance(value, list) else repr(value)
 
 
-def test_what_a_patch_does_not_touch_is_shared() -> None:
+def test_unchanged_parts_are_shared() -> None:
     target: dict[str, Any] = {"spec": {"replicas": 1, "template": {"a": 1}}, "status": {"ready": 1}}
 
     result = merge_patch(target, {"spec": {"replicas": 2}})
@@ -82,7 +82,7 @@ def test_what_a_patch_does_not_touch_is_shared() -> None:
     assert result["spec"]["template"] is target["spec"]["template"]
 
 
-def test_a_patch_that_changes_nothing_gives_the_target_itself() -> None:
+def test_a_patch_without_effect_returns_the_target_itself() -> None:
     target = {"spec": {"replicas": 1}, "metadata": {"labels": {"a": "b"}}}
 
     assert merge_patch(target, {"spec": {"replicas": 1, "absent": None}, "metadata": {}}) is target

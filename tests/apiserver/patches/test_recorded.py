@@ -1,4 +1,4 @@
-"""Cases that were recorded by running the engines of a real API server on random input.
+"""Recorded results of the libraries of kube-apiserver for random input.
 
 Managed fields and server-side apply: structured-merge-diff 6.3.2 under the field manager of apimachinery 0.36.0. JSON
 and merge patches: json-patch 4.13.0. Strategic merge patches: apimachinery 0.36.0.
@@ -28,12 +28,12 @@ def numbered(kind: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", numbered("merge"))
-def test_merge_patches_give_what_the_real_engine_gives(case: dict[str, Any]) -> None:
+def test_merge_patches_as_recorded(case: dict[str, Any]) -> None:
     assert merge_patch(case["target"], case["merge"]) == case["result"]
 
 
 @pytest.mark.parametrize("case", numbered("json"))
-def test_json_patches_give_what_the_real_engine_gives(case: dict[str, Any]) -> None:
+def test_json_patches_as_recorded(case: dict[str, Any]) -> None:
     if "result" in case:
         assert json_patch(case["target"], case["json"]) == case["result"]
     else:
@@ -42,12 +42,12 @@ def test_json_patches_give_what_the_real_engine_gives(case: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("case", numbered("strategic"))
-def test_strategic_patches_give_what_the_real_engine_gives(case: dict[str, Any]) -> None:
+def test_strategic_patches_as_recorded(case: dict[str, Any]) -> None:
     assert strategic_patch(case["target"], case["strategic"], DOCUMENT) == case["result"]
 
 
 @pytest.mark.parametrize("history", [pytest.param(steps, id=str(number)) for number, steps in enumerate(HISTORIES)])
-def test_owners_and_objects_follow_the_real_engine_step_by_step(history: list[dict[str, Any]]) -> None:
+def test_managed_fields_as_recorded(history: list[dict[str, Any]]) -> None:
     live: Object | None = None
     for second, step in enumerate(history):
         if "error" in step:
@@ -71,6 +71,6 @@ def perform(live: Object | None, step: dict[str, Any], second: int) -> Object:
 
 
 def whole(part: Object, **metadata: Any) -> Object:
-    """Add to a recorded object what all of them have."""
+    """Return a recorded object with the fields that all of them have."""
     head = {"apiVersion": "example.com/v1", "kind": "Thing"}
     return {**head, **part, "metadata": {"name": "t", "uid": "u", **part.get("metadata", {}), **metadata}}

@@ -13,7 +13,7 @@ from springtide.cluster.errors import BadRequest, Conflict, StatusCause
 from springtide.cluster.resources import Object
 
 
-def test_an_apply_creates_what_is_not_there_and_owns_what_it_says() -> None:
+def test_an_apply_creates_the_object_and_owns_its_fields() -> None:
     created = apply(None, thing({"replicas": 1, "labels": {"a": "x"}}), by="me", second=3)
 
     assert created["spec"] == {"replicas": 1, "labels": {"a": "x"}}
@@ -21,7 +21,7 @@ def test_an_apply_creates_what_is_not_there_and_owns_what_it_says() -> None:
     assert times(created) == {"me": at(3)}
 
 
-def test_one_conflict_is_told_in_one_line() -> None:
+def test_one_conflict_is_reported_in_one_line() -> None:
     live = update(None, thing({"replicas": 1}), by="kubectl")
 
     with pytest.raises(Conflict) as refusal:
@@ -35,7 +35,7 @@ def test_one_conflict_is_told_in_one_line() -> None:
     )
 
 
-def test_several_conflicts_are_listed_by_owner() -> None:
+def test_several_conflicts_are_listed_by_manager() -> None:
     live = update(None, thing({"replicas": 1}), by="kubectl", subresource="scale")
     live = apply(live, thing({"text": "u", "containers": [{"name": "c", "image": "x"}]}), by="chart")
 
@@ -57,7 +57,7 @@ def test_several_conflicts_are_listed_by_owner() -> None:
     ]
 
 
-def test_force_takes_fields_over() -> None:
+def test_a_forced_apply_takes_fields_over() -> None:
     live = update(None, thing({"replicas": 1, "text": "u"}), by="kubectl")
 
     taken = apply(live, thing({"replicas": 2}), by="me", force=True)
@@ -69,7 +69,7 @@ def test_force_takes_fields_over() -> None:
     }
 
 
-def test_equal_values_are_owned_together() -> None:
+def test_equal_values_are_co_owned() -> None:
     live = apply(None, thing({"replicas": 1}), by="a")
 
     shared = apply(live, thing({"replicas": 1}), by="b")
@@ -77,7 +77,7 @@ def test_equal_values_are_owned_together() -> None:
     assert owners(shared) == {"a Apply": {"f:spec": {"f:replicas": {}}}, "b Apply": {"f:spec": {"f:replicas": {}}}}
 
 
-def test_one_does_not_conflict_with_oneself_but_with_what_one_did_without_applying() -> None:
+def test_a_manager_conflicts_with_its_updates_but_not_with_its_applies() -> None:
     applied = apply(None, thing({"replicas": 1}), by="me")
     assert apply(applied, thing({"replicas": 2}), by="me")["spec"]["replicas"] == 2
 
@@ -91,7 +91,7 @@ def test_one_does_not_conflict_with_oneself_but_with_what_one_did_without_applyi
     [
         pytest.param({"replicas": 1, "text": "u"}, {"text": "u"}, {"text": "u"}, id="a field"),
         pytest.param({"labels": {"a": "x", "b": "y"}}, {"labels": {"b": "y"}}, {"labels": {"b": "y"}}, id="a key"),
-        pytest.param({"labels": {"a": "x"}, "text": "u"}, {"text": "u"}, {"text": "u"}, id="a whole map"),
+        pytest.param({"labels": {"a": "x"}, "text": "u"}, {"text": "u"}, {"text": "u"}, id="a map"),
         pytest.param({"set": ["d", "e"]}, {"set": ["e"]}, {"set": ["e"]}, id="a value of a set"),
         pytest.param(
             {"containers": [{"name": "a"}, {"name": "b"}]},
@@ -106,17 +106,19 @@ def test_one_does_not_conflict_with_oneself_but_with_what_one_did_without_applyi
             id="a field of an entry",
         ),
         pytest.param({"selector": {"a": "x"}, "text": "u"}, {"text": "u"}, {"text": "u"}, id="an atomic map"),
-        pytest.param({"selector": {"a": "x"}}, {"selector": {"b": "y"}}, {"selector": {"b": "y"}}, id="inside of one"),
+        pytest.param(
+            {"selector": {"a": "x"}}, {"selector": {"b": "y"}}, {"selector": {"b": "y"}}, id="inside of an atomic map"
+        ),
         pytest.param({"args": ["m", "n"]}, {"args": ["n"]}, {"args": ["n"]}, id="an atomic list"),
     ],
 )
-def test_what_is_no_longer_applied_goes(first: Any, second: Any, left: Any) -> None:
+def test_fields_that_are_no_longer_applied_are_removed(first: Any, second: Any, left: Any) -> None:
     live = apply(None, thing(first), by="me")
 
     assert left == apply(live, thing(second), by="me")["spec"]
 
 
-def test_what_others_own_or_nobody_does_stays_when_it_is_no_longer_applied() -> None:
+def test_fields_with_other_owners_or_none_are_not_removed() -> None:
     live = apply(None, thing({"labels": {"a": "x", "b": "x"}, "replicas": 1}), by="me")
     live = apply(live, thing({"labels": {"a": "x"}}), by="other")
     live = update(live, merge_patch(live, {"spec": {"labels": {"c": "x"}, "text": "u"}}), by="editor")
@@ -126,7 +128,7 @@ def test_what_others_own_or_nobody_does_stays_when_it_is_no_longer_applied() -> 
     assert left["spec"] == {"labels": {"a": "x", "c": "x"}, "text": "u", "args": []}
 
 
-def test_an_entry_goes_with_what_is_in_it_when_only_its_applier_owned_it() -> None:
+def test_a_list_entry_is_removed_with_its_fields_if_it_has_no_other_owner() -> None:
     live = apply(None, thing({"containers": [{"name": "a"}, {"name": "b"}]}), by="me")
     live = update(live, thing({"containers": [{"name": "a", "image": "x"}, {"name": "b"}]}), by="editor")
 
@@ -136,21 +138,21 @@ def test_an_entry_goes_with_what_is_in_it_when_only_its_applier_owned_it() -> No
 @pytest.mark.parametrize(
     ("live", "applied", "expected"),
     [
-        pytest.param("abc", "x", "abcx", id="new ones at the end"),
+        pytest.param("abc", "x", "abcx", id="new entries at the end"),
         pytest.param("abc", "ca", "bca", id="the applied order wins"),
-        pytest.param("abc", "bx", "abcx", id="new ones behind what stands there"),
-        pytest.param("abc", "xa", "xabc", id="new ones before the neighbour they are applied with"),
-        pytest.param("xab", "axc", "abxc", id="others keep behind what they stood behind"),
-        pytest.param("", "ba", "ba", id="nothing there"),
+        pytest.param("abc", "bx", "abcx", id="new entries after live ones"),
+        pytest.param("abc", "xa", "xabc", id="new entries before their neighbour"),
+        pytest.param("xab", "axc", "abxc", id="live entries after their neighbour"),
+        pytest.param("", "ba", "ba", id="no live entries"),
     ],
 )
-def test_entries_of_others_keep_their_places_between_the_applied_ones(live: str, applied: str, expected: str) -> None:
+def test_the_order_of_merged_lists(live: str, applied: str, expected: str) -> None:
     there = update(None, thing({"set": list(live)}), by="editor")
 
     assert list(expected) == apply(there, thing({"set": list(applied)}), by="me")["spec"]["set"]
 
 
-def test_a_key_that_is_not_written_is_its_default() -> None:
+def test_an_omitted_key_has_its_default() -> None:
     port = {"port": 80, "protocol": "TCP", "text": "u"}
     live = update(None, thing({"containers": [{"name": "a", "ports": [port]}]}), by="editor")
 
@@ -159,19 +161,19 @@ def test_a_key_that_is_not_written_is_its_default() -> None:
     assert merged["spec"] == {"containers": [{"name": "a", "ports": [port]}]}
 
 
-def test_an_apply_that_changes_nothing_leaves_the_time_alone() -> None:
+def test_an_apply_without_effect_keeps_the_time() -> None:
     live = apply(None, thing({"replicas": 1, "set": ["d"]}), by="me", second=1)
 
     assert apply(live, thing({"replicas": 1, "set": ["d"]}), by="me", second=2) is live
 
 
-def test_a_new_owner_of_what_is_there_already_has_no_time() -> None:
+def test_a_new_owner_of_unchanged_fields_has_no_time() -> None:
     live = apply(None, thing({"replicas": 1, "text": "u"}), by="a", second=1)
 
     assert times(apply(live, thing({"text": "u"}), by="b", second=2)) == {"a": at(1), "b": None}
 
 
-def test_an_applier_is_the_same_in_any_version() -> None:
+def test_a_manager_has_one_apply_entry_for_all_versions() -> None:
     live = apply(None, thing({"replicas": 1, "text": "u"}), by="me")
 
     later = apply(live, {**thing({"text": "u"}), "apiVersion": "example.com/v2"}, by="me")
@@ -180,7 +182,7 @@ def test_an_applier_is_the_same_in_any_version() -> None:
     assert [entry["apiVersion"] for entry in later["metadata"]["managedFields"]] == ["example.com/v2"]
 
 
-def test_one_applier_owns_apart_what_it_applies_to_a_subresource() -> None:
+def test_a_subresource_has_an_apply_entry_of_its_own() -> None:
     live = apply(None, thing({"replicas": 1}), by="me")
 
     both = apply(live, thing({"text": "u"}), by="me", subresource="status")
@@ -188,7 +190,7 @@ def test_one_applier_owns_apart_what_it_applies_to_a_subresource() -> None:
     assert owners(both) == {"me Apply": {"f:spec": {"f:replicas": {}}}, "me Apply status": {"f:spec": {"f:text": {}}}}
 
 
-def test_an_object_without_owners_is_owned_by_what_was_before_the_first_apply() -> None:
+def test_fields_without_owner_belong_to_before_first_apply() -> None:
     live = apply(thing({"replicas": 1, "text": "u"}), thing({"text": "u"}), by="me", second=4)
 
     assert owners(live) == {
@@ -199,7 +201,7 @@ def test_an_object_without_owners_is_owned_by_what_was_before_the_first_apply() 
         apply(live, thing({"replicas": 2}), by="me")
 
 
-def test_who_applies_nothing_any_more_owns_nothing() -> None:
+def test_an_empty_apply_removes_the_entry() -> None:
     live = apply(None, thing({"replicas": 1}, labels={"a": "x"}), by="me")
 
     assert owners(apply(live, thing(), by="me")) == {}
@@ -217,7 +219,7 @@ def test_who_applies_nothing_any_more_owns_nothing() -> None:
         pytest.param(
             {"containers": [{"name": "a", "ports": [{"port": 80}, {"port": 80, "protocol": "TCP"}]}]},
             '.spec.containers[name="a"].ports: duplicate entries for key [port=80,protocol="TCP"]',
-            id="a default and the same written out",
+            id="a default and the same value given",
         ),
         pytest.param(
             {"containers": [{"image": "i"}]},
@@ -238,7 +240,7 @@ def test_who_applies_nothing_any_more_owns_nothing() -> None:
         ),
     ],
 )
-def test_entries_that_cannot_be_told_apart_are_refused_in_the_servers_words(spec: Any, problem: str) -> None:
+def test_duplicate_entries_are_rejected(spec: Any, problem: str) -> None:
     with pytest.raises(BadRequest) as refusal:
         apply(None, thing(spec), by="me")
 
@@ -258,23 +260,23 @@ def test_entries_that_cannot_be_told_apart_are_refused_in_the_servers_words(spec
             id="in an entry",
         ),
         pytest.param(
-            {"text": 1}, ".spec.text: expected string, got &value.valueUnstructured{Value:1}", id="number for text"
+            {"text": 1}, ".spec.text: expected string, got &value.valueUnstructured{Value:1}", id="number for string"
         ),
         pytest.param(
             {"text": {"a": ["b"]}},
             '.spec.text: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"a":[]interface '
             '{}{"b"}}}',
-            id="map for text",
+            id="map for string",
         ),
         pytest.param(
-            {"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string", id="text for number"
+            {"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string", id="string for number"
         ),
         pytest.param({"labels": ["a", 1]}, ".spec.labels: expected map, got &{[a 1]}", id="list for map"),
         pytest.param({"set": {"a": 1}}, ".spec.set: expected list, got &{map[a:1]}", id="map for list"),
-        pytest.param({"text": None, "any": {"x": [1]}}, "", id="null and what may be anything"),
+        pytest.param({"text": None, "any": {"x": [1]}}, "", id="null and untyped fields"),
     ],
 )
-def test_what_does_not_fit_the_structure_is_refused_in_the_servers_words(spec: Any, problem: str) -> None:
+def test_configurations_that_do_not_conform_are_rejected(spec: Any, problem: str) -> None:
     prefix = "failed to create typed patch object (/t; example.com/v1, Kind=Thing): "
     try:
         apply(None, thing(spec), by="me")
@@ -285,19 +287,19 @@ def test_what_does_not_fit_the_structure_is_refused_in_the_servers_words(spec: A
     assert answer == problem
 
 
-def test_a_configuration_says_nothing_about_owners() -> None:
+def test_a_configuration_with_managed_fields_is_rejected() -> None:
     with pytest.raises(BadRequest, match=r"^metadata.managedFields must be nil$"):
         apply(None, thing(managedFields=[]), by="me")
 
 
-def test_a_live_object_whose_entries_cannot_be_told_apart_cannot_be_applied_to() -> None:
+def test_an_apply_to_an_object_with_ambiguous_entries_fails() -> None:
     live = thing({"containers": [{"image": "i"}]})
 
     with pytest.raises(BadRequest, match=r"^failed to create typed live object \(/t; example.com/v1, Kind=Thing\): "):
         apply(live, thing({"containers": [{"name": "a"}]}), by="me")
 
 
-def test_what_an_apply_does_not_change_is_shared() -> None:
+def test_an_apply_shares_unchanged_parts() -> None:
     live = update(None, thing({"nested": {"labels": {"a": "x"}}, "replicas": 1}), by="editor")
 
     applied = apply(live, thing({"text": "u"}), by="me")
@@ -306,7 +308,7 @@ def test_what_an_apply_does_not_change_is_shared() -> None:
 
 
 @given(THINGS, THINGS)
-def test_applying_twice_is_applying_once(there: Object, config: Object) -> None:
+def test_apply_is_idempotent(there: Object, config: Object) -> None:
     live = update(None, there, by="editor")
     once = apply(live, config, by="me", force=True, second=2)
 
@@ -314,7 +316,7 @@ def test_applying_twice_is_applying_once(there: Object, config: Object) -> None:
 
 
 @given(THINGS, THINGS)
-def test_what_one_owns_alone_one_may_change(first: Object, second: Object) -> None:
+def test_the_only_owner_of_a_field_can_change_it(first: Object, second: Object) -> None:
     live = apply(None, first, by="me")
 
     changed = apply(live, second, by="me", second=2)
@@ -323,7 +325,7 @@ def test_what_one_owns_alone_one_may_change(first: Object, second: Object) -> No
 
 
 @given(THINGS, THINGS)
-def test_without_force_an_apply_is_refused_or_takes_nothing_from_others(there: Object, config: Object) -> None:
+def test_an_unforced_apply_conflicts_or_leaves_other_owners_alone(there: Object, config: Object) -> None:
     live = update(None, there, by="editor")
     forced = apply(live, config, by="me", force=True, second=2)
 
@@ -335,7 +337,7 @@ def test_without_force_an_apply_is_refused_or_takes_nothing_from_others(there: O
 
 
 @given(THINGS, THINGS, THINGS)
-def test_every_leaf_of_an_object_that_was_only_applied_to_has_an_owner(a: Object, b: Object, c: Object) -> None:
+def test_every_applied_leaf_has_an_owner(a: Object, b: Object, c: Object) -> None:
     live = apply(None, a, by="a")
     live = apply(live, b, by="b", force=True, second=2)
     live = apply(live, c, by="a", force=True, second=3)
@@ -355,7 +357,7 @@ def _paths(tree: dict[str, Any], prefix: tuple[str, ...] = ()) -> list[tuple[str
 
 
 def _empty_at(value: Any, path: tuple[str, ...]) -> bool:
-    """Tell whether a container that has lost its last entry stands there: those stay, and belong to nobody."""
+    """Whether an empty container is at a path: containers that lose their last entry stay and have no owner."""
     for step in path:
         if not step.startswith("f:"):
             return False

@@ -28,7 +28,7 @@ def named(*names: str) -> list[dict[str, str]]:
             id="replace a map",
         ),
         pytest.param({"labels": {"a": "1"}}, {"labels": {"$patch": "delete"}}, {"labels": {}}, id="empty a map"),
-        pytest.param({}, {"labels": {"$patch": "delete"}}, {}, id="a directive about nothing"),
+        pytest.param({}, {"labels": {"$patch": "delete"}}, {}, id="a directive for a missing field"),
         pytest.param({}, {"labels": {"a": None, "b": "2"}}, {"labels": {"b": "2"}}, id="nulls of new maps are dropped"),
         pytest.param(
             {"items": [{"name": "a", "image": "1"}, {"name": "b"}]},
@@ -76,7 +76,7 @@ def named(*names: str) -> list[dict[str, str]]:
             {"items": [{"name": "a", "set": ["p", "q"]}]},
             {"items": [{"name": "a", "$deleteFromPrimitiveList/set": ["p"]}]},
             {"items": [{"name": "a", "set": ["q"]}]},
-            id="take from a set",
+            id="remove from a set",
         ),
         pytest.param(
             {"items": [{"name": "a", "plain": ["p", "q"]}]},
@@ -103,7 +103,7 @@ def test_strategic_patch(target: dict[str, Any], patch: dict[str, Any], expected
 @pytest.mark.parametrize(
     ("target", "patch", "error", "message"),
     [
-        pytest.param({}, [], BadRequest, "a strategic merge patch is an object", id="no object"),
+        pytest.param({}, [], BadRequest, "a strategic merge patch is an object", id="patch is not an object"),
         pytest.param(
             {"items": named("a")},
             {"items": [{"image": "x"}]},
@@ -170,23 +170,21 @@ def test_strategic_patch(target: dict[str, Any], patch: dict[str, Any], expected
         ),
     ],
 )
-def test_a_patch_that_cannot_be_applied_is_refused_in_the_servers_words(
-    target: Any, patch: Any, error: type[ApiError], message: str
-) -> None:
+def test_a_malformed_patch_is_rejected(target: Any, patch: Any, error: type[ApiError], message: str) -> None:
     with pytest.raises(error) as refusal:
         strategic_patch(target, patch, DOCUMENT)
 
     assert message == refusal.value.message
 
 
-def test_a_patch_that_changes_nothing_gives_the_target_itself() -> None:
+def test_a_patch_without_effect_returns_the_target_itself() -> None:
     target = {"text": "x", "items": [{"name": "a", "set": ["p"]}], "inner": {"labels": {"a": "1"}}}
     patch = {"text": "x", "items": [{"name": "a", "set": ["p"]}], "inner": {"labels": {"a": "1", "z": None}}}
 
     assert strategic_patch(target, patch, DOCUMENT) is target
 
 
-def test_entries_that_a_patch_does_not_name_are_shared() -> None:
+def test_entries_that_the_patch_does_not_name_are_shared() -> None:
     target = {"items": [{"name": "a", "image": "1"}, {"name": "b", "labels": {}}]}
 
     result = strategic_patch(target, {"items": [{"name": "a", "image": "2"}]}, DOCUMENT)
@@ -194,7 +192,7 @@ def test_entries_that_a_patch_does_not_name_are_shared() -> None:
     assert result["items"][1] is target["items"][1]
 
 
-def test_a_map_may_ask_to_be_replaced() -> None:
+def test_a_map_with_the_replace_strategy() -> None:
     node = StructureNode(
         ValueType.OBJECT,
         fields={

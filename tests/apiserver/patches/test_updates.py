@@ -10,7 +10,7 @@ from springtide.apiserver.patches import merge_patch
 from springtide.cluster.resources import Object
 
 
-def test_who_creates_an_object_owns_all_that_is_in_it() -> None:
+def test_a_create_owns_all_fields() -> None:
     created = update(None, thing({"replicas": 1, "set": ["d"]}, labels={"a": "x"}), by="kubectl", second=7)
 
     assert created["metadata"]["managedFields"] == [
@@ -28,7 +28,7 @@ def test_who_creates_an_object_owns_all_that_is_in_it() -> None:
     ]
 
 
-def test_who_changes_a_field_owns_it_alone() -> None:
+def test_an_update_owns_changed_fields_alone() -> None:
     created = update(None, thing({"replicas": 1, "text": "u"}), by="a")
 
     changed = update(created, merge_patch(created, {"spec": {"replicas": 2}}), by="b", second=2)
@@ -40,7 +40,7 @@ def test_who_changes_a_field_owns_it_alone() -> None:
     assert times(changed) == {"a": at(1), "b": at(2)}
 
 
-def test_an_applier_loses_what_another_changes() -> None:
+def test_an_update_takes_fields_from_an_applier() -> None:
     applied = apply(None, thing({"replicas": 1}), by="a")
 
     changed = update(applied, merge_patch(applied, {"spec": {"replicas": 2}}), by="b", second=2)
@@ -48,7 +48,7 @@ def test_an_applier_loses_what_another_changes() -> None:
     assert owners(changed) == {"b Update": {"f:spec": {"f:replicas": {}}}}
 
 
-def test_what_is_removed_is_owned_by_nobody_and_gives_nobody_a_new_time() -> None:
+def test_removed_fields_have_no_owner() -> None:
     created = update(None, thing({"replicas": 1, "labels": {"a": "x", "b": "y"}}), by="a")
 
     changed = update(created, merge_patch(created, {"spec": {"labels": {"a": None}}}), by="b", second=2)
@@ -57,7 +57,7 @@ def test_what_is_removed_is_owned_by_nobody_and_gives_nobody_a_new_time() -> Non
     assert times(changed) == {"a": at(1)}
 
 
-def test_one_manager_has_an_entry_for_each_subresource() -> None:
+def test_a_manager_has_an_entry_for_each_subresource() -> None:
     created = update(None, thing({"replicas": 1}), by="a")
 
     changed = update(created, thing({"replicas": 2}), by="a", second=2, subresource="scale")
@@ -65,13 +65,13 @@ def test_one_manager_has_an_entry_for_each_subresource() -> None:
     assert owners(changed) == {"a Update": {"f:spec": {}}, "a Update scale": {"f:spec": {"f:replicas": {}}}}
 
 
-def test_what_only_the_server_writes_is_never_owned() -> None:
+def test_fields_of_the_server_have_no_owner() -> None:
     created = update(
         None,
         thing(
             name="t",
             namespace="n",
-            uid="u",
+            uid="update",
             resourceVersion="1",
             generation=1,
             creationTimestamp=at(0),
@@ -86,21 +86,21 @@ def test_what_only_the_server_writes_is_never_owned() -> None:
 
 
 @given(THINGS)
-def test_writing_the_same_again_changes_nothing(item: Object) -> None:
+def test_an_equal_update_changes_nothing(item: Object) -> None:
     created = update(None, item)
     again = {**item, "metadata": {**item["metadata"]}}
 
     assert update(created, again, by="b", second=9) == created
 
 
-def test_an_unchanged_object_is_given_back_as_it_is() -> None:
+def test_an_unchanged_object_is_returned_itself() -> None:
     created = update(None, thing({"replicas": 1}))
 
     assert update(created, created, by="b", second=9) is created
 
 
 @pytest.mark.parametrize("reset", [pytest.param([], id="empty list"), pytest.param([{}], id="empty entry")])
-def test_a_client_may_make_the_object_forget_its_owners(reset: list[Any]) -> None:
+def test_a_client_can_reset_managed_fields(reset: list[Any]) -> None:
     created = update(None, thing({"replicas": 1}))
 
     forgotten = update(created, thing({"replicas": 1}, managedFields=reset), second=2)
@@ -109,7 +109,7 @@ def test_a_client_may_make_the_object_forget_its_owners(reset: list[Any]) -> Non
     assert owners(forgotten) == owners(later) == {}
 
 
-def test_a_subresource_cannot_make_the_object_forget_its_owners() -> None:
+def test_a_write_to_a_subresource_cannot_reset_managed_fields() -> None:
     created = update(None, thing({"replicas": 1}))
 
     written = update(created, thing({"replicas": 1}, managedFields=[]), subresource="status")
@@ -117,7 +117,7 @@ def test_a_subresource_cannot_make_the_object_forget_its_owners() -> None:
     assert owners(written) == owners(created)
 
 
-def test_a_client_may_edit_the_owners() -> None:
+def test_a_client_can_edit_managed_fields() -> None:
     created = update(None, thing({"replicas": 1, "text": "u"}), by="a")
     entry = {
         "manager": "b",
@@ -140,7 +140,7 @@ def test_a_client_may_edit_the_owners() -> None:
         pytest.param([{"operation": "Update", "apiVersion": "v1"}], id="no type of fields"),
     ],
 )
-def test_owners_that_are_not_well_formed_are_ignored(broken: Any) -> None:
+def test_malformed_managed_fields_are_ignored(broken: Any) -> None:
     created = update(None, thing({"replicas": 1}))
 
     written = update(created, thing({"replicas": 1}, managedFields=broken), second=2)
@@ -148,7 +148,7 @@ def test_owners_that_are_not_well_formed_are_ignored(broken: Any) -> None:
     assert owners(written) == owners(created)
 
 
-def test_the_oldest_updaters_are_put_together_when_there_are_too_many() -> None:
+def test_the_oldest_update_entries_are_merged() -> None:
     item = update(None, thing(labels={"k0": "x"}), by="m0", second=0)
     for number in range(1, 12):
         item = update(
@@ -161,13 +161,13 @@ def test_the_oldest_updaters_are_put_together_when_there_are_too_many() -> None:
     assert list(found) == ["ancient-changes Update", *(f"m{number} Update" for number in range(3, 12))]
 
 
-def test_a_list_whose_entries_cannot_be_told_apart_costs_the_object_its_owners() -> None:
+def test_ambiguous_list_entries_drop_all_managed_fields() -> None:
     created = update(None, thing({"replicas": 1}))
 
     assert owners(update(created, thing({"containers": [{"image": "i"}]}))) == {}
 
 
-def test_duplicates_are_owned_as_one() -> None:
+def test_duplicate_entries_are_owned_together() -> None:
     created = update(None, thing({"containers": [{"name": "a", "image": "x"}]}), by="a")
 
     doubled = update(created, thing({"containers": [{"name": "a"}, {"name": "a", "image": "y"}]}), by="b", second=2)

@@ -1,4 +1,4 @@
-"""Forecasts to draw: the shapes that real objects compile to, written out by hand."""
+"""Forecasts to draw, as real objects compile to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Points: TypeAlias = list[tuple[int, LaneValue]]
 
 
 def instant(text: str, zone: str = "UTC") -> int:
-    """Read a local time of a zone as an instant."""
+    """Parse a local time of a zone."""
     return int(datetime.datetime.fromisoformat(text).replace(tzinfo=zoneinfo.ZoneInfo(zone)).timestamp())
 
 
@@ -36,7 +36,7 @@ def forecast(
     namespace: str | None = "default",
     collisions: tuple[LaneCollision, ...] = (),
 ) -> Forecast:
-    """Build a forecast of which a test states only what matters to it."""
+    """Build a forecast with defaults."""
     return Forecast(
         api_version="autoscaling.karpenter.sh/v1alpha1",
         kind=kind,
@@ -60,7 +60,7 @@ def lane(
     reasons: dict[str, str] | None = None,
     until: int | None = None,
 ) -> Lane:
-    """Build a lane; what comes after ``until`` is known only as the next change."""
+    """Build a lane; of the changes after ``until``, it has only the next one."""
     made = [LaneChange(at, value, (reasons or {}).get(str(value), because)) for at, value in changes]
     shown = tuple(change for change in made if until is None or change.at <= until)
     return Lane(name, style, current, shown, made[0] if made else None, because=because)
@@ -163,7 +163,7 @@ def node_pool(start: int = START, length: int = 7 * DAY) -> Forecast:
 
 
 def buffer(start: int = START, length: int = 7 * DAY) -> Forecast:
-    """A buffer that stands ready on weekdays, with a warning beside it."""
+    """A buffer that is active on weekdays, with a warning."""
     points: Points = []
     for day in _local_days(start, length, LOS_ANGELES):
         if day.weekday() < 5:

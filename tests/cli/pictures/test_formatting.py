@@ -1,4 +1,4 @@
-"""Values, spans of time and distances in words."""
+"""Formats of values, durations and distances in time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from springtide.cli.pictures.formatting import format_relative, format_span, for
         pytest.param({"max": 10}, ("max 10", "≤10"), id="upper-bound"),
         pytest.param({"replicas": 1, "min": 2, "max": 3}, ("replicas 1, min 2, max 3",), id="all-fields"),
         pytest.param({}, ("nothing",), id="no-fields"),
-        pytest.param({"other": {"a": "é"}}, ('other {"a": "é"}',), id="unforeseen"),
+        pytest.param({"other": {"a": "é"}}, ('other {"a": "é"}',), id="unknown-field"),
     ],
 )
 def test_values_are_written_from_the_longest_form_to_the_shortest(value: LaneValue, forms: tuple[str, ...]) -> None:
@@ -45,16 +45,16 @@ def test_without_unicode_the_forms_are_ascii(value: LaneValue) -> None:
         pytest.param(3600, "1h", id="whole-hour"),
         pytest.param(9000, "2h 30min", id="two-units"),
         pytest.param(2 * 86400 + 14 * 3600 + 59, "2d 14h", id="only-two-units"),
-        pytest.param(2 * 86400 + 180, "2d", id="only-neighbouring-units"),
+        pytest.param(2 * 86400 + 180, "2d", id="only-adjacent-units"),
         pytest.param(-1800, "30min", id="length-not-direction"),
     ],
 )
-def test_spans_are_written_by_their_two_largest_units(seconds: int, text: str) -> None:
+def test_spans_are_written_in_their_two_largest_units(seconds: int, text: str) -> None:
     assert text == format_span(seconds)
 
 
 @pytest.mark.parametrize(("at", "text"), [(100, "now"), (160, "in 1min"), (40, "1min ago")])
-def test_distances_say_their_direction(at: int, text: str) -> None:
+def test_distances_have_a_direction(at: int, text: str) -> None:
     assert text == format_relative(at, 100)
 
 
@@ -71,9 +71,9 @@ def test_distances_say_their_direction(at: int, text: str) -> None:
         pytest.param("a\ufffeb", "a\ufffdb", id="not-a-character"),
     ],
 )
-def test_text_of_others_cannot_act_on_what_shows_it(text: str, shown: str) -> None:
+def test_text_is_made_printable(text: str, shown: str) -> None:
     assert shown == printable(text)
 
 
-def test_a_value_from_a_file_is_made_plain_too() -> None:
+def test_values_are_made_printable() -> None:
     assert "\x1b" not in format_value({"\x1b[2J": "\x1b[2J"})

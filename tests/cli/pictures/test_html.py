@@ -1,4 +1,4 @@
-"""The page: whole by itself, harmless, and complete."""
+"""The HTML page: self-contained, safe, and complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOW = instant("2026-11-02T13:20", LOS_ANGELES)
 
 
 class Page(HTMLParser):
-    """Reads a page into its elements and its text, and complains about tags that do not match."""
+    """Parses a page into its elements and its text, and checks that tags match."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def test_there_is_a_drawing_and_a_table_of_changes_for_each_object() -> None:
     assert made.count("time") == changes
 
 
-def test_a_row_gives_moment_distance_value_and_reason() -> None:
+def test_a_row_has_time_distance_value_and_reason() -> None:
     text = "|".join(page(samples.weekly_capacity()).words)
 
     assert "Mon 2 Nov 2026 17:00 PST|in 3h 40min|2|behaviors[2] nights: weekdays 17:00 to 09:00" in text
@@ -71,10 +71,10 @@ def test_identifiers_are_unique_however_many_drawings_there_are() -> None:
     assert sorted(set(map(str, ids))) == sorted(map(str, ids))
 
 
-def test_problems_stand_beside_the_object() -> None:
+def test_problems_are_listed_with_the_object() -> None:
     words = "".join(page(samples.buffer()).words)
 
-    assert "warning spec.schedule.windows[0] the window is shorter than a day's peak (end it at 20)" in words
+    assert "warning spec.schedule.windows[0]: the window is shorter than a day's peak (end it at 20)" in words
 
 
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
@@ -88,7 +88,7 @@ def test_the_page_loads_nothing_and_runs_nothing() -> None:
     assert not [name for _, attributes in made.elements for name in attributes if name.startswith("on")]
 
 
-def test_hostile_names_are_shown_and_do_nothing() -> None:
+def test_names_are_escaped() -> None:
     evil = "</title></style><script>alert(1)</script>\"'"
     lane = samples.lane(evil, LaneStyle.LEVEL, 1, [(START + 9, 2)], because=evil)
     made = page(samples.forecast(lane, name=evil), title=evil)
@@ -97,13 +97,13 @@ def test_hostile_names_are_shown_and_do_nothing() -> None:
     assert any(evil in words for words in made.words)
 
 
-def test_a_long_table_says_how_many_rows_it_leaves_out() -> None:
+def test_a_long_table_counts_the_rows_that_it_leaves_out() -> None:
     made = page(samples.every_five_minutes())
 
     assert made.count("time") == 400
     assert "… and 25,520 more; -o json shows all" in made.words
 
 
-def test_an_empty_preview_is_a_page_too() -> None:
+def test_an_empty_preview_is_a_page() -> None:
     assert "nothing to show" in page().words
     assert "nothing in this object depends on time" in page(samples.forecast()).words

@@ -1,4 +1,4 @@
-"""The calendar: read back by a small parser that follows the standard."""
+"""The calendar file, read back by a small parser of RFC 5545."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from springtide.cli.pictures.ics import render_ics
 
 
 def read(text: str) -> list[dict[str, str]]:
-    """Unfold, check the frame, and give the properties of each event."""
+    """Unfold lines, check the calendar, and return the properties of each event."""
     assert text.endswith("\r\n")
     assert "\n" not in text.replace("\r\n", "")
     lines = text.replace("\r\n ", "").split("\r\n")[:-1]
@@ -110,12 +110,12 @@ def test_the_same_lane_of_another_object_is_another_event() -> None:
     assert not {event["UID"] for event in events(one)} & {event["UID"] for event in events(other)}
 
 
-def test_an_empty_preview_is_a_calendar_too() -> None:
+def test_an_empty_preview_is_a_calendar() -> None:
     assert events() == []
     assert events(samples.forecast()) == []
 
 
-def test_instants_before_the_epoch_are_written_too() -> None:
+def test_times_before_the_epoch() -> None:
     start = instant("0990-01-01T00:00")
 
     (event,) = events(samples.forecast(samples.lane("x", LaneStyle.LEVEL, 1, []), start=start, zone=LOS_ANGELES))

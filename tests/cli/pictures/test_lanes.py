@@ -1,7 +1,4 @@
-"""A lane as spans, what holds and what comes, and how tall values are.
-
-Collisions in words, and whether they fall into the picture.
-"""
+"""What renderers share: spans, values at a time, heights, groups of firings, collisions."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ def test_a_lane_without_changes_is_one_span() -> None:
 
 
 @given(st.lists(st.integers(1, 500), unique=True).map(sorted), st.integers(1, 60))
-def test_crowds_cover_what_their_spans_did(instants: list[int], shortest: int) -> None:
+def test_merged_spans_cover_the_same_time(instants: list[int], shortest: int) -> None:
     spans = lane_spans(lane("x", LaneStyle.LEVEL, 0, [(at, at) for at in instants]), 0, 501)
 
     shown = merge_short_spans(spans, shortest)
@@ -63,7 +60,7 @@ def test_crowds_cover_what_their_spans_did(instants: list[int], shortest: int) -
     assert all(len(part.spans) > 1 for part in shown if isinstance(part, DenseSpans))
 
 
-def test_a_span_that_is_just_long_enough_stands_alone() -> None:
+def test_a_span_that_is_just_long_enough_is_not_merged() -> None:
     spans = lane_spans(lane("x", LaneStyle.LEVEL, 0, [(10, 1), (20, 2)]), 0, 29)
 
     assert spans == merge_short_spans(spans, 10)
@@ -76,13 +73,13 @@ def test_the_value_at_an_instant_is_that_of_the_latest_change(at: int, value: in
 
 
 @pytest.mark.parametrize(("now", "at"), [(-5, 10), (10, 20), (99, 100), (100, None)])
-def test_what_comes_next_is_later_than_now(now: int, at: int | None) -> None:
+def test_the_next_change_is_later_than_now(now: int, at: int | None) -> None:
     change = next_change_after(LEVELS, now)
 
     assert at == (change.at if change else None)
 
 
-def test_what_comes_next_may_lie_beyond_the_range() -> None:
+def test_the_next_change_may_be_after_the_range() -> None:
     beyond = lane("x", LaneStyle.LEVEL, 1, [(900, 2)], until=100)
 
     assert (len(beyond.changes), getattr(next_change_after(beyond, 50), "at", None)) == (0, 900)
@@ -102,7 +99,7 @@ def test_what_comes_next_may_lie_beyond_the_range() -> None:
         pytest.param(None, False, id="nothing"),
     ],
 )
-def test_a_budget_that_lets_nothing_through_is_blocked(value: LaneValue, blocked: bool) -> None:
+def test_a_budget_that_allows_nothing_is_blocked(value: LaneValue, blocked: bool) -> None:
     assert blocked == is_blocked(budget(value), value)
     assert blocked == is_ever_blocked(budget("unlimited", value))
     assert blocked == describe_value(budget(value), value).endswith("(blocked)")
@@ -112,7 +109,7 @@ def test_a_level_of_zero_is_not_blocked() -> None:
     assert not is_blocked(LEVELS, 0)
 
 
-def test_levels_are_as_tall_as_their_share_of_the_tallest() -> None:
+def test_levels_are_drawn_in_proportion_to_the_largest() -> None:
     height = height_scale(lane("x", LaneStyle.LEVEL, 0, [(1, 4), (2, 2)]))
 
     assert (height(0), height(2), height(4)) == (0, FULL_HEIGHT // 2, FULL_HEIGHT)
@@ -126,7 +123,7 @@ def test_budgets_rise_from_blocked_over_limited_to_unlimited() -> None:
     assert height({"min": ["50%", 1]}) == height(1)
 
 
-def test_a_lane_of_zeros_has_a_scale_too() -> None:
+def test_a_lane_of_zeros_has_a_scale() -> None:
     assert height_scale(lane("x", LaneStyle.LEVEL, 0, []))(0) == 0
 
 
@@ -140,14 +137,14 @@ def test_a_lane_of_zeros_has_a_scale_too() -> None:
     ],
     ids=["even-and-equal", "even", "equal", "neither"],
 )
-def test_firings_that_come_thick_are_told_by_how_often(changes: list[tuple[int, int]], words: str) -> None:
+def test_dense_firings_are_described_by_their_interval(changes: list[tuple[int, int]], words: str) -> None:
     group = [LaneChange(at, value, "") for at, value in changes]
 
     assert [tuple(group)] == group_firings(group, 1000)
     assert words == firing_group_forms(group)[0]
 
 
-def test_firings_far_apart_stay_alone() -> None:
+def test_firings_that_are_far_apart_are_not_grouped() -> None:
     assert [len(group) for group in group_firings([LaneChange(0, 1, ""), LaneChange(10, 1, "")], 10)] == [1, 1]
 
 
@@ -172,7 +169,7 @@ BEFORE, WITHIN, AFTER = START - 2 * DAY, START + DAY, START + 9 * DAY
             "Wed 28 Oct 2026 19:00 UTC – Sat 31 Oct 19:00 UTC: a and b",
             3 * DAY,
             True,
-            id="begun",
+            id="started before",
         ),
         pytest.param(
             LaneStyle.LEVEL, BEFORE, BEFORE + 3600, "Wed 28 Oct 2026 19:00 – 20:00 UTC: a and b", 3600, False, id="past"
@@ -180,16 +177,16 @@ BEFORE, WITHIN, AFTER = START - 2 * DAY, START + DAY, START + 9 * DAY
         pytest.param(LaneStyle.FIRINGS, AFTER, AFTER, "Sun 8 Nov 2026 19:00 UTC: a and b", 0, False, id="later"),
     ],
 )
-def test_a_collision_is_told_with_its_time(
+def test_a_collision_has_its_time(
     style: LaneStyle, start: int, until: int | None, sentence: str, length: int, drawn: bool
 ) -> None:
     lane = samples.lane("x", style, 1, [])
     forecast = samples.forecast(lane, collisions=(LaneCollision(start, until, "a and b"),))
 
-    (clash,) = number_collisions(forecast, zone_clock("UTC"))
+    (collision,) = number_collisions(forecast, zone_clock("UTC"))
 
-    assert (1, start, sentence, drawn) == (clash.number, clash.start, clash.sentence, clash.drawn)
-    assert length == clash.end - clash.start
+    assert (1, start, sentence, drawn) == (collision.number, collision.start, collision.sentence, collision.drawn)
+    assert length == collision.end - collision.start
 
 
 @pytest.mark.parametrize(
@@ -207,12 +204,12 @@ def test_a_collision_is_told_with_its_time(
         ),
     ],
 )
-def test_a_collision_that_comes_again_is_told_once(days: int, when: str) -> None:
+def test_a_repeated_collision_has_one_sentence(days: int, when: str) -> None:
     again = tuple(LaneCollision(WITHIN + day * DAY, WITHIN + day * DAY, "a and b") for day in range(days))
     lane = samples.lane("x", LaneStyle.FIRINGS, 1, [])
     other = LaneCollision(WITHIN, WITHIN, "a and c")
 
-    clashes = number_collisions(samples.forecast(lane, collisions=(*again, other)), zone_clock("UTC"))
+    collisions = number_collisions(samples.forecast(lane, collisions=(*again, other)), zone_clock("UTC"))
 
-    assert [clash.number for clash in clashes] == [*(1 for _ in again), 2], "every one is drawn"
-    assert collision_sentences(clashes) == [(1, f"{when}: a and b"), (2, "Sat 31 Oct 2026 19:00 UTC: a and c")]
+    assert [collision.number for collision in collisions] == [*(1 for _ in again), 2], "every one is drawn"
+    assert collision_sentences(collisions) == [(1, f"{when}: a and b"), (2, "Sat 31 Oct 2026 19:00 UTC: a and c")]

@@ -1,4 +1,4 @@
-"""The drawing: shapes stand where their instants are, nothing gets in unescaped, and the file stays small."""
+"""The SVG drawing: shapes are at their instants, text is escaped, and the file stays small."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def draw(*forecasts: Forecast, zone: str | None = None, now: int = NOW) -> Eleme
 
 
 def lane_shapes(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
-    """The shapes of a lane that stand for an instant, in the order in which they are drawn."""
+    """The shapes of a lane that have an instant, in drawing order."""
     group = root.find(f".//{SVG}g[@data-lane='{name}']")
     assert group is not None
     return group.findall(".//*[@data-at]")
@@ -41,7 +41,7 @@ def x_of(at: int, forecast: Forecast) -> float:
     return LEFT + (RIGHT - LEFT) * (at - forecast.start) / (forecast.until - forecast.start)
 
 
-def test_steps_stand_at_the_instants_of_their_changes() -> None:
+def test_steps_are_at_the_instants_of_changes() -> None:
     forecast = samples.weekly_capacity()
     changes = forecast.lanes[0].changes
 
@@ -52,7 +52,7 @@ def test_steps_stand_at_the_instants_of_their_changes() -> None:
         assert float(shape.attrib["x"]) == pytest.approx(x_of(int(shape.attrib["data-at"]), forecast), abs=0.01)
 
 
-def test_steps_are_as_wide_as_they_last_and_as_tall_as_their_value() -> None:
+def test_steps_have_the_width_of_their_duration_and_the_height_of_their_value() -> None:
     forecast = samples.forecast(samples.lane("r", LaneStyle.LEVEL, 1, [(START + DAY, 4), (START + 3 * DAY, 2)]))
 
     shapes = lane_shapes(draw(forecast), "r")
@@ -64,7 +64,7 @@ def test_steps_are_as_wide_as_they_last_and_as_tall_as_their_value() -> None:
     assert heights == pytest.approx([heights[1] / 4, heights[1], heights[1] / 2], abs=0.02)
 
 
-def test_a_shape_says_value_time_and_reason_when_pointed_at() -> None:
+def test_the_tooltip_has_value_time_and_reason() -> None:
     first = lane_shapes(draw(samples.weekly_capacity()), "replicas")[1]
 
     words = first.findtext(f"{SVG}title") or ""
@@ -87,7 +87,7 @@ def test_blocked_times_are_hatched_and_explained() -> None:
     assert {"blocked", "min(20%, 5)", "∞ unlimited", "20%"} <= set(texts(root))
 
 
-def test_pins_carry_value_and_time() -> None:
+def test_pins_have_value_and_time() -> None:
     root = draw(samples.cron_rules())
 
     assert [shape.tag for shape in lane_shapes(root, "relax-at-night")] == [f"{SVG}circle"] * 7
@@ -99,14 +99,14 @@ def test_pins_carry_value_and_time() -> None:
     [(NOW, [NOW]), (START, [START]), (START - 1, []), (START + 8 * DAY, [])],
     ids=["inside", "at-the-start", "before", "after"],
 )
-def test_now_is_marked_only_if_it_is_in_the_picture(now: int, expected: list[int]) -> None:
+def test_now_is_marked_only_within_the_range(now: int, expected: list[int]) -> None:
     root = draw(samples.weekly_capacity(), now=now)
 
     assert expected == marks(root, "now")
     assert bool(expected) == ("now" in texts(root))
 
 
-def test_a_change_of_the_clocks_is_marked_in_the_zone_that_is_drawn() -> None:
+def test_clock_changes_of_the_drawn_zone_are_marked() -> None:
     back = instant("2026-11-01T09:00")
 
     assert [back] == marks(draw(samples.weekly_capacity()), "clocks")
@@ -114,31 +114,31 @@ def test_a_change_of_the_clocks_is_marked_in_the_zone_that_is_drawn() -> None:
     assert "clocks go back 1h" in texts(draw(samples.weekly_capacity()))
 
 
-def test_collisions_are_hatched_numbered_and_told() -> None:
+def test_collisions_are_hatched_numbered_and_listed() -> None:
     root = draw(samples.weekly_capacity())
 
-    hatched = root.findall(".//*[@fill='url(#hatch-clash)']")
+    hatched = root.findall(".//*[@fill='url(#hatch-collision)']")
     assert [instant("2026-10-30T17:00", LOS_ANGELES)] == [int(shape.attrib["data-at"]) for shape in hatched]
     assert texts(root).count("1") >= 2
     assert any("weekend wins because it is listed first" in text for text in texts(root))
 
 
-def test_the_number_of_a_collision_makes_way_for_now() -> None:
+def test_the_number_of_a_collision_does_not_overlap_now() -> None:
     start = instant("2026-10-30T17:00", LOS_ANGELES)
     root = draw(samples.weekly_capacity(start=start), now=start)
 
     pill = root.find(f".//{SVG}rect[@class='now-fill']")
-    badge = root.find(f".//{SVG}circle[@class='clash']")
+    badge = root.find(f".//{SVG}circle[@class='collision']")
     assert pill is not None
     assert badge is not None
     assert float(badge.attrib["cx"]) - 8 >= float(pill.attrib["x"]) + float(pill.attrib["width"])
 
 
-def test_a_collision_outside_the_picture_is_told_but_not_drawn() -> None:
+def test_a_collision_outside_the_range_is_listed_but_not_drawn() -> None:
     late = LaneCollision(START + 900 * DAY, None, "a and b set replicas")
     root = draw(samples.forecast(samples.lane("r", LaneStyle.LEVEL, 1, []), collisions=(late,)))
 
-    assert root.findall(".//*[@fill='url(#hatch-clash)']") == []
+    assert root.findall(".//*[@fill='url(#hatch-collision)']") == []
     assert any("2029" in text and "a and b set replicas" in text for text in texts(root))
 
 
@@ -152,7 +152,7 @@ def test_weekends_are_shaded() -> None:
     assert float(box.attrib["width"]) == pytest.approx(monday - saturday, abs=0.02)
 
 
-def test_hostile_names_are_shown_and_do_nothing() -> None:
+def test_names_are_escaped() -> None:
     lane = samples.lane(HOSTILE, LaneStyle.LEVEL, HOSTILE, [(START + DAY, {HOSTILE: HOSTILE})], because=HOSTILE)
     forecast = samples.forecast(
         lane, name=HOSTILE, kind=HOSTILE, namespace=HOSTILE, collisions=(LaneCollision(START, START + DAY, HOSTILE),)
@@ -166,7 +166,7 @@ def test_hostile_names_are_shown_and_do_nothing() -> None:
     assert any("<script>alert('&\"')</script>" in (title.text or "") for title in root.iter(f"{SVG}title"))
 
 
-def test_long_names_are_cut_and_said_in_full_when_pointed_at() -> None:
+def test_long_names_are_cut_and_complete_in_the_tooltip() -> None:
     name = "a-name-" * 30
     root = draw(samples.forecast(samples.lane(name, LaneStyle.LEVEL, 1, []), name=name))
 
@@ -190,7 +190,7 @@ def test_long_names_are_cut_and_said_in_full_when_pointed_at() -> None:
         pytest.param(samples.all_samples(), id="many-objects"),
     ],
 )
-def test_every_shape_is_within_the_sheet(forecasts: list[Forecast]) -> None:
+def test_every_shape_is_within_the_drawing(forecasts: list[Forecast]) -> None:
     root = draw(*forecasts)
 
     width, height = (float(root.attrib[name]) for name in ("width", "height"))
@@ -216,7 +216,7 @@ def test_the_drawing_loads_nothing() -> None:
     text = render_svg(samples.all_samples(), zone=None, now=NOW, title=None)
 
     assert re.findall(r"https?://[^\"<]*", text) == ["http://www.w3.org/2000/svg"]
-    assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#hatch-blocked", "#hatch-clash"}
+    assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#hatch-blocked", "#hatch-collision"}
 
 
 def test_the_same_forecast_gives_the_same_bytes() -> None:

@@ -1,4 +1,4 @@
-"""The picture in the terminal: never too wide, readable without colour, and right about what it says."""
+"""The picture in the terminal: never too wide, readable without colour, and correct."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def show(
 
 
 def cells(text: str) -> int:
-    """Count the columns that a terminal needs, by the Unicode database alone."""
+    """Count the columns that a terminal needs, by the Unicode database."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1
         for c in ANSI.sub("", text)
@@ -84,15 +84,16 @@ def test_without_unicode_everything_is_ascii() -> None:
     assert all(line.isascii() for line in show(*samples.all_samples(), HOSTILE_FORECAST, unicode=False))
 
 
-def test_names_cannot_send_escape_codes() -> None:
+def test_escape_codes_in_names_are_removed() -> None:
     assert not any(re.search(r"[\x00-\x1f\x7f\u202e]", line) for line in show(HOSTILE_FORECAST))
 
 
-def test_the_heading_gives_kind_name_namespace_range_and_zone() -> None:
-    heading, about = show(samples.weekly_capacity())[:2]
+def test_the_heading_has_kind_name_namespace_range_zone_and_scale() -> None:
+    heading, about, scale = show(samples.weekly_capacity())[:3]
 
     assert "MetricsProducer/scheduled-capacity in namespace default" in heading
     assert about.strip() == "Fri 30 Oct 2026 12:00 PDT – Fri 6 Nov 11:00 PST (7d), America/Los_Angeles"
+    assert scale.strip() == "one column = 2 h 28 min"
 
 
 def test_a_name_that_is_too_long_is_cut_with_an_ellipsis() -> None:
@@ -100,14 +101,14 @@ def test_a_name_that_is_too_long_is_cut_with_an_ellipsis() -> None:
     assert chart_row(show(samples.cron_rules(), width=120), "scale-up").startswith("scale-up-mornings  ")
 
 
-def test_days_are_named_on_the_axis_in_the_zone_that_is_drawn() -> None:
+def test_the_axis_has_the_days_of_the_drawn_zone() -> None:
     days = next(line for line in show(samples.weekly_capacity(), width=120) if "Sat 31 Oct" in line)
 
     assert "Sun 1 Nov" in days
     assert days.index("Sat 31 Oct") < days.index("Sun 1 Nov") < days.index("Mon 2 Nov")
 
 
-def test_hours_are_named_when_the_range_is_short() -> None:
+def test_the_axis_of_a_short_range_has_hours() -> None:
     assert any("18" in line and "├" in line for line in show(samples.weekly_capacity(length=DAY)))
     assert any("12:30" in line and "├" in line for line in show(samples.weekly_capacity(length=3600)))
 
@@ -149,14 +150,14 @@ def test_firings_are_marks_with_their_values() -> None:
     assert lines[lines.index(values) + 1].count("●") == 7
 
 
-def test_what_comes_next_is_said_with_its_distance_and_reason() -> None:
+def test_the_next_change_has_its_distance_and_reason() -> None:
     text = " ".join(" ".join(show(samples.weekly_capacity())).split())
 
     assert "next: 2 at Mon 2 Nov 17:00 PST (in 3h 40min), because behaviors[2] nights" in text
 
 
 @pytest.mark.parametrize(
-    ("lane", "words"),
+    ("lane", "expected"),
     [
         pytest.param(samples.lane("x", LaneStyle.LEVEL, 1, [], because="always"), "never changes: always", id="steady"),
         pytest.param(samples.lane("x", LaneStyle.FIRINGS, None, [], because="off"), "never fires: off", id="suspended"),
@@ -169,18 +170,18 @@ def test_what_comes_next_is_said_with_its_distance_and_reason() -> None:
             id="beyond-the-range",
         ),
         pytest.param(
-            samples.lane("x", LaneStyle.LEVEL, 1, [(START + DAY, 2)]), "next: nothing more before Fri 6 Nov", id="past"
+            samples.lane("x", LaneStyle.LEVEL, 1, [(START + DAY, 2)]), "next: no change before Fri 6 Nov", id="past"
         ),
     ],
 )
-def test_what_comes_next_is_said_when_it_is_not_in_the_picture(lane: Lane, words: str) -> None:
+def test_the_next_change_outside_the_range(lane: Lane, expected: str) -> None:
     text = " ".join(" ".join(show(samples.forecast(lane))).split())
 
-    assert words in text
+    assert expected in text
 
 
 @pytest.mark.parametrize(("now", "shown"), [(NOW, True), (START - 1, False), (START + 8 * DAY, False)])
-def test_now_is_marked_only_if_it_is_in_the_picture(now: int, shown: bool) -> None:
+def test_now_is_marked_only_within_the_range(now: int, shown: bool) -> None:
     assert shown == any("▼ now" in line for line in show(samples.weekly_capacity(), now=now))
 
 
@@ -192,7 +193,7 @@ def test_now_is_marked_at_its_column() -> None:
     assert lines[lines.index(mark) + 1][mark.index("▼")] == "│"
 
 
-def test_changes_of_the_clocks_are_marked_and_told() -> None:
+def test_clock_changes_are_marked_and_listed() -> None:
     lines = show(samples.weekly_capacity(), width=120)
 
     assert any("▲ clocks go back 1h" in line for line in lines)
@@ -200,14 +201,14 @@ def test_changes_of_the_clocks_are_marked_and_told() -> None:
     assert not any("clocks" in line for line in show(samples.weekly_capacity(), zone=BERLIN))
 
 
-def test_collisions_are_marked_and_told() -> None:
+def test_collisions_are_marked_and_listed() -> None:
     lines = show(samples.weekly_capacity(), width=120)
 
     assert re.fullmatch(r"collisions +1╌+", chart_row(lines, "collisions"))
     assert any(line.startswith("1 Fri 30 Oct 2026 17:00 PDT – Mon 2 Nov 09:00 PST: weekend") for line in lines)
 
 
-def test_the_table_shows_a_dozen_changes_and_counts_the_rest() -> None:
+def test_the_table_has_twelve_changes_and_counts_the_rest() -> None:
     lines = show(samples.weekly_capacity(length=90 * DAY))
     rows = [line for line in lines if re.match(r"  \w{3} [ \d]\d \w{3} \d\d:\d\d P[DS]T  ", line)]
 
@@ -216,7 +217,7 @@ def test_the_table_shows_a_dozen_changes_and_counts_the_rest() -> None:
     assert any(re.fullmatch(r"  … and \d+ more; -o json shows all", line) for line in lines)
 
 
-def test_changes_faster_than_columns_are_shaded() -> None:
+def test_changes_denser_than_columns_are_shaded() -> None:
     fast: samples.Points = [(START + at, at // 600 % 2) for at in range(600, 7 * DAY, 600)]
     lines = show(samples.forecast(samples.lane("fast", LaneStyle.LEVEL, 0, fast)))
 
@@ -228,11 +229,11 @@ def test_changes_faster_than_columns_are_shaded() -> None:
     [([], "nothing to show"), ([samples.forecast()], "nothing in this object depends on time")],
     ids=["no-objects", "no-lanes"],
 )
-def test_what_is_empty_is_said(forecasts: list[Forecast], words: str) -> None:
+def test_empty_pictures_say_so(forecasts: list[Forecast], words: str) -> None:
     assert words in show(*forecasts)
 
 
-def test_an_empty_range_is_a_picture_too() -> None:
+def test_an_empty_range_is_a_picture() -> None:
     assert show(samples.forecast(*(samples.lane("x", style, None, []) for style in LaneStyle), length=0))
 
 
@@ -242,13 +243,13 @@ def test_the_renderer_is_cheap_to_import() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-def test_problems_stand_below_the_picture() -> None:
+def test_problems_are_listed_below_the_picture() -> None:
     text = " ".join(" ".join(show(samples.buffer())).split())
 
     assert "warning spec.schedule.windows[0]: the window is shorter than a day's peak (end it at 20)" in text
 
 
-def test_an_object_with_errors_is_said_not_to_be_drawn() -> None:
+def test_an_object_with_errors_is_not_drawn() -> None:
     broken = dataclasses.replace(samples.forecast(), problems=(error(("spec",), "is missing"),))
 
     lines = show(broken)
@@ -258,7 +259,7 @@ def test_an_object_with_errors_is_said_not_to_be_drawn() -> None:
 
 
 @pytest.mark.parametrize("length", [3600, 6 * 3600, 9 * DAY, 24 * DAY, 60 * DAY, 200 * DAY])
-def test_labels_of_the_axis_come_at_even_steps(length: int) -> None:
+def test_labels_of_the_axis_have_even_steps(length: int) -> None:
     lines = show(samples.forecast(*samples.weekly_capacity().lanes, length=length))
     ruler = next(line for line in lines if "├" in line)
 

@@ -1,7 +1,4 @@
-"""Moments by the clock of a zone, and the moments at which that clock is changed.
-
-Where ticks stand: whatever the range, inside it, in order, not too many, and at round local times.
-"""
+"""Local times, clock changes, and the ticks of the time axis."""
 
 from __future__ import annotations
 
@@ -17,15 +14,15 @@ from springtide.cli.pictures.time_axis import clock_for, lay_out_axis, zone_cloc
 YEAR = 365 * 86400
 
 
-def test_a_moment_names_day_time_and_abbreviation() -> None:
+def test_a_moment_has_day_time_and_abbreviation() -> None:
     assert zone_clock(LOS_ANGELES).moment(instant("2026-11-02T17:00:00")) == "Mon 2 Nov 09:00 PST"
 
 
-def test_seconds_are_written_only_where_there_are_any() -> None:
+def test_seconds_of_zero_are_left_out() -> None:
     assert zone_clock("UTC").moment(instant("2026-11-02T17:00:05"), year=True) == "Mon 2 Nov 2026 17:00:05 UTC"
 
 
-def test_moments_before_the_epoch_are_written_too() -> None:
+def test_moments_before_the_epoch() -> None:
     assert zone_clock("Africa/Monrovia").moment(-86400, year=True) == "Tue 30 Dec 1969 23:15:30 MMT"
 
 
@@ -38,7 +35,7 @@ def test_moments_before_the_epoch_are_written_too() -> None:
     ],
     ids=["same-day", "same-year", "across-years"],
 )
-def test_a_range_names_day_and_year_only_as_often_as_needed(start: str, end: str, text: str) -> None:
+def test_a_range_has_day_and_year_only_as_often_as_needed(start: str, end: str, text: str) -> None:
     assert text == zone_clock("UTC").range(instant(start), instant(end), year=True)
 
 
@@ -72,22 +69,24 @@ def test_a_range_names_day_and_year_only_as_often_as_needed(start: str, end: str
         pytest.param("Asia/Kolkata", "2026-01-01T00:00", [], id="never"),
     ],
 )
-def test_changes_of_the_clocks_are_told(zone: str, start: str, sentences: list[str]) -> None:
+def test_sentences_of_clock_changes(zone: str, start: str, sentences: list[str]) -> None:
     begin = instant(start)
     length = YEAR if len(sentences) != 1 else 120 * 86400
 
-    assert sentences == [shift.sentence for shift in zone_clock(zone).shifts(begin, begin + length)]
+    assert sentences == [
+        clock_change.sentence for clock_change in zone_clock(zone).clock_changes(begin, begin + length)
+    ]
 
 
-def test_a_change_at_the_start_is_past_and_one_at_the_end_is_told() -> None:
+def test_clock_changes_exclude_the_start_and_include_the_end() -> None:
     back = instant("2026-11-01T09:00")
     clock = zone_clock(LOS_ANGELES)
 
-    assert clock.shifts(back, back + 60) == []
-    assert [back] == [shift.at for shift in clock.shifts(back - 60, back)]
+    assert clock.clock_changes(back, back + 60) == []
+    assert [back] == [clock_change.at for clock_change in clock.clock_changes(back - 60, back)]
 
 
-def test_a_forecast_is_drawn_in_the_zone_asked_for_else_in_its_own_else_in_utc() -> None:
+def test_the_clock_is_of_the_requested_zone_else_of_the_forecast_else_utc() -> None:
     assert clock_for(forecast(zone=LOS_ANGELES), "Asia/Tokyo").zone.name == "Asia/Tokyo"
     assert clock_for(forecast(zone=LOS_ANGELES), None).zone.name == LOS_ANGELES
     assert clock_for(forecast(zone=None), None).zone.name == "UTC"
@@ -130,7 +129,7 @@ def test_ticks_and_cells_fill_the_range_in_order(zone: str, start: int, length: 
         pytest.param(400 * DAY, ["Nov", "Dec"], id="a-year"),
     ],
 )
-def test_the_range_decides_what_the_ticks_are(length: int, labels: list[str]) -> None:
+def test_ticks_depend_on_the_range(length: int, labels: list[str]) -> None:
     axis = lay_out_axis(zone_clock(LOS_ANGELES), START, START + length, room=28)
 
     assert labels == [tick.label for tick in axis.ticks[:2]]
@@ -143,7 +142,7 @@ def test_a_day_on_which_the_clocks_go_back_is_an_hour_longer() -> None:
     assert sunday.end - sunday.start == 25 * 3600
 
 
-def test_a_time_that_the_clocks_jump_over_has_no_tick() -> None:
+def test_a_skipped_local_time_has_no_tick() -> None:
     start = instant("2026-03-08T00:00", LOS_ANGELES)
 
     labels = [tick.label for tick in lay_out_axis(zone_clock(LOS_ANGELES), start, start + 6 * 3600, room=6).ticks]
@@ -151,7 +150,7 @@ def test_a_time_that_the_clocks_jump_over_has_no_tick() -> None:
     assert labels == ["01:00", "03:00", "04:00", "05:00", "06:00"]
 
 
-def test_a_day_without_midnight_begins_at_its_first_instant() -> None:
+def test_a_day_without_midnight_starts_at_its_first_instant() -> None:
     start = instant("2026-03-28T12:00", "Asia/Beirut")
 
     cells = lay_out_axis(zone_clock("Asia/Beirut"), start, start + DAY, room=28).cells
@@ -159,13 +158,13 @@ def test_a_day_without_midnight_begins_at_its_first_instant() -> None:
     assert zone_clock("Asia/Beirut").moment(cells[1].start) == "Sun 29 Mar 01:00 EEST"
 
 
-def test_an_empty_range_is_an_axis_too() -> None:
+def test_an_empty_range_is_an_axis() -> None:
     axis = lay_out_axis(zone_clock("UTC"), START, START, room=28)
 
     assert (len(axis.cells), axis.ticks) == (1, ())
 
 
-def test_a_day_that_is_skipped_is_not_on_the_axis() -> None:
+def test_a_skipped_day_is_not_on_the_axis() -> None:
     start = instant("2011-12-28T12:00", "Pacific/Apia")
 
     cells = lay_out_axis(zone_clock("Pacific/Apia"), start, start + 3 * DAY, room=28).cells

@@ -1,4 +1,4 @@
-"""Reviews as an API server sends them, and what is made of the answers."""
+"""Builds reviews as an API server sends them, and decodes the responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhooks as they are served: every request gets an answer, in time, and never a 5xx."""
+"""The webhook application: every request gets a response in time, and never a 5xx."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ async def ask(app: ASGIApp, path: str, *parts: bytes, method: str = "POST") -> t
     return status, answer
 
 
-def with_app(story: Callable[[ASGIApp], Awaitable[None]], *, patience: float = 30.0) -> None:
-    """Play a story with the application."""
+def with_app(story: Callable[[ASGIApp], Awaitable[None]], *, timeout: float = 30.0) -> None:
+    """Run a test with the application."""
 
     async def main() -> None:
         compute = ThreadCompute(2)
         try:
-            await story(admission_app(compute, lambda: CONTEXT.now, patience=patience))
+            await story(admission_app(compute, lambda: CONTEXT.now, timeout=timeout))
         finally:
             compute.close()
 
@@ -84,8 +84,8 @@ def test_each_path_answers_its_kind_of_review() -> None:
     with_app(story)
 
 
-def test_objects_are_judged_by_the_clock_and_zone_of_the_controllers() -> None:
-    """What is over at one time lies ahead at another."""
+def test_objects_are_validated_by_the_clock_and_zone_of_the_controllers() -> None:
+    """A date in the past for one clock is in the future for another."""
     pool = node_pool({"budgets": [{"nodes": "0", "from": "2026-05-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}]})
 
     async def main() -> list[bool]:
@@ -119,7 +119,7 @@ def test_objects_are_judged_by_the_clock_and_zone_of_the_controllers() -> None:
         pytest.param(review({"spec": "\ud800"}), "the body is no AdmissionReview", id="half a character"),
     ],
 )
-def test_what_is_no_review_is_answered_with_words(body: bytes, words: str) -> None:
+def test_a_malformed_review_is_a_bad_request(body: bytes, words: str) -> None:
     async def story(app: ASGIApp) -> None:
         status, answer = await ask(app, "/validate", body)
 
@@ -128,8 +128,8 @@ def test_what_is_no_review_is_answered_with_words(body: bytes, words: str) -> No
     with_app(story)
 
 
-def test_the_deepest_object_that_is_taken_can_be_worked_on(caplog: pytest.LogCaptureFixture) -> None:
-    """The limit is within what recursion takes, at every path."""
+def test_the_deepest_accepted_object_can_be_handled(caplog: pytest.LogCaptureFixture) -> None:
+    """At every path, the limit of nesting is within the recursion limit."""
     deep: Any = {}
     for _ in range(125):
         deep = {"nodeClassRef": deep}
@@ -147,7 +147,7 @@ def test_the_deepest_object_that_is_taken_can_be_worked_on(caplog: pytest.LogCap
     assert caplog.records == []
 
 
-def test_too_much_is_not_read_to_its_end() -> None:
+def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
     async def story(app: ASGIApp) -> None:
         status, answer = await ask(app, "/validate", *[b" " * (MOST_BYTES // 4)] * 4, b" ", b"never asked for")
 
@@ -156,9 +156,9 @@ def test_too_much_is_not_read_to_its_end() -> None:
     with_app(story)
 
 
-def test_only_so_many_bytes_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits with the rest of a review takes no room from the process, and gives back what it had."""
-    monkeypatch.setattr(admission, "ARRIVAL", 0.1)
+def test_the_bytes_of_all_reviews_in_memory_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that is refused, or that ends, frees its memory."""
+    monkeypatch.setattr(admission, "ARRIVAL_TIMEOUT", 0.1)
     monkeypatch.setattr(admission, "MOST_AT_ONCE", 10_000)
     sound = review(node_pool())
 
@@ -172,8 +172,8 @@ def test_only_so_many_bytes_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     with_app(story)
 
 
-def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "ARRIVAL", 0.05)
+def test_receiving_a_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "ARRIVAL_TIMEOUT", 0.05)
 
     async def story(app: ASGIApp) -> None:
         assert (await ask(app, "/validate"))[0] == 408
@@ -181,7 +181,7 @@ def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPat
     with_app(story)
 
 
-def test_there_is_nothing_else() -> None:
+def test_other_paths_are_not_found() -> None:
     async def story(app: ASGIApp) -> None:
         assert (await ask(app, "/healthz", b"", method="GET")) == (200, b"ok")
         assert [(await ask(app, path, b"", method="GET"))[0] for path in PATHS] == [405] * 3
@@ -198,15 +198,15 @@ def test_there_is_nothing_else() -> None:
         pytest.param("/convert", conversion_review("karpenter.sh/v1"), {"convertedObjects": []}, id="convert"),
     ],
 )
-def test_a_mistake_of_ours_is_no_reason_to_refuse(
+def test_an_internal_error_does_not_refuse_the_object(
     path: str, body: bytes, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The object passes with a warning, a conversion fails with words, and the log has the rest."""
+    """The object is allowed with a warning, a conversion fails with a message, and the error is logged."""
 
     def broken(*_: object) -> bytes:
         raise ZeroDivisionError
 
-    for name in ("validate", "default", "convert_all"):
+    for name in ("validate", "default_object", "convert_all"):
         monkeypatch.setattr(admission, name, broken)
 
     async def story(app: ASGIApp) -> None:
@@ -215,14 +215,14 @@ def test_a_mistake_of_ours_is_no_reason_to_refuse(
         response = json.loads(answer)["response"]
         assert (status, response["uid"]) == (200, UID)
         assert expected.items() <= response.items()
-        assert "something went wrong" in json.dumps(response)
+        assert "unexpected error" in json.dumps(response)
 
     with_app(story)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-def test_what_takes_too_long_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API server gets an answer before it stops waiting for one."""
+def test_an_object_is_allowed_when_its_review_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server gets a response before its own timeout."""
     released = threading.Event()
     monkeypatch.setattr(admission, "validate", lambda *_: released.wait(10) and b"")
 
@@ -234,15 +234,15 @@ def test_what_takes_too_long_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> Non
 
         response = json.loads(answer)["response"]
         assert response["allowed"]
-        assert response["warnings"] == ["springtide has not looked at this object: it took more than 0.05 s"]
+        assert response["warnings"] == ["springtide did not check this object: it took more than 0.05 s"]
 
-    with_app(story, patience=0.05)
+    with_app(story, timeout=0.05)
 
 
-def test_reviews_are_answered_while_others_are_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that takes long holds nobody up, nor the event loop."""
+def test_a_slow_review_does_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It blocks neither other reviews nor the event loop."""
     released = threading.Event()
-    monkeypatch.setattr(admission, "default", lambda *_: released.wait(10) and b"{}")
+    monkeypatch.setattr(admission, "default_object", lambda *_: released.wait(10) and b"{}")
 
     async def story(app: ASGIApp) -> None:
         slow = asyncio.create_task(ask(app, "/default", review(node_pool())))

@@ -1,4 +1,4 @@
-"""How API servers are told whom to ask about what."""
+"""Webhook configurations: which writes API servers send to which webhook."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_webhooks_have_no_side_effects_and_little_time(configuration: dict[str, 
     assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == b"bundle"
 
 
-def test_only_validation_may_stand_in_the_way() -> None:
-    """And that is a choice."""
+def test_only_the_failure_policy_of_validation_may_be_fail() -> None:
+    """It is configurable."""
     policies = [made["webhooks"][0]["failurePolicy"] for made in (VALIDATING, MUTATING)]
     lenient = [
         made["webhooks"][0]["failurePolicy"] for made in webhook_configurations(SERVICE, failure_policy="Ignore")
@@ -52,7 +52,7 @@ def test_only_validation_may_stand_in_the_way() -> None:
 
 
 def test_every_kind_of_ours_is_validated_in_every_version() -> None:
-    """But for what is never ours; deletions and subresources are nobody's business."""
+    """Except kinds that Springtide never owns; deletions and subresources call no webhook."""
     rules = VALIDATING["webhooks"][0]["rules"]
     asked = {(rule["apiGroups"][0], rule["resources"][0], version) for rule in rules for version in rule["apiVersions"]}
     kinds = {
@@ -74,14 +74,14 @@ def test_a_target_is_a_service_or_a_url() -> None:
     assert urls == ["https://127.0.0.1:9443/validate", "https://127.0.0.1:9443/default"]
 
 
-def test_names_are_those_that_api_servers_ask_for() -> None:
+def test_certificates_have_the_names_that_api_servers_use() -> None:
     assert SERVICE.names[0] == "springtide.springtide-system.svc"
     assert URL.names == ("127.0.0.1", "localhost")
     assert UrlTarget("https://localhost:1").names == ("localhost",)
 
 
 def test_without_a_bundle_there_is_none() -> None:
-    """Whoever renders the objects before there are certificates leaves the field to us."""
+    """Objects rendered before certificates exist leave the field to the webhook server."""
     assert all("caBundle" not in made["webhooks"][0]["clientConfig"] for made in webhook_configurations(SERVICE))
 
 
@@ -97,8 +97,8 @@ def test_versions_that_differ_are_converted_and_served() -> None:
     assert before == pools
 
 
-def test_permissions_are_as_narrow_as_they_can_be() -> None:
-    """Only what cannot be limited to names is not."""
+def test_permissions_are_minimal() -> None:
+    """All that can be limited to names are."""
     assert {(permission.resource.plural, permission.verbs) for permission in PERMISSIONS if not permission.names} == {
         ("secrets", ("create",))
     }
@@ -114,7 +114,7 @@ def environment() -> Any:
 
 
 def asked_about(item: Any, old: Any = None, configuration: dict[str, Any] = VALIDATING) -> bool:
-    """Tell whether the API server calls us; a condition that gives no answer fails the test."""
+    """Tell whether the API server calls the webhook; a condition that cannot be evaluated fails the test."""
     group, _, version = item["apiVersion"].rpartition("/")
     request = {
         "operation": "CREATE" if old is None else "UPDATE",
@@ -139,7 +139,7 @@ def pool(**metadata: Any) -> dict[str, Any]:
     ("item", "old", "expected"),
     [
         pytest.param(POOL, None, True, id="new"),
-        pytest.param(foreign_pool({}), None, False, id="new, of others"),
+        pytest.param(foreign_pool({}), None, False, id="new, not owned"),
         pytest.param(node_pool(), POOL, True, id="another spec"),
         pytest.param(POOL, POOL, False, id="nothing changes"),
         pytest.param(pool(labels={"a": "b"}), POOL, False, id="labels"),
@@ -150,7 +150,7 @@ def pool(**metadata: Any) -> dict[str, Any]:
             {**node_pool(), "metadata": pool(deletionTimestamp="2026-01-01T00:00:00Z")["metadata"]},
             POOL,
             False,
-            id="on its way out",
+            id="being deleted",
         ),
         pytest.param({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {}}, None, False, id="empty"),
         pytest.param(
@@ -170,7 +170,7 @@ def pool(**metadata: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("configuration", [VALIDATING, MUTATING], ids=["validating", "mutating"])
-def test_we_are_asked_about_changes_of_what_is_ours(
+def test_match_conditions_select_changes_of_owned_objects(
     item: Any, old: Any, expected: bool, configuration: dict[str, Any]
 ) -> None:
     assert expected == asked_about(item, old, configuration)

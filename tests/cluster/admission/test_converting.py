@@ -1,4 +1,4 @@
-"""Conversion between versions: all objects or none, and nothing that the API server would not take back."""
+"""Conversion between versions: all objects or none, in a form that the API server accepts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def converted(version: str, *items: Any) -> dict[str, Any]:
     return response_of(convert_all(conversion_review(version, *items)))
 
 
-def test_every_object_is_converted_in_its_place() -> None:
-    """Those that are in the version already stay as they are."""
+def test_objects_are_converted_in_order() -> None:
+    """Objects that have the version already are not changed."""
     response = converted(V1, beta_pool(), node_pool(), beta_pool({"expireAfter": "1h"}))
 
     assert response["result"] == {"status": "Success"}
@@ -37,16 +37,16 @@ def test_every_object_is_converted_in_its_place() -> None:
     ("item", "version", "words"),
     [
         pytest.param(
-            {**node_pool(), "kind": "Thing"}, V1BETA1, "Thing default: there is no way for a Thing", id="kind"
+            {**node_pool(), "kind": "Thing"}, V1BETA1, "Thing default: there is no conversion of a Thing", id="kind"
         ),
-        pytest.param(node_pool(), "karpenter.sh/v2", "NodePool default: there is no way", id="version"),
-        pytest.param(node_pool(), "", "NodePool default: there is no way", id="no version"),
-        pytest.param({"spec": 1}, V1, "objects[1]: an object must say what it is", id="no head"),
-        pytest.param({"apiVersion": V1BETA1, "kind": 5}, V1, "objects[1]: an object must say", id="strange head"),
+        pytest.param(node_pool(), "karpenter.sh/v2", "NodePool default: there is no conversion", id="version"),
+        pytest.param(node_pool(), "", "NodePool default: there is no conversion", id="no version"),
+        pytest.param({"spec": 1}, V1, "objects[1]: an object needs `apiVersion` and `kind`", id="no head"),
+        pytest.param({"apiVersion": V1BETA1, "kind": 5}, V1, "objects[1]: an object needs", id="strange head"),
     ],
 )
-def test_one_that_cannot_be_converted_is_named(item: Any, version: str, words: str) -> None:
-    """Then none is given: the API server takes all or nothing."""
+def test_an_object_that_cannot_be_converted_is_named(item: Any, version: str, words: str) -> None:
+    """Then the response has no objects: the API server requires all or none."""
     first = {"apiVersion": version, "kind": "NodePool", "metadata": {}}
 
     response = converted(version, first, item)
@@ -60,8 +60,8 @@ def text(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("here", "there"), [("v1beta1", V1), ("v1", V1BETA1)])
-def test_nothing_is_lost_there_and_back(here: str, there: str) -> None:
-    """Byte for byte, whatever an object holds."""
+def test_round_trips_lose_nothing(here: str, there: str) -> None:
+    """Byte for byte, whatever an object contains."""
 
     @given(objects(here))
     def there_and_back(item: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ NOTES = st.lists(
 
 @given(st.booleans(), NOTES, st.sampled_from([V1_FIELDS, V1BETA1_FIELDS]))
 def test_no_annotation_makes_an_object_another(up: bool, notes: Any, annotation: str) -> None:
-    """Users can write our notes; a bad one must not keep every list of the kind from being read."""
+    """Users can edit the annotation of a conversion; a bad one must not make all lists of the kind fail."""
     item = beta_pool() if up else node_pool()
     item["metadata"] |= {"uid": "1", "annotations": {annotation: json.dumps(notes), "team": "a"}}
 
@@ -107,5 +107,5 @@ def test_kinds_whose_versions_differ_in_name_only_are_renamed() -> None:
 
 
 def test_there_is_no_way_between_groups() -> None:
-    with pytest.raises(ConversionError, match="there is no way for a NodePool"):
+    with pytest.raises(ConversionError, match="there is no conversion of a NodePool"):
         convert(node_pool(), "autoscaling.x-k8s.io/v1")

@@ -1,4 +1,4 @@
-"""Patches between trees: applied, they give the other tree, and they say no more than they must.
+"""Defaulting, and its JSON patches: applied, they give the other tree, and they are minimal.
 
 Defaulting: the canonical form, by the smallest patch, of what is ours.
 """
@@ -27,7 +27,7 @@ TREES = st.recursive(
 
 @given(st.dictionaries(st.sampled_from("xyz"), TREES), st.dictionaries(st.sampled_from("xyz"), TREES))
 def test_a_patch_leads_from_one_tree_to_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """As somebody else's reading of patches has it; texts are compared, for Python takes 1 for true."""
+    """Applied by another library; compared as JSON texts, as 1 equals true in Python."""
     patched = patched_by(old, list(json_patch(old, new)))
 
     assert json.dumps(new, sort_keys=True) == json.dumps(patched, sort_keys=True)
@@ -51,7 +51,7 @@ def test_the_same_needs_no_patch(tree: Any) -> None:
         pytest.param({"a": []}, {"a": {}}, ["replace /a"], id="another shape"),
     ],
 )
-def test_a_patch_says_no_more_than_it_must(old: Any, new: Any, paths: list[str]) -> None:
+def test_a_patch_is_minimal(old: Any, new: Any, paths: list[str]) -> None:
     assert paths == [f"{operation['op']} {operation['path']}" for operation in json_patch(old, new)]
 
 
@@ -75,11 +75,11 @@ def budgets_of(item: Any) -> Any:
         ),
         pytest.param([{"nodes": "1"}, {"nodes": 2}], [{"nodes": "1"}, {"nodes": "2"}], 1, id="only what is wrong"),
         pytest.param([{"nodes": "5"}], [{"nodes": "5"}], 0, id="nothing"),
-        pytest.param([{"nodes": True}], [{"nodes": True}], 0, id="what means nothing"),
+        pytest.param([{"nodes": True}], [{"nodes": True}], 0, id="invalid value"),
     ],
 )
 def test_what_is_read_leniently_is_stored_canonically(written: Any, stored: Any, operations: int) -> None:
-    """With as few operations as it takes, and a warning for each thing that was mended."""
+    """With a minimal patch, and a warning for each change."""
     made, response = defaulted(node_pool({"budgets": written}))
 
     assert stored == budgets_of(made)
@@ -88,8 +88,8 @@ def test_what_is_read_leniently_is_stored_canonically(written: Any, stored: Any,
     assert bool(operations) == bool(response.get("warnings"))
 
 
-def test_it_is_done_once() -> None:
-    """What was mended needs no mending: the API server may ask again."""
+def test_defaulting_is_idempotent() -> None:
+    """The API server may call the webhook again."""
     made, _ = defaulted(node_pool({"budgets": [{"nodes": 5, "reason": "drift"}], "expireAfter": "1h"}))
 
     again, response = defaulted(made)
@@ -98,12 +98,12 @@ def test_it_is_done_once() -> None:
     assert response.keys() == {"uid", "allowed"}
 
 
-def test_objects_of_others_stay_as_they_are() -> None:
+def test_objects_that_are_not_owned_are_not_changed() -> None:
     assert defaulted(foreign_pool({"budgets": [{"nodes": 5}]}))[1].keys() == {"uid", "allowed"}
 
 
-def test_a_change_of_labels_mends_nothing() -> None:
-    """Whoever adds a label has not asked for another spec."""
+def test_a_change_of_labels_does_not_change_the_spec() -> None:
+    """A user who adds a label does not expect another spec."""
     old = node_pool({"budgets": [{"nodes": 5}]})
     labelled = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
 
@@ -111,7 +111,7 @@ def test_a_change_of_labels_mends_nothing() -> None:
 
 
 def test_the_version_stays() -> None:
-    """Between versions the conversion webhook is asked, not this one."""
+    """Versions are converted by the conversion webhook only."""
     pool = {**node_pool({"budgets": [{"nodes": 5}]}), "apiVersion": "karpenter.sh/v1beta1"}
 
     made, _ = defaulted(pool)

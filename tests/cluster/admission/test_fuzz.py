@@ -130,7 +130,7 @@ def trees(random: Random) -> tuple[Any, Any]:
 
 REQUESTS = 10_000
 CLIENTS = 50
-"""They come at the same time, so that one that waits holds up nobody."""
+"""They run concurrently, so that a slow one does not delay the others."""
 BODIES = 300
 """Good ones take long to make; each is sent many times, and often with another byte wrong."""
 REST = 0.2

@@ -1,4 +1,4 @@
-"""Bundles are filled in where they belong, and nothing else is touched."""
+"""CA bundles are published in the right fields, and no other field is written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def definition() -> Object:
 
 
 class Scene:
-    """A small cluster, and the bundle that stands in the Secret."""
+    """A small cluster, and the bundle in the Secret."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.world = MemoryCluster(clock)
@@ -65,7 +65,7 @@ class Scene:
         return self.bundle
 
     async def publish(self, *, target: Any = TARGET, **options: Any) -> bool:
-        """Publish the bundle of the Secret; tell whether both configurations are there."""
+        """Publish the bundle of the Secret; return whether both configurations exist."""
         return await WebhookRegistration(self.line, target, **options).publish(self.bundle, self.newest)
 
 
@@ -75,7 +75,7 @@ def name(item: Object) -> str:
 
 
 def play(story: Callable[[Scene], Awaitable[None]]) -> None:
-    """Play a story in virtual time."""
+    """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
         await story(Scene(clock))
@@ -83,8 +83,8 @@ def play(story: Callable[[Scene], Awaitable[None]]) -> None:
     run(main, start=START)
 
 
-def test_where_nothing_is_installed_nothing_is_written() -> None:
-    """Webhooks are a choice of whoever installs us."""
+def test_without_configurations_nothing_is_written() -> None:
+    """Webhooks are optional."""
 
     async def story(scene: Scene) -> None:
         await scene.publish()
@@ -94,8 +94,8 @@ def test_where_nothing_is_installed_nothing_is_written() -> None:
     play(story)
 
 
-def test_it_tells_whether_all_configurations_are_there() -> None:
-    """Whoever installs them may come later; CRDs of others may never come."""
+def test_publish_returns_whether_both_configurations_exist() -> None:
+    """They may be installed later; the CRDs of other programs may never be."""
 
     async def story(scene: Scene) -> None:
         told = [await scene.publish()]
@@ -125,7 +125,7 @@ def test_installed_configurations_get_the_bundle_and_nothing_else() -> None:
     play(story)
 
 
-def test_what_is_right_is_left_alone() -> None:
+def test_a_published_bundle_is_not_written_again() -> None:
     async def story(scene: Scene) -> None:
         scene.create(*webhook_configurations(TARGET), with_conversion(definition(), TARGET))
         await scene.publish()
@@ -148,14 +148,14 @@ def test_our_conversion_gets_the_bundle() -> None:
 
 
 def without(version: str) -> Object:
-    """Give the CRD of somebody who does not have a version."""
+    """Return the CRD of another program, which lacks a version."""
     made = definition()
     made["spec"]["versions"] = [each for each in made["spec"]["versions"] if each["name"] != version]
     return made
 
 
-def test_our_definitions_are_taken_on_where_we_are_told_to() -> None:
-    """They are installed before anybody knows whether webhooks will be on."""
+def test_crds_without_conversion_get_the_webhook_if_convert_is_set() -> None:
+    """They are installed before it is known whether webhooks are enabled."""
 
     async def story(scene: Scene) -> None:
         scene.create(definition())
@@ -182,7 +182,7 @@ def test_our_definitions_are_taken_on_where_we_are_told_to() -> None:
         pytest.param(with_conversion(definition(), UrlTarget("https://example.com"), b"x"), id="elsewhere"),
     ],
 )
-def test_conversions_of_others_are_left_alone(installed: Object) -> None:
+def test_conversions_of_other_programs_are_not_changed(installed: Object) -> None:
     async def story(scene: Scene) -> None:
         scene.create(installed)
         await scene.publish(convert=True)
@@ -192,8 +192,8 @@ def test_conversions_of_others_are_left_alone(installed: Object) -> None:
     play(story)
 
 
-def test_the_embedded_cluster_is_given_everything() -> None:
-    """Configurations are created with their bundle, and all versions of what we convert are served."""
+def test_everything_is_created_in_the_embedded_cluster() -> None:
+    """Configurations are created with their bundle, and all converted versions are served."""
 
     async def story(scene: Scene) -> None:
         scene.create(definition())
@@ -208,8 +208,8 @@ def test_the_embedded_cluster_is_given_everything() -> None:
     play(story)
 
 
-def test_the_embedded_cluster_follows_the_address() -> None:
-    """After a restart on another port, what is stored leads to the new one, whatever else was changed in it."""
+def test_the_embedded_cluster_gets_a_new_address() -> None:
+    """After a restart on another port the stored configurations have the new one."""
 
     async def story(scene: Scene) -> None:
         scene.create(definition())
@@ -224,8 +224,8 @@ def test_the_embedded_cluster_follows_the_address() -> None:
     play(story)
 
 
-def test_a_slow_replica_publishes_nothing_older_than_what_is_there() -> None:
-    """The bundle is read after the configuration, and a publication in between makes the write a conflict."""
+def test_a_slow_replica_does_not_overwrite_a_newer_bundle() -> None:
+    """The bundle is read after the configuration, and a change in between makes the write a conflict."""
 
     async def story(scene: Scene) -> None:
         scene.create(*webhook_configurations(TARGET))
@@ -246,8 +246,8 @@ def test_a_slow_replica_publishes_nothing_older_than_what_is_there() -> None:
     play(story)
 
 
-def test_what_is_published_is_read_back() -> None:
-    """It stays trusted when the Secret is lost."""
+def test_the_published_bundle_is_read() -> None:
+    """Its authorities stay trusted when the Secret is lost."""
 
     async def story(scene: Scene) -> None:
         registration = WebhookRegistration(scene.line, TARGET)
@@ -262,7 +262,7 @@ def test_what_is_published_is_read_back() -> None:
     play(story)
 
 
-def test_a_configuration_that_goes_meanwhile_is_no_trouble() -> None:
+def test_a_configuration_deleted_meanwhile_is_no_error() -> None:
     async def story(scene: Scene) -> None:
         scene.create(*webhook_configurations(TARGET))
 

@@ -1,4 +1,4 @@
-"""Validation: what is refused, what is only warned of, and what must always pass."""
+"""Validation: what is refused, what gets warnings, and what is always allowed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.apis.karpenter.samples import beta_pool, node_pool
-from tests.apis.manifests import judge
+from tests.apis.manifests import problems_of
 from tests.cluster.admission.review_requests import foreign_pool, validated
 
 from springtide.apis.problems import format_path
@@ -24,11 +24,11 @@ def changed(item: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return made
 
 
-def test_a_sound_object_passes_without_a_word() -> None:
+def test_a_valid_object_is_allowed_without_warnings() -> None:
     assert validated(node_pool({"budgets": [{"nodes": "5"}]})).keys() == {"uid", "allowed"}
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     """In the message, which kubectl shows, and as causes, which it lists where it can."""
     response = validated(node_pool(BAD))
 
@@ -43,9 +43,9 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_the_problems_are_those_of_check() -> None:
-    """The same list, whoever asks."""
+    """The same list in both."""
     pool = node_pool({"budgets": [{"nodes": 5, "reasons": ["drift"]}, {"nodes": "many"}], "consolidateAfter": "soon"})
-    found = judge(pool)
+    found = problems_of(pool)
 
     response = validated(pool)
 
@@ -59,7 +59,7 @@ def test_the_problems_are_those_of_check() -> None:
 
 
 def test_warnings_do_not_refuse() -> None:
-    """A class that is called otherwise today works all the same."""
+    """An old name of a class still works."""
     request = {
         "apiVersion": "autoscaling.x-k8s.io/v1",
         "kind": "ProvisioningRequest",
@@ -76,7 +76,7 @@ def test_warnings_do_not_refuse() -> None:
     assert "is a former name of" in response["warnings"][0]
 
 
-def test_objects_of_others_are_warned_of_at_most() -> None:
+def test_objects_that_are_not_owned_get_warnings_only() -> None:
     response = validated(foreign_pool(BAD))
 
     assert response["allowed"]
@@ -95,7 +95,7 @@ def test_objects_of_others_are_warned_of_at_most() -> None:
         pytest.param({**node_pool(BAD), "status": {"nodes": 3}}, node_pool(BAD), {}, id="status"),
         pytest.param(node_pool(BAD), node_pool(), {"subResource": "scale"}, id="subresource"),
         pytest.param(
-            changed(node_pool(BAD), deletionTimestamp="2026-01-01T00:00:00Z"), node_pool(), {}, id="on its way out"
+            changed(node_pool(BAD), deletionTimestamp="2026-01-01T00:00:00Z"), node_pool(), {}, id="being deleted"
         ),
         pytest.param(None, node_pool(BAD), {"operation": "DELETE"}, id="deletion"),
         pytest.param({"apiVersion": "apps/v1", "kind": "Deployment", "spec": 1}, None, {}, id="built-in kind"),
@@ -103,20 +103,20 @@ def test_objects_of_others_are_warned_of_at_most() -> None:
         pytest.param({"apiVersion": ["v1"], "kind": {}}, None, {}, id="no kind at all"),
     ],
 )
-def test_some_writes_always_pass(item: Any, old: Any, request_: dict[str, Any]) -> None:
-    """Without a word: nobody could let go of a bad object otherwise."""
+def test_writes_that_are_always_allowed(item: Any, old: Any, request_: dict[str, Any]) -> None:
+    """Without warnings: otherwise an invalid object could not be deleted."""
     assert validated(item, old, **request_).keys() == {"uid", "allowed"}
 
 
-def test_the_extensions_are_part_of_what_an_object_means() -> None:
-    """They stand in the metadata, and yet count."""
+def test_a_change_of_the_extensions_is_validated() -> None:
+    """Although they are in the metadata."""
     bad = changed(node_pool(), annotations={ANNOTATION: "disruption: {budgetDefault: Nowhere}"})
 
     assert not validated(bad, node_pool())["allowed"]
 
 
-class TestWhatWasWrongBefore:
-    """A change is judged by what it makes worse."""
+class TestExistingErrors:
+    """A change is refused only for new errors."""
 
     def test_lingering_errors_are_warnings(self) -> None:
         response = validated(node_pool(BAD, weight=5), node_pool(BAD))
@@ -130,7 +130,7 @@ class TestWhatWasWrongBefore:
         assert validated(node_pool(moved), node_pool(BAD))["allowed"]
 
     def test_a_second_one_of_the_same_is_new(self) -> None:
-        """As many are let pass as there were."""
+        """As many equal errors are allowed as there were before."""
         more = {"budgets": [*BAD["budgets"], {"nodes": "many"}]}
 
         response = validated(node_pool(more), node_pool(BAD))
@@ -145,7 +145,7 @@ class TestWhatWasWrongBefore:
         assert not validated(node_pool(other), node_pool(BAD))["allowed"]
 
 
-def test_v1beta1_is_judged_by_its_own_rules() -> None:
+def test_v1beta1_has_its_own_rules() -> None:
     """A schedule without a duration is an error in v1 only."""
     ours = beta_pool({"budgets": [{"nodes": "5", "schedule": "@daily"}]})
     ours["spec"]["template"]["spec"]["nodeClassRef"] = {
@@ -160,8 +160,8 @@ def test_v1beta1_is_judged_by_its_own_rules() -> None:
     assert response["warnings"]
 
 
-def test_an_answer_stays_readable() -> None:
-    """However much is wrong, the first hundred problems are listed, and the number of the others."""
+def test_the_number_of_listed_problems_is_limited() -> None:
+    """The first hundred problems are listed, and the number of the others."""
     response = validated(node_pool({f"unknown{i}": "many" for i in range(1001)}))
 
     assert len(response["status"]["details"]["causes"]) == MOST_LISTED
@@ -169,7 +169,7 @@ def test_an_answer_stays_readable() -> None:
 
 
 def test_warnings_fit_into_a_header() -> None:
-    """The API server passes them on in one, which has no room for lines."""
+    """The API server passes them on in a header, which cannot contain line breaks."""
     response = validated(foreign_pool({"budgets": [{"nodes": "a\nb\x00c\u2028d"}]}))
 
     assert all(line.isprintable() for line in response["warnings"])

@@ -1,4 +1,4 @@
-"""The webhooks of a process, over real connections: certificates, registration and answers together."""
+"""The webhook server over real connections: certificates, registration and responses together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cluster.memory_cluster import SECRETS, USER
 
 from springtide.apiserver.direct import DirectTransport
 from springtide.apiserver.server import ApiServer
-from springtide.cluster.admission import ServiceTarget, Webhooks, webhooks
+from springtide.cluster.admission import ServiceTarget, Webhooks, serve_webhooks
 from springtide.cluster.admission.configurations import VALIDATING
 from springtide.cluster.admission.registration import PERMISSIONS
 from springtide.cluster.certificates.manager import SECRET_NAME
@@ -32,7 +32,7 @@ CONFIGURATIONS: Resource = next(each.resource for each in PERMISSIONS if VALIDAT
 
 
 class ApiSide:
-    """What an API server does: look up whom to ask and whom to trust, and ask."""
+    """Calls the webhooks as an API server does: by the configuration, with its CA bundle."""
 
     def __init__(self, server: ApiServer, hooks: Webhooks) -> None:
         self.server = server
@@ -45,7 +45,7 @@ class ApiSide:
         return client
 
     async def post(self, path: str, body: bytes, *, server_name: str | None = None) -> Any:
-        """Send a review, and trust nobody but the authorities of the bundle."""
+        """Send a review, and trust only the authorities of the bundle."""
         bundle = base64.b64decode(self.client_config()["caBundle"]).decode()
         trust = ssl.create_default_context(cadata=bundle)
         async with (
@@ -57,14 +57,17 @@ class ApiSide:
 
 
 def play(story: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
-    """Serve webhooks on loopback for a server in memory, and play a story."""
+    """Serve webhooks on loopback for an API server in memory, and run a test."""
 
     async def main() -> None:
         server = ApiServer(now=lambda: int(time.time()), random=Random(1))
         install(server)
         transport = DirectTransport(server)
         try:
-            async with asyncio.timeout(30), webhooks(transport, namespace=NAMESPACE, create=True, **options) as hooks:
+            async with (
+                asyncio.timeout(30),
+                serve_webhooks(transport, namespace=NAMESPACE, create=True, **options) as hooks,
+            ):
                 assert not hooks.ready()
                 await hooks.until_ready()
                 await story(ApiSide(server, hooks))
@@ -74,7 +77,7 @@ def play(story: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
     asyncio.run(main())
 
 
-def test_an_api_server_finds_trusts_and_asks() -> None:
+def test_an_api_server_can_call_the_webhooks() -> None:
     async def story(side: ApiSide) -> None:
         assert side.client_config()["url"] == f"{side.hooks.serving.url}/validate"
         assert side.hooks.ready()
@@ -90,7 +93,7 @@ def test_an_api_server_finds_trusts_and_asks() -> None:
 
 
 def test_through_a_service_the_certificate_is_for_its_name() -> None:
-    """API servers ask for it by the name of the Service, whatever address that leads to."""
+    """API servers verify it for the name of the Service, whatever its address is."""
     target = ServiceTarget(NAMESPACE, "springtide")
 
     async def story(side: ApiSide) -> None:
@@ -104,7 +107,7 @@ def test_through_a_service_the_certificate_is_for_its_name() -> None:
 
 
 def test_certificates_change_while_reviews_are_answered() -> None:
-    """Somebody deletes the Secret and all begins anew; only who knows an older bundle may have to ask again."""
+    """The Secret is deleted and replaced; an API server with the old bundle may have to retry."""
 
     async def story(side: ApiSide) -> None:
         before = side.server.get(SECRETS, KEY)["data"]["tls.crt"]
@@ -129,14 +132,14 @@ def _certificate(side: ApiSide) -> str | None:
     return text
 
 
-def test_nothing_is_left_when_the_block_ends() -> None:
+def test_the_end_of_the_block_stops_everything() -> None:
     """No task, no thread, no listener."""
 
     async def main() -> tuple[int, set[asyncio.Task[Any]]]:
         server = ApiServer(now=lambda: int(time.time()), random=Random(1))
         install(server)
         transport = DirectTransport(server)
-        async with webhooks(transport, namespace=NAMESPACE) as hooks:
+        async with serve_webhooks(transport, namespace=NAMESPACE) as hooks:
             await asyncio.wait_for(hooks.until_ready(), 20)
         transport.cut()
         return hooks.serving.port, asyncio.all_tasks() - {asyncio.current_task()}

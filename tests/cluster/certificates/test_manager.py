@@ -1,4 +1,4 @@
-"""Certificates in a Secret that several replicas keep: one state, however they race, crash and wait."""
+"""Several replicas that manage certificates in one Secret: one state, whatever the races, crashes and delays."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ MUTATIONS = Resource(
 )
 
 
-class Shown:
-    """Stands for what a server shows to whoever connects."""
+class ServedIdentity:
+    """Records the certificate that a server serves."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.pair: CertificatePair | None = None
         self._changed = changed
 
     def replace(self, pair: CertificatePair) -> None:
-        """Show another certificate."""
+        """Serve another certificate."""
         self.pair = pair
         self._changed()
 
 
 class Replica:
-    """A process that keeps the certificates; it can crash and come back with nothing in memory."""
+    """A process that manages the certificates; it can crash and restart with an empty memory."""
 
     def __init__(self, cluster: Cluster, *, create: bool = True) -> None:
         self._cluster = cluster
@@ -71,8 +71,8 @@ class Replica:
 
     def start(self) -> None:
         """Start the process."""
-        self.shown = Shown(self._cluster.look)
-        self.keeper = CertificateManager(
+        self.identity = ServedIdentity(self._cluster.look)
+        self.certificates = CertificateManager(
             self.line,
             namespace=KEY.namespace,
             names=TARGET.names,
@@ -81,16 +81,16 @@ class Replica:
             terms=TERMS,
             round_seconds=900,
         )
-        self._task = asyncio.create_task(self.keeper.run(cast(TlsIdentity, self.shown)))
+        self._task = asyncio.create_task(self.certificates.run(cast(TlsIdentity, self.identity)))
 
     def crash(self) -> None:
-        """Stop it where it stands; it shows nothing any more."""
+        """Kill the process; it no longer serves."""
         self._task.cancel()
-        self.shown.pair = None
+        self.identity.pair = None
 
 
 class Cluster:
-    """Some replicas, and an eye on what they show and on what API servers are told to trust."""
+    """Some replicas; records which certificates they serve, and which bundles are published."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
@@ -98,15 +98,15 @@ class Cluster:
         self.world.server.observers.append(self._on_write)
         self.replicas: list[Replica] = []
         self.bundles: list[tuple[int, bytes]] = []
-        """Everything that was ever published, and since when."""
+        """Every bundle that was published, and since when."""
         self.lag = TERMS.propagation // 2
-        """How late API servers may hear of what is published."""
+        """How late API servers may read a published bundle."""
         self.untrusted: list[str] = []
         self.shows = 0
         self._vouched: dict[tuple[bytes, bytes], bool] = {}
 
     def add(self, count: int, *, create: bool = True) -> list[Replica]:
-        """Start replicas, which create configurations or leave that to others."""
+        """Start replicas, which create the configurations or not."""
         self.replicas += [Replica(self, create=create) for _ in range(count)]
         return self.replicas
 
@@ -115,12 +115,12 @@ class Cluster:
         return self.world.server.get(SECRETS, KEY)
 
     def look(self) -> None:
-        """Note whatever is shown and not over, and not trusted by an API server that hears of things late."""
+        """Record valid certificates that are served but not trusted by an API server with a stale bundle."""
         now = self.clock.now()
         ends = [*(since for since, _ in self.bundles[1:]), math.inf]
         recent = [bundle for (_, bundle), end in zip(self.bundles, ends, strict=False) if end > now - self.lag]
         for number, replica in enumerate(self.replicas):
-            pair = replica.shown.pair
+            pair = replica.identity.pair
             if pair is not None and now < pair.valid_until():
                 self.shows += 1
                 if not recent or not all(self._vouches(bundle, pair.certificate) for bundle in recent):
@@ -151,7 +151,7 @@ def _signed(certificate: bytes, authority: x509.Certificate) -> bool:
 
 
 def play(story: Callable[[Cluster], Awaitable[None]]) -> None:
-    """Play a story in virtual time."""
+    """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
         cluster = Cluster(clock)
@@ -165,45 +165,45 @@ def play(story: Callable[[Cluster], Awaitable[None]]) -> None:
     run(main, start=START)
 
 
-def test_two_that_start_at_once_end_with_one_certificate() -> None:
+def test_two_replicas_that_start_at_once_share_one_certificate() -> None:
     """One creates the Secret, the other reads it."""
 
     async def story(cluster: Cluster) -> None:
         one, other = cluster.add(2)
-        await asyncio.gather(one.keeper.ready.wait(), other.keeper.ready.wait())
+        await asyncio.gather(one.certificates.ready.wait(), other.certificates.ready.wait())
 
-        assert one.shown.pair == other.shown.pair == read_secret(cluster.secret()).serving.pair
+        assert one.identity.pair == other.identity.pair == read_secret(cluster.secret()).serving.pair
         writes = [written for written in cluster.world.writes if written.resource.kind == "Secret"]
         assert [(written.verb, written.write.manager) for written in writes] == [("create", "springtide-webhooks")]
 
     play(story)
 
 
-def test_the_secret_is_an_ordinary_one() -> None:
-    """Its serving pair stands where other tools look for one."""
+def test_the_secret_has_the_usual_keys() -> None:
+    """Its serving pair is in tls.crt and tls.key."""
 
     async def story(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
-        await one.keeper.ready.wait()
+        await one.certificates.ready.wait()
 
         secret = cluster.secret()
         assert secret["type"] == "Opaque"
-        assert one.shown.pair is not None
-        assert base64.b64decode(secret["data"]["tls.crt"]) == one.shown.pair.certificate
+        assert one.identity.pair is not None
+        assert base64.b64decode(secret["data"]["tls.crt"]) == one.identity.pair.certificate
         assert base64.b64decode(secret["data"]["bundle.crt"]) == cluster.bundles[-1][1]
 
     play(story)
 
 
-def test_who_comes_later_takes_what_is_there() -> None:
+def test_a_later_replica_uses_the_existing_certificate() -> None:
     async def story(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
-        await one.keeper.ready.wait()
+        await one.certificates.ready.wait()
         before = cluster.secret()
         other = cluster.add(1)[1]
-        await other.keeper.ready.wait()
+        await other.certificates.ready.wait()
 
-        assert other.shown.pair == one.shown.pair
+        assert other.identity.pair == one.identity.pair
         assert before == cluster.secret()
 
     play(story)
@@ -214,7 +214,7 @@ def test_who_comes_later_takes_what_is_there() -> None:
     [
         pytest.param(lambda server: server.delete(SECRETS, KEY, USER), id="deleted"),
         pytest.param(
-            lambda server: server.patch(SECRETS, KEY, Patch.merge({"data": {"ca.key": "aGVsbG8="}}), USER), id="broken"
+            lambda server: server.patch(SECRETS, KEY, Patch.merge({"data": {"ca.key": "aGVsbG8="}}), USER), id="invalid"
         ),
         pytest.param(
             lambda server: server.patch(SECRETS, KEY, Patch.merge({"data": None, "stringData": None}), USER),
@@ -222,34 +222,32 @@ def test_who_comes_later_takes_what_is_there() -> None:
         ),
     ],
 )
-def test_a_secret_that_was_meddled_with_is_made_anew(
-    harm: Callable[[Any], None], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nobody is left showing what is not trusted: what was published before stays so for a while."""
+def test_a_deleted_or_invalid_secret_is_replaced(harm: Callable[[Any], None], caplog: pytest.LogCaptureFixture) -> None:
+    """No replica serves an untrusted certificate: the old authority stays in the bundle for a while."""
 
     async def story(cluster: Cluster) -> None:
         one, other = cluster.add(2)
-        await asyncio.gather(one.keeper.ready.wait(), other.keeper.ready.wait())
-        before = one.shown.pair
+        await asyncio.gather(one.certificates.ready.wait(), other.certificates.ready.wait())
+        before = one.identity.pair
         cluster.lag = 0  # what begins anew is shown as soon as it is published
         harm(cluster.world.server)
         await asyncio.sleep(2000)
 
-        assert before != one.shown.pair == other.shown.pair
-        assert one.shown.pair == read_secret(cluster.secret()).serving.pair
+        assert before != one.identity.pair == other.identity.pair
+        assert one.identity.pair == read_secret(cluster.secret()).serving.pair
 
     play(story)
-    assert all("is made anew" in record.message for record in caplog.records if record.levelname == "WARNING")
+    assert all("will be replaced" in record.message for record in caplog.records if record.levelname == "WARNING")
 
 
-def test_a_bundle_that_somebody_overwrote_is_put_back() -> None:
+def test_an_overwritten_bundle_is_restored() -> None:
     async def story(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
-        await one.keeper.ready.wait()
+        await one.certificates.ready.wait()
         good = cluster.bundles[-1][1]
         key = Key("", VALIDATING)
         found = cluster.world.server.get(CONFIGURATIONS, key)
-        one.shown.pair = None  # nobody is asked meanwhile
+        one.identity.pair = None  # the serving certificate is not checked meanwhile
         operation = {"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}
         cluster.world.server.patch(CONFIGURATIONS, key, Patch.json(operation), USER)
         await asyncio.sleep(1000)
@@ -260,27 +258,27 @@ def test_a_bundle_that_somebody_overwrote_is_put_back() -> None:
     play(story)
 
 
-def test_configurations_that_are_installed_after_us_get_their_bundle_soon() -> None:
-    """Until they have it, API servers refuse whatever they would have to ask us about."""
+def test_configurations_that_are_installed_later_get_their_bundle_soon() -> None:
+    """Until they have it, API servers refuse the writes that they select."""
 
     async def story(cluster: Cluster) -> None:
         (one,) = cluster.add(1, create=False)
-        await one.keeper.ready.wait()
+        await one.certificates.ready.wait()
         await asyncio.sleep(60)
-        one.shown.pair = None  # nobody is asked meanwhile
+        one.identity.pair = None  # the serving certificate is not checked meanwhile
         for each, resource in zip(webhook_configurations(TARGET), (CONFIGURATIONS, MUTATIONS), strict=True):
             cluster.world.server.create(resource, each, USER)
         await asyncio.sleep(5)
 
         found = cluster.world.server.get(CONFIGURATIONS, Key("", VALIDATING))["webhooks"][0]["clientConfig"]
         assert base64.b64decode(found["caBundle"]) == read_secret(cluster.secret()).bundle
-        cluster.untrusted.clear()  # nobody can have asked before there was a configuration
+        cluster.untrusted.clear()  # no API server calls before there is a configuration
 
     play(story)
 
 
-def test_trouble_with_the_server_is_outlasted() -> None:
-    """Readiness waits for it; nothing is shown before it is trusted."""
+def test_failures_of_the_api_server_are_retried() -> None:
+    """It is not ready meanwhile, and serves no certificate before its bundle is published."""
 
     async def story(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
@@ -290,12 +288,12 @@ def test_trouble_with_the_server_is_outlasted() -> None:
 
         one.line.before = failing
         await asyncio.sleep(300)
-        assert not one.keeper.ready.is_set()
-        assert one.shown.pair is None
+        assert not one.certificates.ready.is_set()
+        assert one.identity.pair is None
 
         one.line.before = nothing
         await asyncio.sleep(60)
-        assert one.keeper.ready.is_set()
+        assert one.certificates.ready.is_set()
 
     play(story)
 
@@ -321,7 +319,7 @@ def trouble(random: Random, line: Line) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_shown_is_trusted_whatever_happens(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_every_served_certificate_is_trusted(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     """Three replicas over several authorities: lost requests, delays and crashes anywhere, API servers that lag."""
     random = Random(seed)
 
@@ -340,7 +338,7 @@ def test_what_is_shown_is_trusted_whatever_happens(seed: int, caplog: pytest.Log
         await asyncio.sleep(2000)
 
         state = read_secret(cluster.secret())
-        assert all(replica.shown.pair == state.serving.pair for replica in cluster.replicas)
+        assert all(replica.identity.pair == state.serving.pair for replica in cluster.replicas)
         assert cluster.bundles[-1][1] == state.bundle
         assert len(cluster.bundles) >= 5  # authorities have come and gone
         assert cluster.shows > 50
@@ -350,20 +348,20 @@ def test_what_is_shown_is_trusted_whatever_happens(seed: int, caplog: pytest.Log
 
 
 def test_without_a_namespace_nothing_crashes() -> None:
-    """It is tried again until somebody makes one."""
+    """It retries until a user creates it."""
 
     async def story(cluster: Cluster) -> None:
-        keeper = CertificateManager(
+        certificates = CertificateManager(
             cluster.world.line(),
             namespace="nowhere",
             names=TARGET.names,
             publisher=WebhookRegistration(cluster.world.line(), TARGET),
             now=cluster.clock.now,
         )
-        task = asyncio.create_task(keeper.run(cast(TlsIdentity, Shown(cluster.look))))
+        task = asyncio.create_task(certificates.run(cast(TlsIdentity, ServedIdentity(cluster.look))))
         await asyncio.sleep(100)
 
-        assert not keeper.ready.is_set()
+        assert not certificates.ready.is_set()
         with pytest.raises(NotFound):
             cluster.world.server.get(SECRETS, Key("nowhere", SECRET_NAME))
         task.cancel()

@@ -1,4 +1,4 @@
-"""Certificates that are made here: what they show of themselves.
+"""Issued certificates, and the rotation of certificates as a state machine.
 
 When certificates are renewed, and how an authority hands over to the next.
 """
@@ -32,7 +32,7 @@ from springtide.cluster.certificates.rotation import (
 )
 
 
-def test_a_key_is_shown_to_nobody_who_prints_its_pair() -> None:
+def test_the_repr_of_a_pair_does_not_contain_the_key() -> None:
     pair = make_authority("test", now=1_800_000_000, seconds=3600)
 
     assert b"PRIVATE KEY" in pair.key
@@ -64,7 +64,7 @@ def settled(
 
 
 def verified(state: CertificateState) -> bool:
-    """Tell whether a bundle vouches for what is shown, by what the certificates themselves say."""
+    """Tell whether a bundle verifies the serving certificate."""
     shown = x509.load_pem_x509_certificate(state.serving.pair.certificate)
     for authority in x509.load_pem_x509_certificates(state.bundle):
         if shown.issuer == authority.subject:
@@ -77,7 +77,7 @@ def verified(state: CertificateState) -> bool:
 
 
 def history(days: Iterator[int] | range) -> dict[int, list[RotationStep]]:
-    """Tell on which days something was done."""
+    """Return the days on which a step was taken."""
     state: CertificateState | None = None
     done: dict[int, list[RotationStep]] = {}
     for day in days:
@@ -116,16 +116,16 @@ def prepared(fresh: CertificateState) -> CertificateState:
     return after_step(RotationStep.PREPARE, fresh, START + 250 * DAY, NAMES, TERMS)
 
 
-def test_nothing_is_done_without_need(fresh: CertificateState) -> None:
+def test_a_fresh_state_needs_no_step(fresh: CertificateState) -> None:
     assert next_step(fresh, START + DAY, NAMES, TERMS) is RotationStep.WAIT
 
 
-def test_a_missing_state_is_begun() -> None:
+def test_a_missing_state_is_created() -> None:
     assert next_step(None, START, NAMES, TERMS) is RotationStep.BEGIN
 
 
 def test_other_names_need_another_certificate(fresh: CertificateState) -> None:
-    """And nobody's names are taken away: two versions of us would undo each other's work for ever."""
+    """And no names are dropped: otherwise replicas of two versions would undo each other's writes."""
     mine, theirs = ("a.svc",), NAMES
 
     assert next_step(fresh, START, mine, TERMS) is RotationStep.RENEW
@@ -135,8 +135,8 @@ def test_other_names_need_another_certificate(fresh: CertificateState) -> None:
     assert next_step(made, START, theirs, TERMS) is RotationStep.WAIT
 
 
-def test_a_successor_signs_nothing_before_it_is_known(prepared: CertificateState) -> None:
-    """Announced late, it waits late, however long ago it was made."""
+def test_a_successor_signs_only_after_the_propagation_time(prepared: CertificateState) -> None:
+    """The time counts from its announcement, not from its creation."""
     late = START + 260 * DAY
 
     assert next_step(prepared, late, NAMES, TERMS) is RotationStep.ANNOUNCE
@@ -159,7 +159,7 @@ def test_a_former_authority_is_trusted_until_its_last_certificate_ends(fresh: Ce
     )
 
 
-def test_only_what_is_over_is_forgotten(fresh: CertificateState, prepared: CertificateState) -> None:
+def test_only_expired_authorities_are_forgotten(fresh: CertificateState, prepared: CertificateState) -> None:
     anew = initial_state(START, NAMES, TERMS, prepared.bundle)
     one, other = anew.former
     state = replace(anew, former=(replace(one, until=START + 5), other))
@@ -173,7 +173,7 @@ def test_only_what_is_over_is_forgotten(fresh: CertificateState, prepared: Certi
         pytest.param(29 * DAY, [RotationStep.RENEW], id="most of a month"),
         pytest.param(40 * DAY, [RotationStep.RENEW], id="longer than a serving certificate"),
         pytest.param(
-            300 * DAY, [RotationStep.PREPARE, RotationStep.ANNOUNCE, RotationStep.RENEW], id="past the handing over"
+            300 * DAY, [RotationStep.PREPARE, RotationStep.ANNOUNCE, RotationStep.RENEW], id="past the promotion"
         ),
         pytest.param(
             364 * DAY,
@@ -184,8 +184,10 @@ def test_only_what_is_over_is_forgotten(fresh: CertificateState, prepared: Certi
         pytest.param(-DAY, [RotationStep.BEGIN], id="a clock that was wrong"),
     ],
 )
-def test_whoever_was_away_settles_at_once(fresh: CertificateState, after: int, steps: list[RotationStep]) -> None:
-    """In a few steps, after which there is something to show that is good now."""
+def test_a_stopped_cluster_converges_in_a_few_steps(
+    fresh: CertificateState, after: int, steps: list[RotationStep]
+) -> None:
+    """After which the serving certificate is valid."""
     state, taken_ = settled(fresh, START + after)
 
     assert steps == taken_
@@ -193,27 +195,27 @@ def test_whoever_was_away_settles_at_once(fresh: CertificateState, after: int, s
     assert verified(state)
 
 
-def test_an_authority_that_ended_leaves_to_its_successor(prepared: CertificateState) -> None:
-    """Announced or not: nothing else is of any use."""
+def test_the_successor_of_an_expired_authority_is_promoted(prepared: CertificateState) -> None:
+    """Announced or not: no other authority is valid."""
     assert next_step(prepared, START + 366 * DAY, NAMES, TERMS) is RotationStep.PROMOTE
 
 
-def test_an_announcement_from_the_future_is_made_again(prepared: CertificateState) -> None:
-    """Somebody's clock was wrong; nobody waits for years because of it."""
+def test_an_announcement_in_the_future_is_repeated(prepared: CertificateState) -> None:
+    """The clock of a replica was wrong, and must not delay the promotion by years."""
     wrong = replace(prepared, announced=START + 9000 * DAY)
 
     assert next_step(wrong, START + 251 * DAY, NAMES, TERMS) is RotationStep.ANNOUNCE
 
 
-def test_what_is_published_stays_trusted_when_all_begins_anew(fresh: CertificateState) -> None:
-    """Other replicas show the old certificate until they have heard of the new one."""
+def test_published_authorities_stay_trusted_in_a_new_state(fresh: CertificateState) -> None:
+    """Other replicas serve the old certificate until they have read the new state."""
     anew = initial_state(START + DAY, NAMES, TERMS, fresh.bundle)
 
     assert fresh.authority.pair.certificate in anew.bundle
     assert [old.until for old in anew.former] == [START + DAY + TERMS.serving]
 
 
-def test_what_is_published_and_of_no_use_is_not_taken_over(fresh: CertificateState) -> None:
+def test_an_invalid_published_bundle_is_ignored(fresh: CertificateState) -> None:
     ended = make_authority("old", now=START - 20 * DAY, seconds=DAY).certificate
 
     assert initial_state(START, NAMES, TERMS, ended).former == ()
@@ -221,8 +223,8 @@ def test_what_is_published_and_of_no_use_is_not_taken_over(fresh: CertificateSta
 
 
 @given(st.lists(st.integers(0, 400 * DAY), min_size=1, max_size=8), st.integers(0, 40 * DAY))
-def test_steps_end_whenever_they_are_taken(pauses: list[int], propagation: int) -> None:
-    """At any instants, after any pauses: a few steps, then nothing, and what is shown is good and vouched for."""
+def test_steps_converge_at_any_time(pauses: list[int], propagation: int) -> None:
+    """At any instants, after any pauses: a few steps, then none, and the serving certificate is valid and trusted."""
     terms = replace(TERMS, propagation=propagation)
     state: CertificateState | None = None
     now = START
@@ -236,7 +238,7 @@ def test_steps_end_whenever_they_are_taken(pauses: list[int], propagation: int) 
 
 
 class TestSecret:
-    """What stands in the Secret."""
+    """The state in the Secret."""
 
     @pytest.mark.parametrize("which", ["fresh", "prepared", "promoted"])
     def test_everything_is_read_back(self, which: str, fresh: CertificateState, prepared: CertificateState) -> None:
@@ -278,7 +280,7 @@ class TestSecret:
         st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=3),
     )
     def test_no_edit_is_too_strange(self, name: str, edits: list[tuple[int, int]]) -> None:
-        """A byte here and there: it is read, or it is told that it cannot be."""
+        """With changed bytes it is decoded, or `InvalidSecret` is raised."""
         parts: dict[str, Any] = secret_data(initial_state(START, NAMES, TERMS))
         text = bytearray(base64.b64decode(parts[name]))
         for place, byte in edits:
@@ -291,7 +293,7 @@ class TestSecret:
         assert verified(found)
 
     def test_nobody_is_told_a_key(self, prepared: CertificateState) -> None:
-        """What is said about a broken Secret goes to the log."""
+        """The message about an invalid Secret is logged."""
         data: dict[str, Any] = secret_data(prepared)
         data["tls.key"] = data["ca.key"]
 

@@ -24,7 +24,7 @@ from springtide.cluster.store import Store
 from springtide.cluster.transport import Write
 
 MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-SETTINGS = ReflectorSettings(shortest_watch=1, longest_watch=1, retries=Backoff(0.001, 0.01), hasty=0.0)
+SETTINGS = ReflectorSettings(shortest_watch=1, longest_watch=1, retries=Backoff(0.001, 0.01), too_short=0.0)
 WRITES = 100
 
 
@@ -108,7 +108,7 @@ def test_store_and_writer_converge_with_the_server(seed: int) -> None:
                 breaking[0] = False
                 async with asyncio.timeout(20):
                     await store.wait_synced()
-                    await store.reached(server.revision)
+                    await store.wait_for_version(server.revision)
                 running.cancel()
                 with suppress(asyncio.CancelledError):
                     await running

@@ -1,1 +1,1 @@
-"""The cases, one module for each area of the API."""
+"""The conformance cases, one module per area of the API."""

@@ -1,4 +1,4 @@
-"""Quotas, limit ranges and priorities: what a namespace allows, and what a pod is given."""
+"""Quotas, limit ranges and priority classes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from tests.conformance.samples import config_map, container, deployment, pod, se
 from tests.conformance.session import MERGE, Object, Session
 
 
-def _quota(play: Session, hard: dict[str, str], **spec: Any) -> None:
-    """Make a quota, and say for its controller that nothing is used yet."""
-    play.prepare("v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard, **spec}})
+def _quota(session: Session, hard: dict[str, str], **spec: Any) -> None:
+    """Create a quota, and write a status without usage in the place of its controller."""
+    session.prepare("v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard, **spec}})
     status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
-    answer = play.quietly("PATCH", "v1/resourcequotas/q/status", {"status": status}, {"Content-Type": MERGE})
+    answer = session.send_unrecorded("PATCH", "v1/resourcequotas/q/status", {"status": status}, {"Content-Type": MERGE})
     assert answer.status == 200, answer.body
-    # A server looks at quotas through a cache, which is a moment behind.
-    play.until(
+    # A server reads quotas from a cache, which is a moment behind.
+    session.until(
         lambda answer: answer.body["items"][0].get("status", {}).get("used") is not None,
         "v1/resourcequotas",
         resourceVersion="0",
     )
 
 
-def _limits(play: Session, **limits: Any) -> None:
-    play.prepare("v1/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", **limits}]}})
-    play.until(lambda answer: bool(answer.body["items"]), "v1/limitranges", resourceVersion="0")
+def _limits(session: Session, **limits: Any) -> None:
+    session.prepare(
+        "v1/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", **limits}]}}
+    )
+    session.until(lambda answer: bool(answer.body["items"]), "v1/limitranges", resourceVersion="0")
 
 
 def _pod(name: str = "web", **resources: Any) -> Object:
@@ -33,106 +35,108 @@ def _pod(name: str = "web", **resources: Any) -> Object:
 
 
 @case
-def quota_counts_what_is_made(play: Session) -> None:
-    _quota(play, {"count/configmaps": "2"})
+def quota_counts_objects(session: Session) -> None:
+    _quota(session, {"count/configmaps": "2"})
     for name in ("a", "b", "c"):
-        play.create("v1/configmaps", config_map(name))
-    play.get("v1/resourcequotas/q")
+        session.create("v1/configmaps", config_map(name))
+    session.get("v1/resourcequotas/q")
 
 
 @case
-def quota_counts_pods(play: Session) -> None:
-    _quota(play, {"pods": "1"})
-    play.create("v1/pods", _pod("a"))
-    play.create("v1/pods", _pod("b"))
+def quota_counts_pods(session: Session) -> None:
+    _quota(session, {"pods": "1"})
+    session.create("v1/pods", _pod("a"))
+    session.create("v1/pods", _pod("b"))
 
 
 @case
-def quota_sums_requests(play: Session) -> None:
-    _quota(play, {"requests.cpu": "1", "requests.memory": "1Gi"})
-    play.create("v1/pods", _pod("a", requests={"cpu": "600m", "memory": "256Mi"}))
-    play.create("v1/pods", _pod("b", requests={"cpu": "600m", "memory": "256Mi"}))
-    play.get("v1/resourcequotas/q")
+def quota_sums_requests(session: Session) -> None:
+    _quota(session, {"requests.cpu": "1", "requests.memory": "1Gi"})
+    session.create("v1/pods", _pod("a", requests={"cpu": "600m", "memory": "256Mi"}))
+    session.create("v1/pods", _pod("b", requests={"cpu": "600m", "memory": "256Mi"}))
+    session.get("v1/resourcequotas/q")
 
 
 @case
-def quota_of_requests_wants_them_said(play: Session) -> None:
-    _quota(play, {"requests.cpu": "1", "limits.memory": "1Gi"})
-    play.create("v1/pods", _pod())
+def quota_of_requests_needs_requests(session: Session) -> None:
+    _quota(session, {"requests.cpu": "1", "limits.memory": "1Gi"})
+    session.create("v1/pods", _pod())
 
 
 @case
-def quota_of_a_scope(play: Session) -> None:
-    _quota(play, {"pods": "1"}, scopes=["BestEffort"])
-    play.create("v1/pods", _pod("a"))
-    play.create("v1/pods", _pod("b", requests={"cpu": "1"}))
-    play.create("v1/pods", _pod("c"))
+def quota_of_a_scope(session: Session) -> None:
+    _quota(session, {"pods": "1"}, scopes=["BestEffort"])
+    session.create("v1/pods", _pod("a"))
+    session.create("v1/pods", _pod("b", requests={"cpu": "1"}))
+    session.create("v1/pods", _pod("c"))
 
 
 @case
-def quota_does_not_count_trials(play: Session) -> None:
-    _quota(play, {"count/configmaps": "1"})
-    play.create("v1/configmaps", config_map("a"), dryRun="All")["metadata"].pop("uid")
-    play.create("v1/configmaps", config_map("b"))
+def quota_does_not_count_dry_runs(session: Session) -> None:
+    _quota(session, {"count/configmaps": "1"})
+    session.create("v1/configmaps", config_map("a"), dryRun="All")["metadata"].pop("uid")
+    session.create("v1/configmaps", config_map("b"))
 
 
 @each(
     {
-        "no quantity": {"pods": "many"},
-        "below zero": {"pods": "-1"},
-        "half a pod": {"pods": "1500m"},
+        "not a quantity": {"pods": "many"},
+        "negative": {"pods": "-1"},
+        "fraction of a pod": {"pods": "1500m"},
         "unknown resource": {"speed": "1"},
     }
 )
-def quota_is_refused(play: Session, hard: dict[str, str]) -> None:
-    play.create("v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+def quota_is_rejected(session: Session, hard: dict[str, str]) -> None:
+    session.create("v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
 
 
 @case
-def limit_range_fills_in(play: Session) -> None:
-    _limits(play, default={"cpu": "500m"}, defaultRequest={"cpu": "100m", "memory": "64Mi"})
-    play.create("v1/pods", _pod("none"))
-    play.create("v1/pods", _pod("some", requests={"cpu": "200m"}))
-    play.create("v1/pods", _pod("limited", limits={"cpu": "1"}))
+def limit_range_defaults(session: Session) -> None:
+    _limits(session, default={"cpu": "500m"}, defaultRequest={"cpu": "100m", "memory": "64Mi"})
+    session.create("v1/pods", _pod("none"))
+    session.create("v1/pods", _pod("some", requests={"cpu": "200m"}))
+    session.create("v1/pods", _pod("limited", limits={"cpu": "1"}))
 
 
 @case
-def limit_range_bounds(play: Session) -> None:
-    _limits(play, max={"cpu": "1"}, min={"cpu": "100m"})
-    play.create("v1/pods", _pod("large", limits={"cpu": "2"}))
-    play.create("v1/pods", _pod("small", requests={"cpu": "50m"}, limits={"cpu": "1"}))
-    play.create("v1/pods", _pod("none"))
+def limit_range_minimum_and_maximum(session: Session) -> None:
+    _limits(session, max={"cpu": "1"}, min={"cpu": "100m"})
+    session.create("v1/pods", _pod("large", limits={"cpu": "2"}))
+    session.create("v1/pods", _pod("small", requests={"cpu": "50m"}, limits={"cpu": "1"}))
+    session.create("v1/pods", _pod("none"))
 
 
 @case
-def limit_range_bounds_the_ratio(play: Session) -> None:
-    _limits(play, maxLimitRequestRatio={"cpu": "2"})
-    play.create("v1/pods", _pod(requests={"cpu": "100m"}, limits={"cpu": "1"}))
+def limit_range_ratio(session: Session) -> None:
+    _limits(session, maxLimitRequestRatio={"cpu": "2"})
+    session.create("v1/pods", _pod(requests={"cpu": "100m"}, limits={"cpu": "1"}))
 
 
 @case
-def limit_range_leaves_templates_alone(play: Session) -> None:
-    _limits(play, max={"cpu": "1"})
-    play.create("apps/v1/deployments", deployment())
+def limit_range_ignores_templates(session: Session) -> None:
+    _limits(session, max={"cpu": "1"})
+    session.create("apps/v1/deployments", deployment())
 
 
 @case
-def priority_comes_from_its_class(play: Session) -> None:
-    name = play.unique("high")
+def priority_comes_from_its_class(session: Session) -> None:
+    name = session.unique("high")
     body = {"metadata": {"name": name}, "value": 1000, "preemptionPolicy": "Never"}
-    play.prepare("/apis/scheduling.k8s.io/v1/priorityclasses", body)
-    play.until(lambda answer: answer.status == 201, "v1/pods", pod(priorityClassName=name), method="POST", dryRun="All")
-    play.create("v1/pods", pod(priorityClassName=name))
+    session.prepare("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    session.until(
+        lambda answer: answer.status == 201, "v1/pods", pod(priorityClassName=name), method="POST", dryRun="All"
+    )
+    session.create("v1/pods", pod(priorityClassName=name))
 
 
 @case
-def priority_of_the_system(play: Session) -> None:
-    play.create("v1/pods", pod(priorityClassName="system-cluster-critical"))
+def system_priority(session: Session) -> None:
+    session.create("v1/pods", pod(priorityClassName="system-cluster-critical"))
 
 
 @case
-def priority_is_not_a_users_to_give(play: Session) -> None:
-    play.create("v1/pods", pod(priority=7))
+def priority_cannot_be_set_by_users(session: Session) -> None:
+    session.create("v1/pods", pod(priority=7))
 
 
 @each(
@@ -142,20 +146,20 @@ def priority_is_not_a_users_to_give(play: Session) -> None:
         "unknown policy": {"value": 1, "preemptionPolicy": "Sometimes"},
     }
 )
-def priority_class_is_refused(play: Session, body: Object) -> None:
-    play.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": play.unique("x")}, **body})
+def priority_class_is_rejected(session: Session, body: Object) -> None:
+    session.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": session.unique("x")}, **body})
 
 
 @case
-def priority_class_keeps_its_value(play: Session) -> None:
-    name = play.unique("x")
-    play.prepare("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": 5})
-    play.patch(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", {"value": 6})
-    play.patch(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", {"description": "better"})
+def priority_class_value_is_immutable(session: Session) -> None:
+    name = session.unique("x")
+    session.prepare("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": 5})
+    session.patch(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", {"value": 6})
+    session.patch(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", {"description": "better"})
 
 
 @case
-def services_count(play: Session) -> None:
-    _quota(play, {"services": "1"})
-    play.create("v1/services", service("a", clusterIP="None"))
-    play.create("v1/services", service("b", clusterIP="None"))
+def services_count(session: Session) -> None:
+    _quota(session, {"services": "1"})
+    session.create("v1/services", service("a", clusterIP="None"))
+    session.create("v1/services", service("b", clusterIP="None"))

@@ -1,4 +1,4 @@
-"""Names, labels, annotations, finalizers and owners: what they may be."""
+"""Validation of names, labels, annotations, finalizers and owners."""
 
 from __future__ import annotations
 
@@ -27,46 +27,46 @@ _UID = "00000000-0000-0000-0000-000000000001"
         "not ascii": "größe",
     }
 )
-def name(play: Session, name: str) -> None:
-    play.create("v1/configmaps", config_map(name))
+def name(session: Session, name: str) -> None:
+    session.create("v1/configmaps", config_map(name))
 
 
 @each({"dots": "my.web", "digit first": "1web", "too long": "x" * 64})
-def name_of_a_service(play: Session, name: str) -> None:
-    play.create("v1/services", service(name))
+def name_of_a_service(session: Session, name: str) -> None:
+    session.create("v1/services", service(name))
 
 
 @each({"dots": "x.y", "capitals": "Team"})
-def name_of_a_namespace(play: Session, name: str) -> None:
-    play.create("/api/v1/namespaces", {"metadata": {"name": name}})
+def name_of_a_namespace(session: Session, name: str) -> None:
+    session.create("/api/v1/namespaces", {"metadata": {"name": name}})
 
 
 @case
-def no_name_at_all(play: Session) -> None:
-    play.create("v1/configmaps", {"metadata": {}})
-    play.create("v1/configmaps", {})
+def no_name(session: Session) -> None:
+    session.create("v1/configmaps", {"metadata": {}})
+    session.create("v1/configmaps", {})
 
 
 @case
-def a_name_is_generated(play: Session) -> None:
-    play.create("v1/configmaps", {"metadata": {"generateName": "settings-"}})
+def generated_name(session: Session) -> None:
+    session.create("v1/configmaps", {"metadata": {"generateName": "settings-"}})
 
 
 @case
-def a_long_prefix_of_a_generated_name_is_cut(play: Session) -> None:
-    play.create("v1/configmaps", {"metadata": {"generateName": "x" * 70}})
+def a_long_prefix_is_truncated(session: Session) -> None:
+    session.create("v1/configmaps", {"metadata": {"generateName": "x" * 70}})
 
 
 @case
-def a_given_name_is_preferred_to_a_generated_one(play: Session) -> None:
-    play.create("v1/configmaps", {"metadata": {"generateName": "other-", "name": "settings"}})
+def a_given_name_wins_over_a_generated_one(session: Session) -> None:
+    session.create("v1/configmaps", {"metadata": {"generateName": "other-", "name": "settings"}})
 
 
 @each({"capitals": "Settings-", "underscore": "my_"})
-def a_prefix_that_makes_no_name(play: Session, prefix: str) -> None:
-    answer = play.create("v1/configmaps", {"metadata": {"generateName": prefix}})
+def invalid_prefix(session: Session, prefix: str) -> None:
+    answer = session.create("v1/configmaps", {"metadata": {"generateName": prefix}})
     drawn = answer["details"]["name"]
-    play.steps[-1]["body"] = json.loads(json.dumps(answer).replace(drawn, "<drawn>"))
+    session.steps[-1]["body"] = json.loads(json.dumps(answer).replace(drawn, "<drawn>"))
 
 
 @each(
@@ -86,8 +86,8 @@ def a_prefix_that_makes_no_name(play: Session, prefix: str) -> None:
         "null": {"tier": None},
     }
 )
-def labels(play: Session, labels: dict[str, Any]) -> None:
-    play.create("v1/configmaps", config_map(labels=labels))
+def labels(session: Session, labels: dict[str, Any]) -> None:
+    session.create("v1/configmaps", config_map(labels=labels))
 
 
 @each(
@@ -95,11 +95,11 @@ def labels(play: Session, labels: dict[str, Any]) -> None:
         "any text": {"note": "any text, with {braces} and\nlines"},
         "blank in the key": {"my note": "x"},
         "key in capitals": {"Note": "x"},
-        "too much": {"note": "x" * 262144},
+        "too large": {"note": "x" * 262144},
     }
 )
-def notes(play: Session, annotations: dict[str, Any]) -> None:
-    play.create("v1/configmaps", config_map(annotations=annotations))
+def annotation(session: Session, annotations: dict[str, Any]) -> None:
+    session.create("v1/configmaps", config_map(annotations=annotations))
 
 
 @each(
@@ -111,13 +111,13 @@ def notes(play: Session, annotations: dict[str, Any]) -> None:
         "empty": "",
     }
 )
-def finalizer(play: Session, finalizer: str) -> None:
-    play.create("v1/configmaps", config_map(finalizers=[finalizer]))
+def finalizer(session: Session, finalizer: str) -> None:
+    session.create("v1/configmaps", config_map(finalizers=[finalizer]))
 
 
 @case
-def finalizers_repeated(play: Session) -> None:
-    play.create("v1/configmaps", config_map(finalizers=["example.com/a", "example.com/a"]))
+def duplicate_finalizers(session: Session) -> None:
+    session.create("v1/configmaps", config_map(finalizers=["example.com/a", "example.com/a"]))
 
 
 def _owner(**members: Any) -> Object:
@@ -137,44 +137,44 @@ def _owner(**members: Any) -> Object:
         "strange version": [_owner(apiVersion="a/b/c")],
     }
 )
-def owners(play: Session, owners: list[Object]) -> None:
-    play.create("v1/configmaps", config_map(ownerReferences=owners))
+def owners(session: Session, owners: list[Object]) -> None:
+    session.create("v1/configmaps", config_map(ownerReferences=owners))
 
 
 @case
-def namespace_in_the_body_must_match_the_path(play: Session) -> None:
-    play.create("v1/configmaps", config_map(namespace="elsewhere"))
+def namespace_in_the_body_must_match_the_path(session: Session) -> None:
+    session.create("v1/configmaps", config_map(namespace="elsewhere"))
 
 
 @case
-def namespace_on_what_has_none(play: Session) -> None:
-    play.create("/api/v1/nodes", {"metadata": {"name": play.unique("n"), "namespace": "somewhere"}})
+def namespace_of_a_cluster_scoped_object(session: Session) -> None:
+    session.create("/api/v1/nodes", {"metadata": {"name": session.unique("n"), "namespace": "somewhere"}})
 
 
 @case
-def creation_across_namespaces_needs_one(play: Session) -> None:
-    play.create("/api/v1/configmaps", config_map(namespace=play.namespace))
+def creation_needs_a_namespace(session: Session) -> None:
+    session.create("/api/v1/configmaps", config_map(namespace=session.namespace))
 
 
 @case
-def deletion_cannot_be_written(play: Session) -> None:
-    play.create("v1/configmaps", config_map(deletionTimestamp="2017-03-01T10:00:00Z", deletionGracePeriodSeconds=5))
-    play.patch("v1/configmaps/settings", {"metadata": {"deletionTimestamp": "2017-03-01T10:00:00Z"}})
+def the_deletion_timestamp_cannot_be_set(session: Session) -> None:
+    session.create("v1/configmaps", config_map(deletionTimestamp="2017-03-01T10:00:00Z", deletionGracePeriodSeconds=5))
+    session.patch("v1/configmaps/settings", {"metadata": {"deletionTimestamp": "2017-03-01T10:00:00Z"}})
 
 
 @each(
     {
-        "labels of a list": {"labels": ["a"]},
-        "annotations of a string": {"annotations": "a"},
-        "finalizers of a string": {"finalizers": "example.com/a"},
-        "generation in words": {"generation": "one"},
-        "name of a number": {"name": 5},
-        "metadata of owner": {"ownerReferences": {"name": "owner"}},
-        "creation of words": {"creationTimestamp": "yesterday"},
+        "labels as a list": {"labels": ["a"]},
+        "annotations as a string": {"annotations": "a"},
+        "finalizers as a string": {"finalizers": "example.com/a"},
+        "generation as a string": {"generation": "one"},
+        "name as a number": {"name": 5},
+        "owner of a wrong type": {"ownerReferences": {"name": "owner"}},
+        "creation timestamp as words": {"creationTimestamp": "yesterday"},
     }
 )
-def of_a_wrong_type(play: Session, metadata: dict[str, Any]) -> None:
-    play.create("v1/configmaps", {"metadata": {"name": "settings", **metadata}})
+def wrong_type(session: Session, metadata: dict[str, Any]) -> None:
+    session.create("v1/configmaps", {"metadata": {"name": "settings", **metadata}})
 
 
 @each(
@@ -185,5 +185,5 @@ def of_a_wrong_type(play: Session, metadata: dict[str, Any]) -> None:
         "node": ("/api/v1/nodes", node("Bad_Name")),
     }
 )
-def bad_name_by_kind(play: Session, what: tuple[str, Object]) -> None:
-    play.create(*what)
+def invalid_name_by_kind(session: Session, what: tuple[str, Object]) -> None:
+    session.create(*what)

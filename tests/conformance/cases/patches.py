@@ -1,4 +1,4 @@
-"""Patches: merge, JSON and strategic ones, and what each of them refuses."""
+"""Merge, JSON and strategic merge patches."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SETTINGS = "v1/configmaps/settings"
 _WEB = "apps/v1/deployments/web"
 
 
-def _settings(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map(data={"a": "1", "b": "2"}, labels={"tier": "back"}))
+def _settings(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map(data={"a": "1", "b": "2"}, labels={"tier": "back"}))
 
 
 @each(
@@ -22,7 +22,7 @@ def _settings(play: Session) -> None:
         "changes a key": {"data": {"a": "9"}},
         "removes a key with null": {"data": {"a": None}},
         "removes all with null": {"data": None},
-        "removes what is not there": {"data": {"z": None}},
+        "removes a missing field": {"data": {"z": None}},
         "changes nothing": {"data": {"a": "1"}},
         "is empty": {},
         "adds a label": {"metadata": {"labels": {"app": "web"}}},
@@ -33,17 +33,17 @@ def _settings(play: Session) -> None:
         "changes the version of the API": {"apiVersion": "v2"},
         "changes the uid": {"metadata": {"uid": "00000000-0000-0000-0000-000000000001"}},
         "names an old version": {"metadata": {"resourceVersion": "1"}},
-        "names a version that is no number": {"metadata": {"resourceVersion": "new"}},
-        "clears the managers": {"metadata": {"managedFields": [{}]}},
+        "names a version that is not a number": {"metadata": {"resourceVersion": "new"}},
+        "clears managed fields": {"metadata": {"managedFields": [{}]}},
         "is a list": [],
         "is a number": 5,
         "is a string": "data",
     }
 )
-def a_merge_patch(play: Session, body: Any) -> None:
-    _settings(play)
-    play.patch(_SETTINGS, body)
-    play.get(_SETTINGS)
+def a_merge_patch(session: Session, body: Any) -> None:
+    _settings(session)
+    session.patch(_SETTINGS, body)
+    session.get(_SETTINGS)
 
 
 @each(
@@ -55,20 +55,20 @@ def a_merge_patch(play: Session, body: Any) -> None:
         "copies": [{"op": "copy", "from": "/data/a", "path": "/data/c"}],
         "tests and changes": [{"op": "test", "path": "/data/a", "value": "1"}, {"op": "remove", "path": "/data/a"}],
         "fails a test": [{"op": "test", "path": "/data/a", "value": "2"}, {"op": "remove", "path": "/data/a"}],
-        "removes what is not there": [{"op": "remove", "path": "/data/z"}],
-        "replaces what is not there": [{"op": "replace", "path": "/data/z", "value": "1"}],
-        "adds below what is not there": [{"op": "add", "path": "/metadata/annotations/a", "value": "1"}],
-        "does what nobody knows": [{"op": "shuffle", "path": "/data"}],
+        "removes a missing field": [{"op": "remove", "path": "/data/z"}],
+        "replaces a missing field": [{"op": "replace", "path": "/data/z", "value": "1"}],
+        "adds below a missing field": [{"op": "add", "path": "/metadata/annotations/a", "value": "1"}],
+        "has an unknown operation": [{"op": "shuffle", "path": "/data"}],
         "escapes slashes": [{"op": "add", "path": "/metadata/labels/example.com~1tier", "value": "front"}],
         "is empty": [],
         "is an object": {"op": "add"},
         "stops at the first failure": [{"op": "remove", "path": "/data/a"}, {"op": "remove", "path": "/data/a"}],
     }
 )
-def a_json_patch(play: Session, body: Any) -> None:
-    _settings(play)
-    play.patch(_SETTINGS, body, JSON_PATCH)
-    play.get(_SETTINGS)
+def a_json_patch(session: Session, body: Any) -> None:
+    _settings(session)
+    session.patch(_SETTINGS, body, JSON_PATCH)
+    session.get(_SETTINGS)
 
 
 def _containers(*containers: Object) -> Object:
@@ -98,69 +98,71 @@ def _containers(*containers: Object) -> Object:
         },
         "replaces lists without keys": {"spec": {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}},
         "removes with null": {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": None}}}},
-        "knows no such directive": {"$patch": "shuffle"},
-        "has a list that is none": {"spec": {"template": {"spec": {"containers": "main"}}}},
+        "has an unknown directive": {"$patch": "shuffle"},
+        "has a string for a list": {"spec": {"template": {"spec": {"containers": "main"}}}},
         "changes nothing": _containers({"name": "main"}),
         "adds finalizers": {"metadata": {"finalizers": ["example.com/a"]}},
     }
 )
-def a_strategic_patch(play: Session, body: Object) -> None:
-    play.prepare("apps/v1/deployments", deployment())
-    play.patch(_WEB, body, STRATEGIC)
+def a_strategic_patch(session: Session, body: Object) -> None:
+    session.prepare("apps/v1/deployments", deployment())
+    session.patch(_WEB, body, STRATEGIC)
 
 
 @case
-def strategic_patches_build_on_each_other(play: Session) -> None:
-    play.prepare("apps/v1/deployments", deployment())
-    play.patch(
+def a_sequence_of_strategic_patches(session: Session) -> None:
+    session.prepare("apps/v1/deployments", deployment())
+    session.patch(
         _WEB, _containers(container("side", env=[{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}])), STRATEGIC
     )
-    play.patch(_WEB, _containers({"name": "side", "env": [{"name": "X", "$patch": "delete"}]}), STRATEGIC)
-    play.patch(_WEB, _containers({"name": "side", "$patch": "delete"}), STRATEGIC)
+    session.patch(_WEB, _containers({"name": "side", "env": [{"name": "X", "$patch": "delete"}]}), STRATEGIC)
+    session.patch(_WEB, _containers({"name": "side", "$patch": "delete"}), STRATEGIC)
 
 
 @case
-def finalizers_are_taken_from_their_list_by_value(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map(finalizers=["example.com/a", "example.com/b"]))
-    play.patch(_SETTINGS, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}}, STRATEGIC)
-    play.patch(_SETTINGS, {"metadata": {"finalizers": None}}, STRATEGIC)
+def finalizers_are_removed_by_value(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map(finalizers=["example.com/a", "example.com/b"]))
+    session.patch(_SETTINGS, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}}, STRATEGIC)
+    session.patch(_SETTINGS, {"metadata": {"finalizers": None}}, STRATEGIC)
 
 
 @case
-def ports_of_a_service_merge_by_their_number(play: Session) -> None:
-    play.prepare("v1/services", service())
+def ports_of_a_service_merge_by_their_number(session: Session) -> None:
+    session.prepare("v1/services", service())
     body = {"spec": {"ports": [{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]}}
-    play.patch("v1/services/web", body, STRATEGIC)
+    session.patch("v1/services/web", body, STRATEGIC)
 
 
 @case
-def conditions_of_a_node_merge_by_their_type(play: Session) -> None:
-    name = play.unique("n")
+def conditions_of_a_node_merge_by_their_type(session: Session) -> None:
+    name = session.unique("n")
     path = f"/api/v1/nodes/{name}/status"
-    play.prepare("/api/v1/nodes", node(name))
+    session.prepare("/api/v1/nodes", node(name))
     for kind, status in (("Ready", "True"), ("DiskPressure", "False"), ("Ready", "False")):
-        play.patch(path, {"status": {"conditions": [{"type": kind, "status": status}]}}, STRATEGIC)
+        session.patch(path, {"status": {"conditions": [{"type": kind, "status": status}]}}, STRATEGIC)
 
 
 @case
-def taints_of_a_node_are_replaced_as_a_whole(play: Session) -> None:
-    name = play.unique("n")
-    play.prepare("/api/v1/nodes", node(name))
+def taints_of_a_node_are_replaced_as_a_whole(session: Session) -> None:
+    name = session.unique("n")
+    session.prepare("/api/v1/nodes", node(name))
     for key in ("first", "second"):
-        play.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}}, STRATEGIC)
+        session.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}}, STRATEGIC)
 
 
 @each({"merge": MERGE, "strategic": STRATEGIC})
-def the_labels_of_a_budget(play: Session, kind: str) -> None:
-    play.prepare("policy/v1/poddisruptionbudgets", budget())
+def labels_of_a_disruption_budget(session: Session, kind: str) -> None:
+    session.prepare("policy/v1/poddisruptionbudgets", budget())
     body = {"spec": {"selector": {"matchLabels": {"tier": "front"}}}}
-    play.patch("policy/v1/poddisruptionbudgets/web", body, kind)
+    session.patch("policy/v1/poddisruptionbudgets/web", body, kind)
 
 
 @each({"merge": MERGE, "strategic": STRATEGIC})
-def the_holder_of_a_lease(play: Session, kind: str) -> None:
-    play.prepare("coordination.k8s.io/v1/leases", lease(holderIdentity="me"))
-    play.patch("coordination.k8s.io/v1/leases/leader", {"spec": {"holderIdentity": "you", "leaseTransitions": 1}}, kind)
+def holder_of_a_lease(session: Session, kind: str) -> None:
+    session.prepare("coordination.k8s.io/v1/leases", lease(holderIdentity="me"))
+    session.patch(
+        "coordination.k8s.io/v1/leases/leader", {"spec": {"holderIdentity": "you", "leaseTransitions": 1}}, kind
+    )
 
 
 @each(
@@ -169,33 +171,33 @@ def the_holder_of_a_lease(play: Session, kind: str) -> None:
         "node": {"nodeName": "elsewhere"},
         "a second container": {"containers": [container(), container("side")]},
         "deadline": {"activeDeadlineSeconds": 60},
-        "a toleration more": {"tolerations": [{"key": "x", "operator": "Exists"}]},
+        "an added toleration": {"tolerations": [{"key": "x", "operator": "Exists"}]},
         "restart policy": {"restartPolicy": "Never"},
         "resources": {"containers": [container(resources={"requests": {"cpu": "1"}})]},
         "scheduling gate": {"schedulingGates": [{"name": "example.com/wait"}]},
     }
 )
-def of_the_spec_of_a_pod_only_a_little_may_change(play: Session, spec: Object) -> None:
-    play.prepare("v1/pods", pod())
-    play.patch("v1/pods/web", {"spec": spec}, STRATEGIC)
+def the_spec_of_a_pod_is_mostly_immutable(session: Session, spec: Object) -> None:
+    session.prepare("v1/pods", pod())
+    session.patch("v1/pods/web", {"spec": spec}, STRATEGIC)
 
 
 @case
-def the_selector_of_a_deployment_is_fixed(play: Session) -> None:
-    play.prepare("apps/v1/deployments", deployment())
+def the_selector_of_a_deployment_is_immutable(session: Session) -> None:
+    session.prepare("apps/v1/deployments", deployment())
     labels = {"app": "other"}
-    play.patch(_WEB, {"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}})
+    session.patch(_WEB, {"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}})
 
 
 @case
-def an_immutable_config_map_stays(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map() | {"immutable": True})
-    play.patch(_SETTINGS, {"data": {"a": "2"}})
-    play.patch(_SETTINGS, {"immutable": False})
-    play.patch(_SETTINGS, {"metadata": {"labels": {"a": "b"}}})
+def an_immutable_config_map(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map() | {"immutable": True})
+    session.patch(_SETTINGS, {"data": {"a": "2"}})
+    session.patch(_SETTINGS, {"immutable": False})
+    session.patch(_SETTINGS, {"metadata": {"labels": {"a": "b"}}})
 
 
-@each({"yaml": "application/yaml", "json": "application/json", "nonsense": "application/patch"})
-def a_patch_of_no_known_kind(play: Session, kind: str) -> None:
-    _settings(play)
-    play.patch(_SETTINGS, {"data": {"a": "2"}}, kind)
+@each({"yaml": "application/yaml", "json": "application/json", "unknown": "application/patch"})
+def unknown_patch_type(session: Session, kind: str) -> None:
+    _settings(session)
+    session.patch(_SETTINGS, {"data": {"a": "2"}}, kind)

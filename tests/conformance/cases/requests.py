@@ -1,4 +1,4 @@
-"""Requests as such: who asks, in which form, and what cannot be understood."""
+"""Requests: authentication, media types, sizes and malformed bodies."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _JSON = {"Content-Type": "application/json"}
 
 
 @each({"get": "GET", "post": "POST", "delete": "DELETE"})
-def with_a_token_that_nobody_was_given(play: Session, method: str) -> None:
-    play.send(method, "v1/configmaps", headers={"Authorization": "Bearer wrong"})
+def with_an_unknown_token(session: Session, method: str) -> None:
+    session.send(method, "v1/configmaps", headers={"Authorization": "Bearer wrong"})
 
 
 _TEXTS: dict[str, bytes] = {
-    "nothing": b"",
-    "half": b'{"metadata": {',
+    "an empty body": b"",
+    "an incomplete body": b'{"metadata": {',
     "a list": b"[]",
     "a string": b'"settings"',
     "null": b"null",
     "words": b"hello",
     "not utf-8": b'{"metadata": {"name": "\xff\xfe"}}',
     "more than one": b'{"metadata": {"name": "a"}} {"metadata": {"name": "b"}}',
-    "a number that is none": b'{"metadata": {"name": "a", "generation": NaN}}',
+    "an invalid number": b'{"metadata": {"name": "a", "generation": NaN}}',
     "a string for an object": b'{"metadata": "settings"}',
     "another kind": b'{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}',
     "an unknown kind": b'{"apiVersion": "v1", "kind": "Poem", "metadata": {"name": "a"}}',
@@ -39,8 +39,8 @@ _TEXTS: dict[str, bytes] = {
 
 
 @each(_TEXTS)
-def creation_from(play: Session, text: bytes) -> None:
-    play.send("POST", "v1/configmaps", text, headers=_JSON)
+def creation_from(session: Session, text: bytes) -> None:
+    session.send("POST", "v1/configmaps", text, headers=_JSON)
 
 
 @each(
@@ -55,26 +55,26 @@ def creation_from(play: Session, text: bytes) -> None:
         "anchors": b"metadata: {name: settings}\ndata: &d {a: '1'}\n",
     }
 )
-def creation_from_yaml(play: Session, text: bytes) -> None:
-    play.send("POST", "v1/configmaps", text, headers={"Content-Type": "application/yaml"})
+def creation_from_yaml(session: Session, text: bytes) -> None:
+    session.send("POST", "v1/configmaps", text, headers={"Content-Type": "application/yaml"})
 
 
 @each({"xml": "application/xml", "text": "text/plain", "form": "application/x-www-form-urlencoded", "none": ""})
-def creation_in_the_form_of(play: Session, kind: str) -> None:
-    play.send("POST", "v1/configmaps", b'{"metadata": {"name": "settings"}}', headers={"Content-Type": kind})
+def creation_with_media_type(session: Session, kind: str) -> None:
+    session.send("POST", "v1/configmaps", b'{"metadata": {"name": "settings"}}', headers={"Content-Type": kind})
 
 
 @case
-def creation_with_a_parameter_of_the_form(play: Session) -> None:
+def creation_with_a_media_type_parameter(session: Session) -> None:
     headers = {"Content-Type": "application/json; charset=utf-8"}
-    play.send("POST", "v1/configmaps", b'{"metadata": {"name": "settings"}}', headers=headers)
+    session.send("POST", "v1/configmaps", b'{"metadata": {"name": "settings"}}', headers=headers)
 
 
 @each({"merge": MERGE, "json": JSON_PATCH, "strategic": STRATEGIC})
-def patch_from_what_is_broken(play: Session, kind: str) -> None:
-    play.prepare("v1/configmaps", config_map())
+def patch_with_a_malformed_body(session: Session, kind: str) -> None:
+    session.prepare("v1/configmaps", config_map())
     for text in (b"{", b"", b"null"):
-        play.send("PATCH", "v1/configmaps/settings", text, headers={"Content-Type": kind})
+        session.send("PATCH", "v1/configmaps/settings", text, headers={"Content-Type": kind})
 
 
 @each(
@@ -84,9 +84,9 @@ def patch_from_what_is_broken(play: Session, kind: str) -> None:
         "post of an object": ("POST", "v1/configmaps/settings"),
     }
 )
-def method_that_does_not_fit(play: Session, what: tuple[str, str]) -> None:
+def method_not_allowed(session: Session, what: tuple[str, str]) -> None:
     method, path = what
-    play.send(method, path, b"{}", headers={"Content-Type": MERGE if method == "PATCH" else "application/json"})
+    session.send(method, path, b"{}", headers={"Content-Type": MERGE if method == "PATCH" else "application/json"})
 
 
 @each(
@@ -98,44 +98,44 @@ def method_that_does_not_fit(play: Session, what: tuple[str, str]) -> None:
         "too deep": "v1/configmaps/settings/a/b/c",
         "namespaced kind outside": "/api/v1/configmaps/settings",
         "kind outside in a namespace": "v1/nodes/one",
-        "nothing": "/",
+        "an empty body": "/",
     }
 )
-def path_of(play: Session, path: str) -> None:
-    answer: Any = play.get(path)
+def path_of(session: Session, path: str) -> None:
+    answer: Any = session.get(path)
     if isinstance(answer, dict) and "paths" in answer:
-        play.steps[-1]["body"] = {"paths": "…"}
+        session.steps[-1]["body"] = {"paths": "…"}
 
 
 @case
-def an_object_that_is_too_large(play: Session) -> None:
+def object_too_large(session: Session) -> None:
     text = b'{"metadata": {"name": "settings"}, "data": {"a": "' + b"x" * ((1 << 20) + 1) + b'"}}'
-    play.send("POST", "v1/configmaps", text, headers=_JSON)
+    session.send("POST", "v1/configmaps", text, headers=_JSON)
 
 
 @case
-def a_body_that_is_too_large(play: Session) -> None:
+def body_too_large(session: Session) -> None:
     text = b'{"metadata": {"name": "settings"}, "data": {"a": "' + b"x" * (3 << 20) + b'"}}'
-    play.send("POST", "v1/configmaps", text, headers=_JSON)
+    session.send("POST", "v1/configmaps", text, headers=_JSON)
 
 
 @case
-def json_that_is_too_deep(play: Session) -> None:
-    play.send("POST", "v1/configmaps", b'{"a":' * 10_001 + b"1" + b"}" * 10_001, headers=_JSON)
+def json_too_deep(session: Session) -> None:
+    session.send("POST", "v1/configmaps", b'{"a":' * 10_001 + b"1" + b"}" * 10_001, headers=_JSON)
 
 
 @case
-def a_manager_from_the_user_agent(play: Session) -> None:
-    play.send("POST", "v1/configmaps", config_map(), headers={"User-Agent": "my-tool/v1.2 (linux)"})
+def field_manager_from_the_user_agent(session: Session) -> None:
+    session.send("POST", "v1/configmaps", config_map(), headers={"User-Agent": "my-tool/v1.2 (linux)"})
 
 
 @case
-def a_manager_from_the_query(play: Session) -> None:
-    play.create("v1/configmaps", config_map(), fieldManager="somebody")
-    play.create("v1/configmaps", config_map("other"), fieldManager="x" * 129)
+def field_manager_from_the_query(session: Session) -> None:
+    session.create("v1/configmaps", config_map(), fieldManager="somebody")
+    session.create("v1/configmaps", config_map("other"), fieldManager="x" * 129)
 
 
 @case
-def pretty_is_the_same(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map())
-    play.get("v1/configmaps/settings", pretty=True)
+def pretty(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map())
+    session.get("v1/configmaps/settings", pretty=True)

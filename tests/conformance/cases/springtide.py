@@ -1,4 +1,4 @@
-"""Springtide's own kinds: a real server accepts, fills in and refuses them as the embedded one does."""
+"""Springtide's own kinds: accepted, defaulted and rejected by both servers alike."""
 
 from __future__ import annotations
 
@@ -57,65 +57,68 @@ _SPECS: dict[str, Object] = {
 }
 
 
-def _served(play: Session, kind: str) -> tuple[str, Object]:
-    """Have a kind of ours defined; gives the path of its objects, and one of them without its spec."""
+def _served(session: Session, kind: str) -> tuple[str, Object]:
+    """Define one of our kinds; returns the path of its objects and an object without its spec."""
     spec = _DEFINITIONS[kind]["spec"]
     version = next(each["name"] for each in spec["versions"] if each["storage"])
     short = f"{spec['group']}/{version}/{spec['names']['plural']}"
-    if play.quietly("GET", f"/apis/{short}").status == 404:
-        serve(play, _DEFINITIONS[kind], stays=True)
+    if session.send_unrecorded("GET", f"/apis/{short}").status == 404:
+        serve(session, _DEFINITIONS[kind], keep=True)
     path = short if spec["scope"] == "Namespaced" else f"/apis/{short}"
-    return path, {"apiVersion": f"{spec['group']}/{version}", "kind": kind, "metadata": {"name": play.unique("one")}}
+    return path, {"apiVersion": f"{spec['group']}/{version}", "kind": kind, "metadata": {"name": session.unique("one")}}
 
 
 @each({kind: kind for kind in _SPECS})
-def is_accepted(play: Session, kind: str) -> None:
-    path, body = _served(play, kind)
-    play.create(path, body | {"spec": _SPECS[kind]})
-    play.get(f"{path}/{body['metadata']['name']}")
+def is_accepted(session: Session, kind: str) -> None:
+    path, body = _served(session, kind)
+    session.create(path, body | {"spec": _SPECS[kind]})
+    session.get(f"{path}/{body['metadata']['name']}")
 
 
 @each({kind: kind for kind in _SPECS})
-def is_applied(play: Session, kind: str) -> None:
-    path, body = _served(play, kind)
+def is_applied(session: Session, kind: str) -> None:
+    path, body = _served(session, kind)
     one = f"{path}/{body['metadata']['name']}"
-    play.apply(one, body | {"spec": _SPECS[kind]}, "gitops")
-    play.apply(one, body | {"spec": _SPECS[kind]}, "gitops")
-    play.quietly("DELETE", one)
+    session.apply(one, body | {"spec": _SPECS[kind]}, "gitops")
+    session.apply(one, body | {"spec": _SPECS[kind]}, "gitops")
+    session.send_unrecorded("DELETE", one)
 
 
 @each({kind: kind for kind in _SPECS})
-def is_shown_in_a_table(play: Session, kind: str) -> None:
-    path, body = _served(play, kind)
-    play.prepare(path, body | {"spec": _SPECS[kind]})
-    answer = play.get(f"{path}/{body['metadata']['name']}", accept=TABLE, includeObject="None")
+def is_shown_in_a_table(session: Session, kind: str) -> None:
+    path, body = _served(session, kind)
+    session.prepare(path, body | {"spec": _SPECS[kind]})
+    answer = session.get(f"{path}/{body['metadata']['name']}", accept=TABLE, includeObject="None")
     names = [each["name"] for each in answer["columnDefinitions"]]
     for row in answer["rows"]:
         row["cells"] = ["<age>" if name == "Age" else cell for name, cell in zip(names, row["cells"], strict=True)]
 
 
 @each({kind: kind for kind in _SPECS})
-def is_refused_without_a_spec(play: Session, kind: str) -> None:
-    path, body = _served(play, kind)
-    play.create(path, body)
-    play.create(path, body | {"spec": {}})
+def is_rejected_without_a_spec(session: Session, kind: str) -> None:
+    path, body = _served(session, kind)
+    session.create(path, body)
+    session.create(path, body | {"spec": {}})
 
 
 _WRONG: dict[str, tuple[str, Object]] = {
     "rule without a schedule": ("CronFederatedHPA", {"rules": [{"name": "up", "targetReplicas": 1}]}),
     "two rules of one name": ("CronFederatedHPA", {"rules": _SPECS["CronFederatedHPA"]["rules"] * 2}),
-    "autoscaler upside down": ("HorizontalAutoscaler", {"minReplicas": 9}),
-    "group below zero": ("ScalableNodeGroup", {"replicas": -1}),
-    "buffer of nothing": ("CapacityBuffer", {"scalableRef": None}),
-    "buffer of less than nothing": ("CapacityBuffer", {"percentage": -1}),
-    "request for nobody": ("ProvisioningRequest", {"podSets": []}),
-    "request for too few": ("ProvisioningRequest", {"podSets": [{"podTemplateRef": {"name": "worker"}, "count": 0}]}),
-    "pool with a bad budget": ("NodePool", {"disruption": {"consolidateAfter": "5m", "budgets": [{"nodes": "many"}]}}),
-    "pool with half a schedule": (
+    "autoscaler with min above max": ("HorizontalAutoscaler", {"minReplicas": 9}),
+    "node group with negative replicas": ("ScalableNodeGroup", {"replicas": -1}),
+    "buffer without template": ("CapacityBuffer", {"scalableRef": None}),
+    "buffer with a negative percentage": ("CapacityBuffer", {"percentage": -1}),
+    "request without pods": ("ProvisioningRequest", {"podSets": []}),
+    "request for zero pods": ("ProvisioningRequest", {"podSets": [{"podTemplateRef": {"name": "worker"}, "count": 0}]}),
+    "pool with an invalid budget": (
+        "NodePool",
+        {"disruption": {"consolidateAfter": "5m", "budgets": [{"nodes": "many"}]}},
+    ),
+    "pool with a schedule without duration": (
         "NodePool",
         {"disruption": {"consolidateAfter": "5m", "budgets": [{"nodes": "1", "schedule": "@daily"}]}},
     ),
-    "pool with a bad operator": (
+    "pool with an unknown operator": (
         "NodePool",
         {
             "template": {
@@ -124,25 +127,25 @@ _WRONG: dict[str, tuple[str, Object]] = {
             }
         },
     ),
-    "calendar of no dates": ("Calendar", {"dates": ["soon"]}),
-    "calendar of a day in words": ("Calendar", {"yearly": ["May 1"]}),
-    "class of nobody": ("NodeClass", {"provider": ""}),
+    "calendar with an invalid date": ("Calendar", {"dates": ["soon"]}),
+    "calendar with an invalid yearly date": ("Calendar", {"yearly": ["May 1"]}),
+    "node class without provider": ("NodeClass", {"provider": ""}),
 }
 
 
 @each(_WRONG)
-def is_refused(play: Session, what: tuple[str, Object]) -> None:
+def is_rejected(session: Session, what: tuple[str, Object]) -> None:
     kind, spec = what
-    path, body = _served(play, kind)
+    path, body = _served(session, kind)
     whole = {key: value for key, value in (_SPECS[kind] | spec).items() if value is not None}
-    play.create(path, body | {"spec": whole})
+    session.create(path, body | {"spec": whole})
 
 
 @each({kind: kind for kind in _SPECS})
-def has_a_status_of_its_own(play: Session, kind: str) -> None:
-    path, body = _served(play, kind)
+def the_status_subresource(session: Session, kind: str) -> None:
+    path, body = _served(session, kind)
     one = f"{path}/{body['metadata']['name']}"
-    play.prepare(path, body | {"spec": _SPECS[kind]})
+    session.prepare(path, body | {"spec": _SPECS[kind]})
     condition = {
         "type": "Ready",
         "status": "True",
@@ -150,36 +153,36 @@ def has_a_status_of_its_own(play: Session, kind: str) -> None:
         "message": "",
         "lastTransitionTime": "2017-03-01T10:00:00Z",
     }
-    play.patch(f"{one}/status", {"status": {"conditions": [condition]}, "spec": {"colour": "red"}})
-    play.patch(f"{one}/status", {"status": {"conditions": [condition | {"status": "Perhaps"}]}})
+    session.patch(f"{one}/status", {"status": {"conditions": [condition]}, "spec": {"colour": "red"}})
+    session.patch(f"{one}/status", {"status": {"conditions": [condition | {"status": "Perhaps"}]}})
 
 
 @case
-def a_group_of_nodes_scales(play: Session) -> None:
-    path, body = _served(play, "ScalableNodeGroup")
+def a_node_group_is_scaled(session: Session) -> None:
+    path, body = _served(session, "ScalableNodeGroup")
     one = f"{path}/{body['metadata']['name']}"
-    play.prepare(path, body | {"spec": _SPECS["ScalableNodeGroup"]})
-    play.get(f"{one}/scale")
-    play.patch(f"{one}/scale", {"spec": {"replicas": 7}})
+    session.prepare(path, body | {"spec": _SPECS["ScalableNodeGroup"]})
+    session.get(f"{one}/scale")
+    session.patch(f"{one}/scale", {"spec": {"replicas": 7}})
 
 
 @case
-def a_group_of_nodes_without_replicas_scales(play: Session) -> None:
-    """Whoever leaves the number to an autoscaler does not write one."""
-    path, body = _served(play, "ScalableNodeGroup")
+def a_node_group_without_replicas_is_scaled(session: Session) -> None:
+    """Users leave the number out if an autoscaler sets it."""
+    path, body = _served(session, "ScalableNodeGroup")
     one = f"{path}/{body['metadata']['name']}"
     spec = {name: value for name, value in _SPECS["ScalableNodeGroup"].items() if name != "replicas"}
-    play.prepare(path, body | {"spec": spec})
-    play.get(f"{one}/scale")
-    play.patch(f"{one}/scale", {"spec": {"replicas": 7}})
-    play.get(f"{one}/scale")
+    session.prepare(path, body | {"spec": spec})
+    session.get(f"{one}/scale")
+    session.patch(f"{one}/scale", {"spec": {"replicas": 7}})
+    session.get(f"{one}/scale")
 
 
 @case
-def nodes_are_found_by_their_pool(play: Session) -> None:
-    name = play.unique("n")
+def node_claims_by_field(session: Session) -> None:
+    name = session.unique("n")
     body = node(name)
-    body["metadata"]["labels"] = {"karpenter.sh/nodepool": play.unique("pool")}
-    play.prepare("/api/v1/nodes", body)
-    answer: Any = play.get("/api/v1/nodes", labelSelector=f"karpenter.sh/nodepool={play.unique('pool')}")
-    play.steps[-1]["body"] = {"names": [each["metadata"]["name"] for each in answer["items"]]}
+    body["metadata"]["labels"] = {"karpenter.sh/nodepool": session.unique("pool")}
+    session.prepare("/api/v1/nodes", body)
+    answer: Any = session.get("/api/v1/nodes", labelSelector=f"karpenter.sh/nodepool={session.unique('pool')}")
+    session.steps[-1]["body"] = {"names": [each["metadata"]["name"] for each in answer["items"]]}

@@ -24,59 +24,59 @@ _SCALE = "apps/v1/deployments/web/scale"
 _WORKLOAD = {"selector": {"matchLabels": {"app": "web"}}, "template": template()}
 
 
-def _deployment(play: Session) -> None:
-    play.prepare("apps/v1/deployments", deployment(replicas=2))
+def _deployment(session: Session) -> None:
+    session.prepare("apps/v1/deployments", deployment(replicas=2))
 
 
 @case
-def scale_is_read(play: Session) -> None:
-    _deployment(play)
-    play.get(_SCALE)
-    play.get("apps/v1/deployments/nobody/scale")
+def scale_is_read(session: Session) -> None:
+    _deployment(session)
+    session.get(_SCALE)
+    session.get("apps/v1/deployments/nobody/scale")
 
 
 @each({"merge": MERGE, "strategic": STRATEGIC})
-def scale_is_patched(play: Session, kind: str) -> None:
-    _deployment(play)
-    play.patch(_SCALE, {"spec": {"replicas": 5}}, kind)
-    play.get("apps/v1/deployments/web")
+def scale_is_patched(session: Session, kind: str) -> None:
+    _deployment(session)
+    session.patch(_SCALE, {"spec": {"replicas": 5}}, kind)
+    session.get("apps/v1/deployments/web")
 
 
 @case
-def scale_is_patched_with_a_json_patch(play: Session) -> None:
-    _deployment(play)
-    play.patch(_SCALE, [{"op": "replace", "path": "/spec/replicas", "value": 4}], JSON_PATCH)
+def scale_is_patched_with_a_json_patch(session: Session) -> None:
+    _deployment(session)
+    session.patch(_SCALE, [{"op": "replace", "path": "/spec/replicas", "value": 4}], JSON_PATCH)
 
 
 @case
-def scale_is_replaced(play: Session) -> None:
-    _deployment(play)
-    scale = play.get(_SCALE)
-    play.update(_SCALE, scale | {"spec": {"replicas": 7}})
-    play.update(_SCALE, scale | {"spec": {"replicas": 8}})
+def scale_is_replaced(session: Session) -> None:
+    _deployment(session)
+    scale = session.get(_SCALE)
+    session.update(_SCALE, scale | {"spec": {"replicas": 7}})
+    session.update(_SCALE, scale | {"spec": {"replicas": 8}})
 
 
 @each(
     {
-        "below zero": {"spec": {"replicas": -1}},
-        "in words": {"spec": {"replicas": "many"}},
+        "negative": {"spec": {"replicas": -1}},
+        "of a wrong type": {"spec": {"replicas": "many"}},
         "of another name": {"metadata": {"name": "other"}, "spec": {"replicas": 1}},
         "of an old version": {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 1}},
         "of nothing": {},
         "of an unknown field": {"spec": {"colour": "red"}},
     }
 )
-def scale_patch(play: Session, body: Object) -> None:
-    _deployment(play)
-    play.patch(_SCALE, body)
+def scale_patch(session: Session, body: Object) -> None:
+    _deployment(session)
+    session.patch(_SCALE, body)
 
 
 @case
-def scale_replaced_with_too_little(play: Session) -> None:
-    _deployment(play)
-    play.update(_SCALE, {"metadata": {"name": "web"}})
-    play.update(_SCALE, {"metadata": {"name": "web"}, "spec": {"replicas": -3}})
-    play.update(_SCALE, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}})
+def scale_replaced_with_an_incomplete_body(session: Session) -> None:
+    _deployment(session)
+    session.update(_SCALE, {"metadata": {"name": "web"}})
+    session.update(_SCALE, {"metadata": {"name": "web"}, "spec": {"replicas": -3}})
+    session.update(_SCALE, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}})
 
 
 @each(
@@ -92,20 +92,20 @@ def scale_replaced_with_too_little(play: Session) -> None:
         ),
     }
 )
-def scale_of(play: Session, what: tuple[str, Object]) -> None:
+def scale_of(session: Session, what: tuple[str, Object]) -> None:
     path, body = what
-    play.prepare(path, body)
-    play.patch(f"{path}/web/scale", {"spec": {"replicas": 3}})
+    session.prepare(path, body)
+    session.patch(f"{path}/web/scale", {"spec": {"replicas": 3}})
 
 
 @case
-def what_does_not_scale(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map())
-    play.get("v1/configmaps/settings/scale")
-    play.get("apps/v1/daemonsets/web/scale")
+def kind_without_a_scale(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map())
+    session.get("v1/configmaps/settings/scale")
+    session.get("apps/v1/daemonsets/web/scale")
 
 
-def _scaled_widgets(play: Session) -> str:
+def _scaled_widgets(session: Session) -> str:
     schema = properties(
         spec=properties(size=INTEGER | {"maximum": 10}), status=properties(size=INTEGER, selector=STRING)
     )
@@ -114,29 +114,29 @@ def _scaled_widgets(play: Session) -> str:
         "statusReplicasPath": ".status.size",
         "labelSelectorPath": ".status.selector",
     }
-    path = define(play, schema, subresources={"status": {}, "scale": scale})
-    play.prepare(path, widget(play, spec={"size": 2}))
+    path = define(session, schema, subresources={"status": {}, "scale": scale})
+    session.prepare(path, widget(session, spec={"size": 2}))
     return path
 
 
 @case
-def scale_of_a_custom_kind(play: Session) -> None:
-    path = _scaled_widgets(play)
-    play.get(f"{path}/one/scale")
-    play.patch(f"{path}/one/status", {"status": {"size": 1, "selector": "a=b"}})
-    play.patch(f"{path}/one/scale", {"spec": {"replicas": 5}})
-    play.patch(f"{path}/one/scale", {"spec": {"replicas": 50}})
-    play.patch(f"{path}/one/scale", {"spec": {"replicas": -1}})
-    play.patch(f"{path}/one/scale", {"spec": {"replicas": 0}})
-    play.get(f"{path}/one")
+def scale_of_a_custom_kind(session: Session) -> None:
+    path = _scaled_widgets(session)
+    session.get(f"{path}/one/scale")
+    session.patch(f"{path}/one/status", {"status": {"size": 1, "selector": "a=b"}})
+    session.patch(f"{path}/one/scale", {"spec": {"replicas": 5}})
+    session.patch(f"{path}/one/scale", {"spec": {"replicas": 50}})
+    session.patch(f"{path}/one/scale", {"spec": {"replicas": -1}})
+    session.patch(f"{path}/one/scale", {"spec": {"replicas": 0}})
+    session.get(f"{path}/one")
 
 
 @case
-def scale_of_a_custom_kind_without_a_number(play: Session) -> None:
-    path = _scaled_widgets(play)
-    play.prepare(path, widget(play, "empty"))
-    play.get(f"{path}/empty/scale")
-    play.patch(f"{path}/empty/scale", {"spec": {"replicas": 3}})
+def scale_of_a_custom_kind_without_a_number(session: Session) -> None:
+    path = _scaled_widgets(session)
+    session.prepare(path, widget(session, "empty"))
+    session.get(f"{path}/empty/scale")
+    session.patch(f"{path}/empty/scale", {"spec": {"replicas": 3}})
 
 
 def _eviction(name: str = "web", **options: Any) -> Object:
@@ -144,16 +144,16 @@ def _eviction(name: str = "web", **options: Any) -> Object:
     return body | ({"deleteOptions": options} if options else {})
 
 
-def _running(play: Session, name: str = "web", phase: str = "Running", ready: str = "True") -> None:
+def _running(session: Session, name: str = "web", phase: str = "Running", ready: str = "True") -> None:
     body = pod(name, {"app": "web"}, nodeName="machine")
-    play.prepare("v1/pods", body)
+    session.prepare("v1/pods", body)
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}
-    play.quietly("PATCH", f"v1/pods/{name}/status", {"status": status}, {"Content-Type": MERGE})
+    session.send_unrecorded("PATCH", f"v1/pods/{name}/status", {"status": status}, {"Content-Type": MERGE})
 
 
-def _allowing(play: Session, allowed: int, **spec: Any) -> None:
-    """Make a budget whose controller has said how many may go."""
-    made = play.prepare("policy/v1/poddisruptionbudgets", budget(**spec))
+def _allowing(session: Session, allowed: int, **spec: Any) -> None:
+    """Create a budget, and write how many pods may go in the place of its controller."""
+    made = session.prepare("policy/v1/poddisruptionbudgets", budget(**spec))
     status = {
         "disruptionsAllowed": allowed,
         "currentHealthy": 2,
@@ -162,86 +162,86 @@ def _allowing(play: Session, allowed: int, **spec: Any) -> None:
         "observedGeneration": made["metadata"]["generation"],
     }
     path = "policy/v1/poddisruptionbudgets/web/status"
-    assert play.quietly("PATCH", path, {"status": status}, {"Content-Type": MERGE}).status == 200
+    assert session.send_unrecorded("PATCH", path, {"status": status}, {"Content-Type": MERGE}).status == 200
 
 
 @case
-def eviction_without_a_budget(play: Session) -> None:
-    _running(play)
-    play.create("v1/pods/web/eviction", _eviction())
-    play.get("v1/pods/web")
+def eviction_without_a_budget(session: Session) -> None:
+    _running(session)
+    session.create("v1/pods/web/eviction", _eviction())
+    session.get("v1/pods/web")
 
 
 @case
-def eviction_within_the_budget(play: Session) -> None:
-    _running(play)
-    _allowing(play, 1)
-    play.create("v1/pods/web/eviction", _eviction())
-    play.get("policy/v1/poddisruptionbudgets/web")
+def eviction_within_the_budget(session: Session) -> None:
+    _running(session)
+    _allowing(session, 1)
+    session.create("v1/pods/web/eviction", _eviction())
+    session.get("policy/v1/poddisruptionbudgets/web")
 
 
 @case
-def eviction_beyond_the_budget(play: Session) -> None:
-    _running(play)
-    _allowing(play, 0)
-    play.create("v1/pods/web/eviction", _eviction())
+def eviction_against_the_budget(session: Session) -> None:
+    _running(session)
+    _allowing(session, 0)
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_before_the_budget_is_computed(play: Session) -> None:
-    _running(play)
-    play.prepare("policy/v1/poddisruptionbudgets", budget())
-    play.create("v1/pods/web/eviction", _eviction())
+def eviction_before_the_budget_is_computed(session: Session) -> None:
+    _running(session)
+    session.prepare("policy/v1/poddisruptionbudgets", budget())
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_under_two_budgets(play: Session) -> None:
-    _running(play)
+def eviction_under_two_budgets(session: Session) -> None:
+    _running(session)
     for name in ("one", "two"):
-        play.prepare("policy/v1/poddisruptionbudgets", budget(name))
-    play.create("v1/pods/web/eviction", _eviction())
+        session.prepare("policy/v1/poddisruptionbudgets", budget(name))
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_a_pod_that_is_not_ready(play: Session) -> None:
-    _running(play, ready="False")
-    _allowing(play, 0)
-    play.create("v1/pods/web/eviction", _eviction())
+def eviction_of_an_unready_pod(session: Session) -> None:
+    _running(session, ready="False")
+    _allowing(session, 0)
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_a_pod_that_is_not_ready_where_that_is_always_allowed(play: Session) -> None:
-    _running(play, ready="False")
-    _allowing(play, 0, unhealthyPodEvictionPolicy="AlwaysAllow")
-    play.create("v1/pods/web/eviction", _eviction())
+def eviction_of_an_unready_pod_with_always_allow(session: Session) -> None:
+    _running(session, ready="False")
+    _allowing(session, 0, unhealthyPodEvictionPolicy="AlwaysAllow")
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_a_pod_that_has_ended(play: Session) -> None:
-    _running(play, phase="Succeeded")
-    _allowing(play, 0)
-    play.create("v1/pods/web/eviction", _eviction())
-    play.get("v1/pods/web")
+def eviction_of_a_finished_pod(session: Session) -> None:
+    _running(session, phase="Succeeded")
+    _allowing(session, 0)
+    session.create("v1/pods/web/eviction", _eviction())
+    session.get("v1/pods/web")
 
 
 @case
-def eviction_of_a_pod_that_waits(play: Session) -> None:
-    play.prepare("v1/pods", pod(labels={"app": "web"}))
-    _allowing(play, 0)
-    play.create("v1/pods/web/eviction", _eviction())
+def eviction_of_a_pending_pod(session: Session) -> None:
+    session.prepare("v1/pods", pod(labels={"app": "web"}))
+    _allowing(session, 0)
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_of_nobody(play: Session) -> None:
-    play.create("v1/pods/web/eviction", _eviction())
+def eviction_of_a_missing_pod(session: Session) -> None:
+    session.create("v1/pods/web/eviction", _eviction())
 
 
 @case
-def eviction_for_trial(play: Session) -> None:
-    _running(play)
-    _allowing(play, 1)
-    play.create("v1/pods/web/eviction", _eviction(), dryRun="All")
-    play.get("policy/v1/poddisruptionbudgets/web")
+def eviction_in_a_dry_run(session: Session) -> None:
+    _running(session)
+    _allowing(session, 1)
+    session.create("v1/pods/web/eviction", _eviction(), dryRun="All")
+    session.get("policy/v1/poddisruptionbudgets/web")
 
 
 @each(
@@ -250,12 +250,12 @@ def eviction_for_trial(play: Session) -> None:
         "another kind": _eviction() | {"kind": "Pod"},
         "old version": _eviction() | {"apiVersion": "policy/v1beta1"},
         "grace": _eviction(gracePeriodSeconds=3),
-        "uid that is another's": _eviction(preconditions={"uid": "00000000-0000-0000-0000-000000000001"}),
+        "another uid": _eviction(preconditions={"uid": "00000000-0000-0000-0000-000000000001"}),
     }
 )
-def eviction_with(play: Session, body: Object) -> None:
-    _running(play)
-    play.create("v1/pods/web/eviction", body)
+def eviction_with(session: Session, body: Object) -> None:
+    _running(session)
+    session.create("v1/pods/web/eviction", body)
 
 
 def _binding(**members: Any) -> Object:
@@ -263,17 +263,17 @@ def _binding(**members: Any) -> Object:
 
 
 @case
-def binding_places_a_pod(play: Session) -> None:
-    play.prepare("v1/pods", pod())
-    play.create("v1/pods/web/binding", _binding())
-    play.get("v1/pods/web")
+def binding_schedules_a_pod(session: Session) -> None:
+    session.prepare("v1/pods", pod())
+    session.create("v1/pods/web/binding", _binding())
+    session.get("v1/pods/web")
 
 
 @case
-def binding_happens_once(play: Session) -> None:
-    play.prepare("v1/pods", pod())
-    play.create("v1/pods/web/binding", _binding())
-    play.create("v1/pods/web/binding", _binding())
+def binding_of_a_bound_pod(session: Session) -> None:
+    session.prepare("v1/pods", pod())
+    session.create("v1/pods/web/binding", _binding())
+    session.create("v1/pods/web/binding", _binding())
 
 
 @each(
@@ -284,65 +284,65 @@ def binding_happens_once(play: Session) -> None:
         "another name": _binding(metadata={"name": "other"}),
     }
 )
-def binding_with(play: Session, body: Object) -> None:
-    play.prepare("v1/pods", pod())
-    play.create("v1/pods/web/binding", body)
+def binding_with(session: Session, body: Object) -> None:
+    session.prepare("v1/pods", pod())
+    session.create("v1/pods/web/binding", body)
 
 
 @case
-def binding_of_a_gated_pod(play: Session) -> None:
-    play.prepare("v1/pods", pod(schedulingGates=[{"name": "example.com/wait"}]))
-    play.create("v1/pods/web/binding", _binding())
+def binding_of_a_gated_pod(session: Session) -> None:
+    session.prepare("v1/pods", pod(schedulingGates=[{"name": "example.com/wait"}]))
+    session.create("v1/pods/web/binding", _binding())
 
 
 @case
-def binding_of_a_pod_that_goes(play: Session) -> None:
+def binding_of_a_terminating_pod(session: Session) -> None:
     body = pod()
     body["metadata"]["finalizers"] = ["example.com/hold"]
-    play.prepare("v1/pods", body)
-    play.quietly("DELETE", "v1/pods/web")
-    play.create("v1/pods/web/binding", _binding())
+    session.prepare("v1/pods", body)
+    session.send_unrecorded("DELETE", "v1/pods/web")
+    session.create("v1/pods/web/binding", _binding())
 
 
 @case
-def binding_of_nobody(play: Session) -> None:
-    play.create("v1/pods/web/binding", _binding())
+def binding_of_a_missing_pod(session: Session) -> None:
+    session.create("v1/pods/web/binding", _binding())
 
 
 @case
-def binding_brings_its_metadata(play: Session) -> None:
-    play.prepare("v1/pods", pod())
+def binding_copies_its_metadata(session: Session) -> None:
+    session.prepare("v1/pods", pod())
     meta = {"name": "web", "labels": {"a": "b"}, "annotations": {"c": "d"}}
-    play.create("v1/pods/web/binding", _binding(metadata=meta))
-    play.get("v1/pods/web")
+    session.create("v1/pods/web/binding", _binding(metadata=meta))
+    session.get("v1/pods/web")
 
 
 @case
-def binding_under_its_old_path(play: Session) -> None:
-    play.prepare("v1/pods", pod())
-    play.create("v1/bindings", _binding())
+def binding_by_the_old_path(session: Session) -> None:
+    session.prepare("v1/pods", pod())
+    session.create("v1/bindings", _binding())
 
 
 @case
-def the_end_of_a_namespace_is_finalized(play: Session) -> None:
-    name = play.unique("n")
-    made = play.prepare("/api/v1/namespaces", {"metadata": {"name": name}})
-    play.update(f"/api/v1/namespaces/{name}/finalize", made | {"spec": {"finalizers": []}})
+def finalize_of_a_namespace(session: Session) -> None:
+    name = session.unique("n")
+    made = session.prepare("/api/v1/namespaces", {"metadata": {"name": name}})
+    session.update(f"/api/v1/namespaces/{name}/finalize", made | {"spec": {"finalizers": []}})
 
 
 @case
-def a_subresource_that_does_not_exist(play: Session) -> None:
-    play.prepare("v1/pods", pod())
-    play.get("v1/pods/web/colour")
-    play.create("v1/pods/web/colour", {})
+def missing_subresource(session: Session) -> None:
+    session.prepare("v1/pods", pod())
+    session.get("v1/pods/web/colour")
+    session.create("v1/pods/web/colour", {})
 
 
 @case
-def a_subresource_that_does_not_do_this(play: Session) -> None:
-    play.prepare("v1/pods", pod())
-    play.get("v1/pods/web/eviction")
-    play.get("v1/pods/web/binding")
-    play.delete("v1/pods/web/status")
-    name = play.unique("n")
-    play.prepare("/api/v1/nodes", node(name))
-    play.create(f"/api/v1/nodes/{name}/status", {})
+def method_not_allowed_for_a_subresource(session: Session) -> None:
+    session.prepare("v1/pods", pod())
+    session.get("v1/pods/web/eviction")
+    session.get("v1/pods/web/binding")
+    session.delete("v1/pods/web/status")
+    name = session.unique("n")
+    session.prepare("/api/v1/nodes", node(name))
+    session.create(f"/api/v1/nodes/{name}/status", {})

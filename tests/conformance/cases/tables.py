@@ -74,9 +74,9 @@ _OUTSIDE: dict[str, tuple[str, Object]] = {
 }
 
 
-def _table(play: Session, path: str, **query: Any) -> None:
-    """Read a table, with the ages in its cells hidden: a play is not always as fast."""
-    answer = play.get(path, accept=TABLE, **query)
+def _table(session: Session, path: str, **query: Any) -> None:
+    """Get a table with the ages hidden, because they depend on how fast the run is."""
+    answer = session.get(path, accept=TABLE, **query)
     ages = [
         place
         for place, column in enumerate(answer["columnDefinitions"])
@@ -89,59 +89,59 @@ def _table(play: Session, path: str, **query: Any) -> None:
 
 
 @each(_NAMESPACED)
-def of(play: Session, what: tuple[str, Object]) -> None:
+def of(session: Session, what: tuple[str, Object]) -> None:
     path, body = what
-    play.prepare(path, body)
-    _table(play, path, fieldSelector=f"metadata.name={body['metadata']['name']}", includeObject="None")
+    session.prepare(path, body)
+    _table(session, path, fieldSelector=f"metadata.name={body['metadata']['name']}", includeObject="None")
 
 
 @each(_OUTSIDE)
-def of_what_is_outside_of_namespaces(play: Session, what: tuple[str, Object]) -> None:
+def of_a_cluster_scoped_kind(session: Session, what: tuple[str, Object]) -> None:
     path, body = what
-    name = play.unique("x")
-    play.prepare(path, {"metadata": {"name": name}, **body})
-    _table(play, f"{path}/{name}", includeObject="None")
+    name = session.unique("x")
+    session.prepare(path, {"metadata": {"name": name}, **body})
+    _table(session, f"{path}/{name}", includeObject="None")
 
 
-@each({each: {"includeObject": each} for each in ("None", "Metadata", "Object")} | {"nothing said": {}})
-def with_the_objects(play: Session, query: dict[str, str]) -> None:
-    play.prepare("v1/configmaps", config_map())
-    _table(play, "v1/configmaps", **query)
-
-
-@case
-def with_the_objects_in_no_known_way(play: Session) -> None:
-    play.get("v1/configmaps", accept=TABLE, includeObject="Half")
+@each({each: {"includeObject": each} for each in ("None", "Metadata", "Object")} | {"default": {}})
+def with_objects(session: Session, query: dict[str, str]) -> None:
+    session.prepare("v1/configmaps", config_map())
+    _table(session, "v1/configmaps", **query)
 
 
 @case
-def of_one_object(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map())
-    _table(play, "v1/configmaps/settings")
+def with_unknown_include_object(session: Session) -> None:
+    session.get("v1/configmaps", accept=TABLE, includeObject="Half")
 
 
 @case
-def of_nothing(play: Session) -> None:
-    _table(play, "v1/configmaps")
+def of_one_object(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map())
+    _table(session, "v1/configmaps/settings")
 
 
 @case
-def errors_are_no_tables(play: Session) -> None:
-    play.get("v1/configmaps/nobody", accept=TABLE)
+def empty(session: Session) -> None:
+    _table(session, "v1/configmaps")
 
 
 @case
-def json_is_the_second_choice(play: Session) -> None:
-    play.prepare("v1/configmaps", config_map())
-    play.get("v1/configmaps/settings", accept=f"{TABLE},application/json")
-    play.get("v1/configmaps/settings", accept="application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
+def errors_are_not_tables(session: Session) -> None:
+    session.get("v1/configmaps/nobody", accept=TABLE)
 
 
 @case
-def page_by_page(play: Session) -> None:
+def json_as_fallback(session: Session) -> None:
+    session.prepare("v1/configmaps", config_map())
+    session.get("v1/configmaps/settings", accept=f"{TABLE},application/json")
+    session.get("v1/configmaps/settings", accept="application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
+
+
+@case
+def pages(session: Session) -> None:
     for name in ("a", "b", "c"):
-        play.prepare("v1/configmaps", config_map(name))
-    _table(play, "v1/configmaps", limit=2)
+        session.prepare("v1/configmaps", config_map(name))
+    _table(session, "v1/configmaps", limit=2)
 
 
 def _running(**status: Any) -> Object:
@@ -172,7 +172,7 @@ def _running(**status: Any) -> Object:
             "phase": "Running",
             "containerStatuses": [_running(ready=False, state={"waiting": {"reason": "CrashLoopBackOff"}})],
         },
-        "ended": {
+        "completed": {
             "phase": "Succeeded",
             "containerStatuses": [_running(ready=False, state={"terminated": {"exitCode": 0, "reason": "Completed"}})],
         },
@@ -188,32 +188,32 @@ def _running(**status: Any) -> Object:
         },
     }
 )
-def of_a_pod_that_is(play: Session, status: Object) -> None:
-    play.prepare("v1/pods", pod(nodeName="machine"))
+def of_a_pod(session: Session, status: Object) -> None:
+    session.prepare("v1/pods", pod(nodeName="machine"))
     assert (
-        play.quietly(
+        session.send_unrecorded(
             "PATCH", "v1/pods/web/status", {"status": status}, {"Content-Type": "application/merge-patch+json"}
         ).status
         == 200
     )
-    answer = play.get("v1/pods/web", accept=TABLE, includeObject="None")
+    answer = session.get("v1/pods/web", accept=TABLE, includeObject="None")
     for row in answer["rows"]:
         row["cells"] = [cell.split(" (")[0] if isinstance(cell, str) else cell for cell in row["cells"]]
         row["cells"][4] = "<age>"
 
 
 @case
-def of_a_pod_that_goes(play: Session) -> None:
-    play.prepare("v1/pods", pod(nodeName="machine"))
-    play.quietly("DELETE", "v1/pods/web")
-    _table(play, "v1/pods", includeObject="None")
+def of_a_terminating_pod(session: Session) -> None:
+    session.prepare("v1/pods", pod(nodeName="machine"))
+    session.send_unrecorded("DELETE", "v1/pods/web")
+    _table(session, "v1/pods", includeObject="None")
 
 
 @case
-def of_a_pod_with_gates_and_init_containers(play: Session) -> None:
-    play.prepare("v1/pods", pod("gated", schedulingGates=[{"name": "example.com/wait"}]))
-    play.prepare("v1/pods", pod("begun", initContainers=[container("first"), container("second")]))
-    _table(play, "v1/pods", includeObject="None")
+def of_a_pod_with_gates_and_init_containers(session: Session) -> None:
+    session.prepare("v1/pods", pod("gated", schedulingGates=[{"name": "example.com/wait"}]))
+    session.prepare("v1/pods", pod("begun", initContainers=[container("first"), container("second")]))
+    _table(session, "v1/pods", includeObject="None")
 
 
 @each(
@@ -238,30 +238,30 @@ def of_a_pod_with_gates_and_init_containers(play: Session) -> None:
         ),
     }
 )
-def of_a_node_that_is(play: Session, what: tuple[Object, Object]) -> None:
+def of_a_node(session: Session, what: tuple[Object, Object]) -> None:
     spec, status = what
-    name = play.unique("n")
+    name = session.unique("n")
     body = node(name, **spec)
     body["metadata"]["labels"] = {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "main"}
-    play.prepare("/api/v1/nodes", body | {"status": status})
-    _table(play, f"/api/v1/nodes/{name}", includeObject="None")
+    session.prepare("/api/v1/nodes", body | {"status": status})
+    _table(session, f"/api/v1/nodes/{name}", includeObject="None")
 
 
 @case
-def of_an_event(play: Session) -> None:
-    play.prepare("v1/events", event(play))
-    answer = play.get("v1/events", accept=TABLE, includeObject="None")
+def of_an_event(session: Session) -> None:
+    session.prepare("v1/events", event(session))
+    answer = session.get("v1/events", accept=TABLE, includeObject="None")
     answer["rows"][0]["cells"] = answer["rows"][0]["cells"][1:6]
 
 
 @case
-def of_a_deployment_that_has_come_far(play: Session) -> None:
-    play.prepare("apps/v1/deployments", deployment(replicas=3))
+def of_a_progressing_deployment(session: Session) -> None:
+    session.prepare("apps/v1/deployments", deployment(replicas=3))
     status = {"replicas": 3, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 1}
-    play.quietly(
+    session.send_unrecorded(
         "PATCH", "apps/v1/deployments/web/status", {"status": status}, {"Content-Type": "application/merge-patch+json"}
     )
-    _table(play, "apps/v1/deployments", includeObject="None")
+    _table(session, "apps/v1/deployments", includeObject="None")
 
 
 _COLUMNS: list[Object] = [
@@ -275,45 +275,45 @@ _COLUMNS: list[Object] = [
 ]
 
 
-def _widgets(play: Session, columns: list[Object] | None) -> str:
+def _widgets(session: Session, columns: list[Object] | None) -> str:
     condition = properties(type=STRING, status=STRING)
     schema = properties(
         spec=properties(size=INTEGER, odd={"type": "boolean"}, names={"type": "array", "items": STRING}),
         status=properties(mood=STRING, conditions={"type": "array", "items": condition}),
     )
     more: dict[str, Any] = {"additionalPrinterColumns": columns} if columns is not None else {}
-    return define(play, schema, **more)
+    return define(session, schema, **more)
 
 
 @case
-def of_a_custom_kind_with_columns(play: Session) -> None:
-    path = _widgets(play, _COLUMNS)
-    full = widget(play, "full", spec={"size": 3, "odd": True, "names": ["a", "b"]})
+def of_a_custom_kind_with_columns(session: Session) -> None:
+    path = _widgets(session, _COLUMNS)
+    full = widget(session, "full", spec={"size": 3, "odd": True, "names": ["a", "b"]})
     full["metadata"]["labels"] = {"tier": "front"}
     conditions = [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]
-    play.prepare(path, full | {"status": {"mood": "fine", "conditions": conditions}})
-    play.prepare(path, widget(play, "empty"))
-    _table(play, path, includeObject="None")
+    session.prepare(path, full | {"status": {"mood": "fine", "conditions": conditions}})
+    session.prepare(path, widget(session, "empty"))
+    _table(session, path, includeObject="None")
 
 
 @case
-def of_a_custom_kind_without_columns(play: Session) -> None:
-    path = _widgets(play, None)
-    play.prepare(path, widget(play))
-    _table(play, path, includeObject="None")
+def of_a_custom_kind_without_columns(session: Session) -> None:
+    path = _widgets(session, None)
+    session.prepare(path, widget(session))
+    _table(session, path, includeObject="None")
 
 
 @case
-def of_a_custom_kind_with_dates(play: Session) -> None:
+def of_a_custom_kind_with_dates(session: Session) -> None:
     columns = [
         {"name": "Born", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         {"name": "Wished", "type": "date", "jsonPath": ".spec.when"},
     ]
     schema = properties(spec=properties(when={"type": "string"}))
-    path = define(play, schema, additionalPrinterColumns=columns)
+    path = define(session, schema, additionalPrinterColumns=columns)
     hour = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 3600 * 30))
-    play.prepare(path, widget(play, spec={"when": hour}))
-    play.prepare(path, widget(play, "nonsense", spec={"when": "soon"}))
-    answer = play.get(path, accept=TABLE, includeObject="None")
+    session.prepare(path, widget(session, spec={"when": hour}))
+    session.prepare(path, widget(session, "nonsense", spec={"when": "soon"}))
+    answer = session.get(path, accept=TABLE, includeObject="None")
     for row in answer["rows"]:
         row["cells"][1] = "<age>"

@@ -129,7 +129,7 @@ def test_warnings_do_not_hold_a_calendar_back() -> None:
 def test_holidays_that_are_not_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package nothing can be told, and the condition says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "holidays", None)
-    monkeypatch.setattr("springtide.apis.springtide.types.find_spec", lambda name: None)
+    monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda name: None)
 
     outcome = at("2026-06-01T00:00:00Z", holidays={"country": "DE"})
 

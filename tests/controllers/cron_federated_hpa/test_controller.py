@@ -278,7 +278,7 @@ def test_a_tie_is_won_by_the_last_listed() -> None:
     outcome = story(deployment(), cron(rule("a", "30 8 * * *", 3), rule("b", "30 8 * * *", 5))).run("1h")
 
     assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:30:00Z", 5)]
-    message = "missed: rule `b` fires at the same time and wins, being listed last"
+    message = "missed: rule `b` fires at the same time and wins, as it is listed last"
     assert failures(outcome, "a") == [("2026-06-05T08:30:00Z", message)]
 
 

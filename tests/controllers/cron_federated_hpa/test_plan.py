@@ -178,7 +178,7 @@ def test_only_fields_that_were_won_are_applied() -> None:
         pytest.param(
             [candidate("a", "0 9 * * *", instant("08:00")), candidate("b", "0 9 * * *", instant("08:00"))],
             instant("09:00"),
-            ["rule `b` fires at the same time and wins, being listed last"],
+            ["rule `b` fires at the same time and wins, as it is listed last"],
             id="tie",
         ),
         pytest.param(

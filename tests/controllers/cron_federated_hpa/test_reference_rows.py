@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.apis.manifests import judge, shown
+from tests.apis.manifests import problems_of, shown
 from tests.controllers.cron_federated_hpa.harness import (
     DEPLOYMENT,
     FEDERATED,
@@ -88,7 +88,7 @@ def story(*objects: Object, start: str = "2026-06-05T08:00:00Z") -> Scenario:
 )
 def test_what_is_admitted(target: Object, made: Object, expected: list[str]) -> None:
     """Everything that cannot work is refused where it stands."""
-    assert shown(judge(cron(made, target=target))) == expected
+    assert shown(problems_of(cron(made, target=target))) == expected
 
 
 @pytest.mark.parametrize(

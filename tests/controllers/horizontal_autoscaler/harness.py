@@ -135,7 +135,7 @@ class Stage:
         self._books.append(book)
         for key, values in self.series.items():
             book.put(key, values, fresh_until=None)
-        book.open()
+        book.mark_synced()
         return Services(book, Meter(book, self.server), GrantPolicy(everything=self._everything))
 
     def tell(self, query: str, value: str | int | None, namespace: str = "shop") -> None:

@@ -64,7 +64,7 @@ def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
     explanation = explained(WEB, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
     assert [(one.value, one.because) for one in explanation.next[:2]] == [
         (8, "behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds"),
-        (6, "behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on"),
+        (6, "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues"),
     ]
     assert explanation.zone == "Europe/Berlin"
 
@@ -190,9 +190,15 @@ BOTH = (
                 (
                     "13:00",
                     7,
-                    "MetricsProducer `peak`: behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on",
+                    "MetricsProducer `peak`: "
+                    "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues",
                 ),
-                ("14:00", 6, "MetricsProducer `early`: behaviour `shift` ends (15:00 Europe/Berlin): the default"),
+                (
+                    "14:00",
+                    6,
+                    "MetricsProducer `early`: "
+                    "window of behaviour `shift` over (15:00 Europe/Berlin): back to the default of 1",
+                ),
             ],
             id="the highest counts",
         ),
@@ -203,9 +209,15 @@ BOTH = (
                 (
                     "13:00",
                     6,
-                    "MetricsProducer `peak`: behaviour `lunch` ends (14:00 Europe/Berlin): behaviour `day` goes on",
+                    "MetricsProducer `peak`: "
+                    "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues",
                 ),
-                ("14:00", 1, "MetricsProducer `early`: behaviour `shift` ends (15:00 Europe/Berlin): the default"),
+                (
+                    "14:00",
+                    1,
+                    "MetricsProducer `early`: "
+                    "window of behaviour `shift` over (15:00 Europe/Berlin): back to the default of 1",
+                ),
             ],
             id="the lowest counts",
         ),

@@ -111,7 +111,7 @@ class Stage:
 
         class Noted(Invariant):
             def end(self, world: World) -> None:
-                stage.seen += [reading.values[CAPACITY] for book in stage.books for _, reading in book.readings()]
+                stage.seen += [reading.values[CAPACITY] for book in stage.books for _, reading in book.items()]
 
         return Noted()
 

@@ -35,7 +35,7 @@ zones = st.sampled_from(("UTC", "America/New_York", "Europe/Berlin", "America/Sa
 @settings(max_examples=60, deadline=None)
 @given(st.lists(behaviors, min_size=1, max_size=3), zones)
 def test_nothing_is_missed(found: list[dict[str, Any]], zone_name: str) -> None:
-    """A year and more shows no other collisions, and no other behaviours whose starts and ends do not take turns."""
+    """A year and more shows no other collisions, and no other behaviours whose starts and ends do not alternate."""
     written = [{**behavior, "replicas": position} for position, behavior in enumerate(found)]
     item = producer(schedule={"behaviors": written, "defaultReplicas": 9, "timezone": zone_name})
     sound = validated(item, MetricsProducer, now=NOW, default_zone="UTC").sound

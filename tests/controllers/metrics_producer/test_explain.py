@@ -37,7 +37,7 @@ spec: {queue: {type: AWSSQSQueue, id: "arn:aws:sqs:us-east-1:123456789012:shop-j
         pytest.param(
             "2026-11-16T17:00:00Z",
             {"replicas": 2, "behavior": None, "timezone": "Europe/Berlin"},
-            ["no behaviour is active: the default (18:00 Europe/Berlin)"],
+            ["no behaviour is active: the default of 2 (18:00 Europe/Berlin)"],
             id="at the very end",
         ),
     ],
@@ -68,7 +68,7 @@ def test_nothing_comes_after_the_last_change() -> None:
     once = "\n".join(line for line in once.splitlines() if "lunch" not in line)
     explanation = explained(once)
     assert [(one.value, one.because) for one in explanation.next] == [
-        (2, "behaviour `day` ends (19:00 Europe/Berlin): the default")
+        (2, "window of behaviour `day` over (19:00 Europe/Berlin): back to the default of 2")
     ]
 
 

@@ -460,13 +460,13 @@ class TestSurprises:
                 schedule(daily(3, "9", "17", name="day"), daily(5, "16", "20", name="evening")),
                 "Collision",
                 "behaviour `day` (replicas 3) and behaviour `evening` (replicas 5) are active at the same time:"
-                " behaviour `day` wins, being listed first (give the one that should win a higher `priority`)",
+                " behaviour `day` wins, as it is listed first (give the one that should win a higher `priority`)",
                 id="a-collision",
             ),
             pytest.param(
                 schedule(daily(3, "9,12", "17", name="day")),
                 "NotAlternating",
-                "starts and ends of behaviour `day` do not take turns",
+                "starts and ends of behaviour `day` do not alternate",
                 id="starts-and-ends-that-do-not-take-turns",
             ),
         ],

@@ -323,13 +323,13 @@ def test_whoever_may_not_scale_a_group_does_not_rule_it() -> None:
 def test_objects_of_strangers_for_a_group_wake_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many they write, and whatever becomes of them: else they would keep the controller from its work."""
     woken: list[Key] = []
-    wake = ControllerContext.wake
+    wake = ControllerContext.enqueue
 
     def noted(context: ControllerContext, key: Key) -> None:
         woken.append(key)
         wake(context, key)
 
-    monkeypatch.setattr(ControllerContext, "wake", noted)
+    monkeypatch.setattr(ControllerContext, "enqueue", noted)
     cloud = Cloud({"pool": Pool(1)})
     strange = [node_group(f"stranger-{number}", number, namespace="thief") for number in range(10)]
 

@@ -72,7 +72,7 @@ def test_a_pod_counts_as_available_after_the_time_it_must_be_ready() -> None:
     plan = replica_sets.decide(item, [live_pod("a", ready_for=60), live_pod("b", ready_for=50)], NOW)
     assert (plan.status["readyReplicas"], plan.status["availableReplicas"]) == (2, 1)
     assert plan.again is not None
-    assert plan.again.at == NOW + 10
+    assert plan.again.requeue_at == NOW + 10
 
 
 @pytest.mark.parametrize(

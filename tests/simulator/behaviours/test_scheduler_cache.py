@@ -48,7 +48,7 @@ def ready_node(name: str, *, cpu: str) -> Object:
 @settings(deadline=None)
 @given(events)
 def test_the_books_agree_with_a_count_of_everything(happened: list[tuple[object, ...]]) -> None:
-    ledger, pods, nodes = SchedulerCache(), dict[str, Object](), dict[str, Object]()
+    cache, pods, nodes = SchedulerCache(), dict[str, Object](), dict[str, Object]()
     generation = 0
     for kind, name, what, *more in happened:
         assert isinstance(name, str)
@@ -67,17 +67,17 @@ def test_the_books_agree_with_a_count_of_everything(happened: list[tuple[object,
             del table[name]
         else:
             table[name] = new
-        (ledger.pod_changed if kind == "pod" else ledger.node_changed)(Delta(key, old, new))
-    rooms = {room.node["metadata"]["name"]: (room.used.get("cpu", 0), room.pods) for room in ledger.rooms()}
-    assert rooms == {name: _count(pods, name) for name in sorted(nodes)}
-    waiting = {
+        (cache.pod_changed if kind == "pod" else cache.node_changed)(Delta(key, old, new))
+    usage = {info.node["metadata"]["name"]: (info.used.get("cpu", 0), info.pods) for info in cache.node_infos()}
+    assert usage == {name: _count(pods, name) for name in sorted(nodes)}
+    pending = {
         Key("default", name)
         for name, pod in pods.items()
         if not pod["spec"].get("nodeName")
         and pod["status"]["phase"] != "Succeeded"
         and "deletionTimestamp" not in pod["metadata"]
     }
-    assert set(ledger.waiting) == waiting
+    assert set(cache.pending) == pending
 
 
 def _count(pods: dict[str, Object], node: str) -> tuple[int, int]:
@@ -90,38 +90,38 @@ def _count(pods: dict[str, Object], node: str) -> tuple[int, int]:
 
 
 def test_a_parked_pod_stays_parked_until_there_is_a_chance() -> None:
-    ledger, key = SchedulerCache(), Key("default", "p")
+    cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    ledger.pod_changed(Delta(key, None, pod))
-    ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
+    cache.pod_changed(Delta(key, None, pod))
+    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
     told = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
-    ledger.pod_changed(Delta(key, pod, told))
-    assert (list(ledger.waiting), ledger.parked.keys()) == ([], [key])
-    ledger.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
-    assert (ledger.waiting, ledger.parked.keys()) == ({key: told}, [])
+    cache.pod_changed(Delta(key, pod, told))
+    assert (list(cache.pending), cache.unschedulable.keys()) == ([], [key])
+    cache.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    assert (cache.pending, cache.unschedulable.keys()) == ({key: told}, [])
 
 
-def test_a_pod_is_not_parked_when_a_chance_came_while_it_was_judged() -> None:
-    ledger, key = SchedulerCache(), Key("default", "p")
+def test_a_pod_is_not_parked_when_a_chance_came_while_it_was_evaluated() -> None:
+    cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    ledger.pod_changed(Delta(key, None, pod))
-    before = ledger.chances
-    ledger.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
-    ledger.park(pod, pod_class_of(pod), chances=before)
-    assert list(ledger.waiting) == [key]
+    cache.pod_changed(Delta(key, None, pod))
+    before = cache.move_cycle
+    cache.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=before)
+    assert list(cache.pending) == [key]
 
 
 def test_a_pod_that_changed_while_it_was_judged_is_judged_again() -> None:
-    ledger, key = SchedulerCache(), Key("default", "p")
+    cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    ledger.pod_changed(Delta(key, None, pod))
+    cache.pod_changed(Delta(key, None, pod))
     newer = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
-    ledger.pod_changed(Delta(key, pod, newer))
-    ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
-    ledger.forget(pod)
-    assert (ledger.waiting, ledger.parked.keys()) == ({key: newer}, [])
-    ledger.park(newer, pod_class_of(newer), chances=ledger.chances)
-    assert (ledger.waiting, ledger.parked.keys()) == ({}, [key])
+    cache.pod_changed(Delta(key, pod, newer))
+    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
+    cache.drop(pod)
+    assert (cache.pending, cache.unschedulable.keys()) == ({key: newer}, [])
+    cache.mark_unschedulable(newer, pod_class_of(newer), move_cycle=cache.move_cycle)
+    assert (cache.pending, cache.unschedulable.keys()) == ({}, [key])
 
 
 @pytest.mark.parametrize(
@@ -134,58 +134,58 @@ def test_a_pod_that_changed_while_it_was_judged_is_judged_again() -> None:
     ],
 )
 def test_a_parked_pod_that_changes_is_parked_no_more(change: dict[str, Object], waits: bool) -> None:
-    ledger, key = SchedulerCache(), Key("default", "p")
+    cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    ledger.pod_changed(Delta(key, None, pod))
-    ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
+    cache.pod_changed(Delta(key, None, pod))
+    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
     changed = pod | {field: pod[field] | value for field, value in change.items()}
-    ledger.pod_changed(Delta(key, pod, changed))
-    assert (list(ledger.waiting), ledger.parked.keys()) == ([key] if waits else [], [])
+    cache.pod_changed(Delta(key, pod, changed))
+    assert (list(cache.pending), cache.unschedulable.keys()) == ([key] if waits else [], [])
 
 
 def test_a_pod_that_leaves_gives_a_chance_to_those_only_who_fit_in_its_place() -> None:
-    ledger = SchedulerCache()
-    ledger.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="300m")))
-    ledger.node_changed(Delta(Key("", "b"), None, ready_node("b", cpu="100m")))
+    cache = SchedulerCache()
+    cache.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="300m")))
+    cache.node_changed(Delta(Key("", "b"), None, ready_node("b", cpu="100m")))
     there = {name: sized_pod(name, "a", "Running", False, 0) for name in ("p", "q")}
     for name, pod in there.items():
-        ledger.pod_changed(Delta(Key("default", name), None, pod))
-    waiting = {name: live_pod(name, node=None, phase="Pending") for name in ("small", "large", "elsewhere")}
+        cache.pod_changed(Delta(Key("default", name), None, pod))
+    pending = {name: live_pod(name, node=None, phase="Pending") for name in ("small", "large", "elsewhere")}
     for name, cpu in (("small", "100m"), ("large", "300m"), ("elsewhere", "100m")):
-        waiting[name]["spec"]["containers"] = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
-    waiting["elsewhere"]["spec"]["nodeSelector"] = {"name": "b"}
-    for name, pod in waiting.items():
-        ledger.pod_changed(Delta(Key("default", name), None, pod))
-        ledger.park(pod, pod_class_of(pod), chances=ledger.chances)
-    ledger.pod_changed(Delta(Key("default", "p"), there["p"], None))
-    assert [key.name for key in ledger.waiting] == ["small"]
-    ledger.pod_changed(Delta(Key("default", "q"), there["q"], None))
-    assert [key.name for key in ledger.waiting] == ["small", "large"]
-    assert [key.name for key in ledger.parked.keys()] == ["elsewhere"]  # noqa: SIM118 - they are listed in order
+        pending[name]["spec"]["containers"] = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
+    pending["elsewhere"]["spec"]["nodeSelector"] = {"name": "b"}
+    for name, pod in pending.items():
+        cache.pod_changed(Delta(Key("default", name), None, pod))
+        cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
+    cache.pod_changed(Delta(Key("default", "p"), there["p"], None))
+    assert [key.name for key in cache.pending] == ["small"]
+    cache.pod_changed(Delta(Key("default", "q"), there["q"], None))
+    assert [key.name for key in cache.pending] == ["small", "large"]
+    assert [key.name for key in cache.unschedulable.keys()] == ["elsewhere"]  # noqa: SIM118 - they are listed in order
 
 
 def test_a_pod_that_could_not_be_bound_is_what_the_store_says_it_is() -> None:
-    ledger, key = SchedulerCache(), Key("default", "p")
+    cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    ledger.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="1")))
-    ledger.pod_changed(Delta(key, None, pod))
-    ledger.take(pod, "a")
+    cache.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="1")))
+    cache.pod_changed(Delta(key, None, pod))
+    cache.assume(pod, "a")
     newer = {**pod, "metadata": {**pod["metadata"], "labels": {"new": "yes"}}}
-    ledger.pod_changed(Delta(key, pod, newer))
-    ledger.reconsider(key, newer)
-    assert (ledger.rooms()[0].pods, ledger.waiting) == (0, {key: newer})
-    ledger.take(newer, "a")
-    ledger.reconsider(key, {**newer, "spec": {**newer["spec"], "nodeName": "a"}})
-    assert (ledger.rooms()[0].pods, ledger.waiting) == (1, {})
+    cache.pod_changed(Delta(key, pod, newer))
+    cache.sync(key, newer)
+    assert (cache.node_infos()[0].pods, cache.pending) == (0, {key: newer})
+    cache.assume(newer, "a")
+    cache.sync(key, {**newer, "spec": {**newer["spec"], "nodeName": "a"}})
+    assert (cache.node_infos()[0].pods, cache.pending) == (1, {})
 
 
 def test_a_pod_on_its_way_to_a_node_counts_there_before_the_store_says_so() -> None:
-    ledger, key = SchedulerCache(), Key("default", "p")
+    cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    ledger.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
-    ledger.pod_changed(Delta(key, None, pod))
-    ledger.take(pod, "a")
-    ledger.pod_changed(Delta(key, pod, {**pod, "status": {"phase": "Pending"}}))
-    assert (ledger.rooms()[0].pods, list(ledger.waiting)) == (1, [])
-    ledger.pod_changed(Delta(key, pod, {**pod, "spec": {**pod["spec"], "nodeName": "a"}}))
-    assert ledger.rooms()[0].pods == 1
+    cache.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    cache.pod_changed(Delta(key, None, pod))
+    cache.assume(pod, "a")
+    cache.pod_changed(Delta(key, pod, {**pod, "status": {"phase": "Pending"}}))
+    assert (cache.node_infos()[0].pods, list(cache.pending)) == (1, [])
+    cache.pod_changed(Delta(key, pod, {**pod, "spec": {**pod["spec"], "nodeName": "a"}}))
+    assert cache.node_infos()[0].pods == 1

@@ -16,14 +16,14 @@ BILLION = 1_000_000_000
 TAINTS: list[list[Object]] = [[], [{"key": "x", "effect": "NoSchedule"}], [{"key": "x", "effect": "PreferNoSchedule"}]]
 
 
-def room(name: str, cpu: int, used: int, taints: list[Object]) -> NodeInfo:
+def info(name: str, cpu: int, used: int, taints: list[Object]) -> NodeInfo:
     node = {"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": [READY]}}
     return NodeInfo(node, effective_taints(node), {"cpu": cpu * BILLION}, 3, {"cpu": used * BILLION}, used)
 
 
 READY = {"type": "Ready", "status": "True"}
-rooms = st.builds(room, st.just("?"), st.integers(1, 4), st.integers(0, 3), st.sampled_from(TAINTS))
-demands = st.builds(
+nodes = st.builds(info, st.just("?"), st.integers(1, 4), st.integers(0, 3), st.sampled_from(TAINTS))
+pod_classes = st.builds(
     lambda cpu, tolerations: pod_class_of(
         {
             "spec": {
@@ -35,13 +35,13 @@ demands = st.builds(
     st.sampled_from(["1", "2", "4"]),
     st.sampled_from([[], [{"operator": "Exists"}]]),
 )
-steps = st.lists(st.one_of(st.tuples(st.sampled_from("abcd"), st.none() | rooms), demands), max_size=30)
+steps = st.lists(st.one_of(st.tuples(st.sampled_from("abcd"), st.none() | nodes), pod_classes), max_size=30)
 
 
-def fresh_choice(demand: PodClass, there: list[NodeInfo]) -> str | None:
-    fit = [one for one in there if not predicates.refusals(demand, one)]
+def fresh_choice(pod_class: PodClass, there: list[NodeInfo]) -> str | None:
+    fit = [one for one in there if not predicates.refusals(pod_class, one)]
     ranked = sorted(fit, key=lambda one: one.node["metadata"]["name"])
-    ranked.sort(key=lambda one: predicates.score(demand, one), reverse=True)
+    ranked.sort(key=lambda one: predicates.score(pod_class, one), reverse=True)
     return ranked[0].node["metadata"]["name"] if ranked else None
 
 
@@ -62,31 +62,31 @@ def test_a_choice_does_not_depend_on_what_was_judged_before(
             name, new = step
             there.pop(name, None)
             if new is not None:
-                there[name] = room(name, new.allocatable["cpu"] // BILLION, new.pods, list(new.taints))
+                there[name] = info(name, new.allocatable["cpu"] // BILLION, new.pods, list(new.taints))
 
 
 def test_only_nodes_that_changed_are_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = []
+    results = []
 
-    def seen(demand: PodClass, one: NodeInfo) -> tuple[str, ...]:
-        judged.append(one.node["metadata"]["name"])
-        return refusals(demand, one)
+    def seen(pod_class: PodClass, one: NodeInfo) -> tuple[str, ...]:
+        results.append(one.node["metadata"]["name"])
+        return refusals(pod_class, one)
 
     refusals = predicates.refusals
     monkeypatch.setattr(predicates, "refusals", seen)
-    judge, demand = NodeScorer(), pod_class_of({"spec": {"containers": []}})
-    there = [room(name, 1, 0, []) for name in "abc"]
-    judge.choose(demand, there)
-    judge.choose(demand, [there[0], room("b", 1, 1, []), there[2]])
-    assert judged == ["a", "b", "c", "b"]
+    judge, pod_class = NodeScorer(), pod_class_of({"spec": {"containers": []}})
+    there = [info(name, 1, 0, []) for name in "abc"]
+    judge.choose(pod_class, there)
+    judge.choose(pod_class, [there[0], info("b", 1, 1, []), there[2]])
+    assert results == ["a", "b", "c", "b"]
 
 
 def test_demands_that_were_not_asked_about_for_long_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "_MOST_REMEMBERED", 2)
-    judge, there = NodeScorer(), [room("a", 4, 0, [])]
+    monkeypatch.setattr(judging, "_MAX_CLASSES", 2)
+    judge, there = NodeScorer(), [info("a", 4, 0, [])]
     for cpu in ("1", "2", "1", "3"):
         judge.choose(pod_class_of({"spec": {"nodeSelector": {"cpu": cpu}}}), there)
-    assert [demand.spec["nodeSelector"]["cpu"] for demand in judge._verdicts] == ["1", "3"]
+    assert [pod_class.spec["nodeSelector"]["cpu"] for pod_class in judge._results] == ["1", "3"]
 
 
 def test_pods_that_differ_only_in_their_node_ask_for_the_same() -> None:

@@ -43,7 +43,7 @@ class Wire:
 
     server: ApiServer
     connection: FaultyConnection
-    weather: ServerAvailability
+    availability: ServerAvailability
     clock: VirtualClock
     left: list[SentRequest] = field(default_factory=list)
 
@@ -72,19 +72,19 @@ def over(faults: Faults, story: Callable[[Wire], Awaitable[Any]], *, watch_list:
         assert isinstance(loop, VirtualLoop)
         server = ApiServer(now=clock.now, random=Random(1))
         server.create(CONFIG_MAPS, settings("old"), WRITE, namespace="default")
-        weather = ServerAvailability(faults, watch_list=watch_list)
+        availability = ServerAvailability(faults, watch_list=watch_list)
         left: list[SentRequest] = []
         connection = FaultyConnection(
             DirectTransport(server),
             loop=loop,
             random=Random(seed),
-            weather=weather,
+            availability=availability,
             identity="tester-1",
             left=left.append,
             crossed=lambda: None,
         )
         try:
-            return await story(Wire(server, connection, weather, clock, left))
+            return await story(Wire(server, connection, availability, clock, left))
         finally:
             await clock.sleep(100)
 
@@ -237,11 +237,11 @@ def test_a_server_that_is_down_refuses_and_breaks_all_streams() -> None:
 
         following = asyncio.ensure_future(follow())
         await wire.clock.sleep(5)
-        wire.weather.go_down()
+        wire.availability.go_down()
         await following
         with pytest.raises(ConnectionLost):
             await wire.connection.get(CONFIG_MAPS, KEY)
-        wire.weather.come_up()
+        wire.availability.come_up()
         await wire.connection.get(CONFIG_MAPS, KEY)
         return told
 
@@ -295,7 +295,7 @@ def test_what_is_under_way_when_a_stream_breaks_is_lost() -> None:
             await wire.clock.sleep(1)
             wire.server.patch(CONFIG_MAPS, KEY, Patch.merge({"data": {"value": str(number)}}), WRITE)
             if number == 19:
-                wire.weather.go_down()
+                wire.availability.go_down()
         await following
         return told
 

@@ -1,17 +1,15 @@
-"""Kinds of Kubernetes and of other projects that ours refer to: read, judged, never written by us."""
+"""Kinds of Kubernetes and of other projects that ours refer to: read and validated, but without a CRD of ours."""
 
 from __future__ import annotations
 
-from springtide.apis.core import nodes as cluster
-from springtide.apis.core import pods, workloads
-from springtide.apis.core import workloads as autoscalers
+from springtide.apis.core import nodes, pods, workloads
 from springtide.apis.kinds import Kind, KindVersion, View
 
 __all__ = ["KINDS"]
 
 
 def _kind(group: str, plural: str, *, cluster_scoped: bool = False, **versions: type[View]) -> Kind:
-    """Declare a kind of others; the last of its versions is the one that they store."""
+    """Declare a kind of another project; the last version is its storage version."""
     *_, newest = versions
     return Kind(
         group=group,
@@ -24,8 +22,8 @@ def _kind(group: str, plural: str, *, cluster_scoped: bool = False, **versions: 
 
 
 KINDS: tuple[Kind, ...] = (
-    _kind("", "namespaces", cluster_scoped=True, v1=cluster.Namespace),
-    _kind("", "nodes", cluster_scoped=True, v1=cluster.Node),
+    _kind("", "namespaces", cluster_scoped=True, v1=nodes.Namespace),
+    _kind("", "nodes", cluster_scoped=True, v1=nodes.Node),
     _kind("", "pods", v1=pods.Pod),
     _kind("", "podtemplates", v1=pods.PodTemplate),
     _kind("", "replicationcontrollers", v1=workloads.ReplicationController),
@@ -36,8 +34,8 @@ KINDS: tuple[Kind, ...] = (
     _kind(
         "autoscaling",
         "horizontalpodautoscalers",
-        v1=autoscalers.HorizontalPodAutoscalerV1,
-        v2=autoscalers.HorizontalPodAutoscaler,
+        v1=workloads.HorizontalPodAutoscalerV1,
+        v2=workloads.HorizontalPodAutoscaler,
     ),
-    _kind("keda.sh", "scaledobjects", v1alpha1=autoscalers.ScaledObject),
+    _kind("keda.sh", "scaledobjects", v1alpha1=workloads.ScaledObject),
 )

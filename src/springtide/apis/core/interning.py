@@ -14,12 +14,12 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 def intern_labels(labels: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Give a read-only mapping equal to these labels, the same object for equal labels."""
+    """Return a read-only mapping equal to these labels, the same object for equal labels."""
     return _shared(tuple(sorted(labels.items()))) if labels else NO_LABELS
 
 
 def intern_strings(labels: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Give a read-only mapping equal to these labels, of which only the strings are shared: for labels of nodes."""
+    """Return a read-only mapping equal to these labels, of which only the strings are shared: for labels of nodes."""
     return MappingProxyType({intern(key): intern(value) for key, value in labels.items()}) if labels else NO_LABELS
 
 

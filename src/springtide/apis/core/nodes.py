@@ -1,4 +1,4 @@
-"""Nodes and namespaces, as far as ours refer to them."""
+"""Views of nodes and namespaces in manifests. `node_record` has what is kept of running nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Namespace(Object, kw_only=True):
 
 
 class Taint(View, kw_only=True):
-    """What keeps pods away from a node."""
+    """A taint, which keeps pods away that do not tolerate it."""
 
     __opaque__ = ("timeAdded",)
 
@@ -25,17 +25,17 @@ class Taint(View, kw_only=True):
 
 
 class NodeSpec(View, kw_only=True):
-    """What a node is, and whom it takes."""
+    """Identity, taints and schedulability of a node."""
 
     __opaque__ = ("configSource", "externalID", "podCIDR", "podCIDRs")
 
     provider_id: Annotated[str | None, doc("The machine behind the node, as its provider names it.")] = None
-    taints: Annotated[tuple[Taint, ...] | None, doc("What keeps pods away.")] = None
+    taints: Annotated[tuple[Taint, ...] | None, doc("Taints, which keep pods away.")] = None
     unschedulable: Annotated[bool, doc("Whether new pods are kept away.")] = False
 
 
 class NodeStatus(View, kw_only=True):
-    """What a node offers."""
+    """Capacity of a node."""
 
     __opaque__ = (
         "addresses",
@@ -52,12 +52,12 @@ class NodeStatus(View, kw_only=True):
         "volumesInUse",
     )
 
-    capacity: Annotated[dict[str, Quantity] | None, doc("What the machine has.")] = None
-    allocatable: Annotated[dict[str, Quantity] | None, doc("What pods may ask for.")] = None
+    capacity: Annotated[dict[str, Quantity] | None, doc("Amounts that the machine has.")] = None
+    allocatable: Annotated[dict[str, Quantity] | None, doc("Amounts that pods may request.")] = None
 
 
 class Node(Object, kw_only=True):
     """A machine of the cluster."""
 
-    spec: Annotated[NodeSpec | None, doc("What it is.")] = None
-    status: Annotated[NodeStatus | None, doc("What it offers.")] = None
+    spec: Annotated[NodeSpec | None, doc("Identity, taints and schedulability.")] = None
+    status: Annotated[NodeStatus | None, doc("Capacity.")] = None

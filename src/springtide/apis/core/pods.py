@@ -1,10 +1,7 @@
-"""Pods that consume a ProvisioningRequest: the annotations that say so, and how they go wrong.
+"""Views of pods and pod templates in manifests, and checks of the annotations that consume a ProvisioningRequest.
 
-Pods and their templates: what they ask for in typed fields, everything else by name only.
-
-Names alone are enough to find a misspelled or misplaced field, and to leave every legal one in peace.
-
-What a pod asks for as a whole: the amounts that limits, quotas and packing all count with.
+Only what concerns requests and scheduling is typed. Other fields are known by name, which is enough to find misspelt
+and misplaced ones. `pod_record` has what is kept of running pods.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ OLD_CLASS_ANNOTATION = "cluster-autoscaler.kubernetes.io/provisioning-class-name
 
 
 def consumer_problems(metadata: ObjectMeta | None) -> Iterator[Problem]:
-    """Find annotations of a pod that name a ProvisioningRequest without its class, or in the old spelling."""
+    """Find annotations of a pod that name a ProvisioningRequest without its class, or under an old name."""
     annotations = (metadata.annotations if metadata is not None else None) or {}
     for old, new in ((OLD_CONSUME_ANNOTATION, CONSUME_ANNOTATION), (OLD_CLASS_ANNOTATION, CLASS_ANNOTATION)):
         if old in annotations:
@@ -39,12 +36,12 @@ def consumer_problems(metadata: ObjectMeta | None) -> Iterator[Problem]:
 
 
 def misplaced_consumer_problems(metadata: ObjectMeta) -> Iterator[Problem]:
-    """Find a workload that names a ProvisioningRequest on itself, where only its pods' annotations count."""
+    """Find consumer annotations on a workload instead of on its pods."""
     for name in (CONSUME_ANNOTATION, CLASS_ANNOTATION, OLD_CONSUME_ANNOTATION, OLD_CLASS_ANNOTATION):
         if name in (metadata.annotations or {}):
             yield warning(
                 ("metadata", "annotations", name),
-                f"`{name}` counts on pods only",
+                f"`{name}` has an effect on pods only",
                 "move it to `spec.template.metadata.annotations`",
             )
 
@@ -77,8 +74,8 @@ class ContainerPort(View, kw_only=True):
     """A port that a container listens on."""
 
     container_port: Annotated[Int32, doc("The port inside the pod.")]
-    host_port: Annotated[Int32 | None, doc("The port of the node that it takes.")] = None
-    host_ip: Annotated[str | None, doc("The address of the node that the port is taken on.")] = None
+    host_port: Annotated[Int32 | None, doc("The port of the node that it occupies.")] = None
+    host_ip: Annotated[str | None, doc("The address of the node that the port is bound to.")] = None
     name: Annotated[str | None, doc("Name that services may use.")] = None
     protocol: Annotated[Literal["TCP", "UDP", "SCTP"] | None, doc("The protocol; TCP if not set.")] = None
 
@@ -90,7 +87,7 @@ class Container(View, kw_only=True):
 
     name: Annotated[NonEmpty, doc("Name, unique in the pod.")]
     image: Annotated[str | None, doc("Image that is run.")] = None
-    resources: Annotated[Resources | None, doc("What the container asks for.")] = None
+    resources: Annotated[Resources | None, doc("Requests and limits of the container.")] = None
     ports: Annotated[tuple[ContainerPort, ...] | None, doc("Ports that the container listens on.")] = None
     restart_policy: Annotated[
         str | None, doc("Always makes an init container a sidecar, which runs as long as the pod.")
@@ -98,7 +95,7 @@ class Container(View, kw_only=True):
 
     @property
     def sidecar(self) -> bool:
-        """Whether an init container keeps running beside the others."""
+        """Whether an init container is a sidecar, which keeps running."""
         return self.restart_policy == "Always"
 
 
@@ -111,7 +108,7 @@ class PodResourceClaim(View, kw_only=True):
 
 
 class Toleration(View, kw_only=True):
-    """A taint that the pod puts up with."""
+    """Taints that the pod tolerates."""
 
     key: Annotated[str | None, doc("Key of the taint; every taint if not set.")] = None
     operator: Annotated[
@@ -121,25 +118,25 @@ class Toleration(View, kw_only=True):
     effect: Annotated[
         Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None, doc("Effect; every one if not set.")
     ] = None
-    toleration_seconds: Annotated[int | None, doc("How long a NoExecute taint is put up with.")] = None
+    toleration_seconds: Annotated[int | None, doc("How long a NoExecute taint is tolerated.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find tolerations that the API server refuses."""
+        """Find tolerations that the API server rejects."""
         if not self.key and self.operator != "Exists":
             yield error(("operator",), "a toleration without a key needs operator Exists", "add `operator: Exists`")
         if self.operator == "Exists" and self.value:
-            yield error(("value",), "operator Exists takes no value", "remove `value`, or write `operator: Equal`")
+            yield error(("value",), "operator Exists needs no value", "remove `value`, or write `operator: Equal`")
 
 
 class TopologySpreadConstraint(View, kw_only=True):
-    """How evenly pods spread over parts of the cluster."""
+    """How evenly pods spread over topology domains."""
 
     max_skew: Annotated[Annotated[int, Meta(ge=1)], doc("How uneven the spread may be.")]
-    topology_key: Annotated[NonEmpty, doc("The node label that tells the parts apart.")]
+    topology_key: Annotated[NonEmpty, doc("The node label whose values are the topology domains.")]
     when_unsatisfiable: Annotated[Literal["DoNotSchedule", "ScheduleAnyway"], doc("Whether it must hold.")]
     label_selector: Annotated[LabelSelector | None, doc("Which pods are counted.")] = None
-    match_label_keys: Annotated[tuple[str, ...] | None, doc("Labels whose values must be the pod's.")] = None
-    min_domains: Annotated[Annotated[int, Meta(ge=1)] | None, doc("How many parts there must be.")] = None
+    match_label_keys: Annotated[tuple[str, ...] | None, doc("Labels whose values must equal those of the pod.")] = None
+    min_domains: Annotated[Annotated[int, Meta(ge=1)] | None, doc("How many domains there must be.")] = None
     node_affinity_policy: Annotated[Literal["Honor", "Ignore"] | None, doc("Whether affinity counts.")] = None
     node_taints_policy: Annotated[Literal["Honor", "Ignore"] | None, doc("Whether taints count.")] = None
 
@@ -187,12 +184,12 @@ class PodSpec(View, kw_only=True):
         doc("The containers that run side by side."),
     ]
     init_containers: Annotated[Containers | None, doc("Containers that run before, in order; and sidecars.")] = None
-    resources: Annotated[Resources | None, doc("What all containers together ask for.")] = None
-    overhead: Annotated[dict[str, Quantity] | None, doc("What running the pod itself costs.")] = None
+    resources: Annotated[Resources | None, doc("Requests and limits of the whole pod.")] = None
+    overhead: Annotated[dict[str, Quantity] | None, doc("What running the pod itself takes.")] = None
     resource_claims: Annotated[tuple[PodResourceClaim, ...] | None, doc("Devices that the pod claims.")] = None
     node_selector: Annotated[dict[str, str] | None, doc("Labels that the node must have.")] = None
     node_name: Annotated[str | None, doc("The node that the pod is bound to.")] = None
-    tolerations: Annotated[tuple[Toleration, ...] | None, doc("Taints that the pod puts up with.")] = None
+    tolerations: Annotated[tuple[Toleration, ...] | None, doc("Taints that the pod tolerates.")] = None
     topology_spread_constraints: Annotated[
         tuple[TopologySpreadConstraint, ...] | None, doc("How evenly pods spread.")
     ] = None
@@ -202,10 +199,10 @@ class PodSpec(View, kw_only=True):
         Literal["Always", "OnFailure", "Never"] | None, doc("When containers are started again.")
     ] = None
     runtime_class_name: Annotated[str | None, doc("Name of the RuntimeClass.")] = None
-    scheduler_name: Annotated[str | None, doc("Who places the pod.")] = None
+    scheduler_name: Annotated[str | None, doc("Name of the scheduler.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find init containers that share their name with a container: each kind alone is checked as a keyed list."""
+        """Find init containers with the name of a container; duplicates within one list are found elsewhere."""
         taken = {container.name for container in self.containers}
         for position, container in enumerate(self.init_containers or ()):
             if container.name in taken:
@@ -215,19 +212,19 @@ class PodSpec(View, kw_only=True):
 
 
 class PodTemplateSpec(View, kw_only=True):
-    """The pod that is made."""
+    """The template of pods."""
 
     metadata: Annotated[ObjectMeta | None, doc("Labels and annotations of the pods.")] = None
     spec: Annotated[PodSpec, doc("What the pods run.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find pods that half say which ProvisioningRequest they consume."""
+        """Find incomplete annotations that consume a ProvisioningRequest."""
         for problem in consumer_problems(self.metadata):
             yield problem.under("metadata")
 
 
 class PodTemplate(Object, kw_only=True):
-    """A pod to be made, as an object of its own."""
+    """A pod template as an object of its own."""
 
     __mistaken__ = {"spec": "a PodTemplate holds its pod in `template`: write `template:` and put `spec` under it"}
 
@@ -242,6 +239,6 @@ class Pod(Object, kw_only=True):
     spec: Annotated[PodSpec, doc("What the pod runs.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find pods that half say which ProvisioningRequest they consume."""
+        """Find incomplete annotations that consume a ProvisioningRequest."""
         for problem in consumer_problems(self.metadata):
             yield problem.under("metadata")

@@ -1,8 +1,8 @@
-"""What a container may ask for, and what is wrong with what it asks for.
+"""Resource requests: checks of names and amounts, and the effective requests of a whole pod.
 
-Kubernetes knows a handful of resources by plain names; every other one carries the domain of whoever offers it.
-A plain name that Kubernetes does not know is therefore always a slip, and one that is refused only when a pod is made:
-long after the template with the slip was accepted.
+Kubernetes knows a few resources by plain names; all others have the domain of their provider in front. An unknown plain
+name is therefore always a mistake, and one that the API server only rejects when a pod is created, long after it
+accepted the template.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ _ABBREVIATIONS = {
 
 
 def is_qualified(name: str) -> bool:
-    """Tell whether a resource is named with the domain of whoever offers it, as in `nvidia.com/gpu`."""
+    """Return whether a resource is named with the domain of its provider, as in `nvidia.com/gpu`."""
     return "/" in name
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a pod can ask for a resource of this name."""
+    """Return whether a pod can request a resource of this name."""
     return is_qualified(name) or name in _PLAIN or (name.startswith(_HUGE_PAGES) and name != _HUGE_PAGES)
 
 
 def is_huge_page(name: str) -> bool:
-    """Tell whether this is memory in pages of a fixed, large size."""
+    """Return whether a resource is huge pages of some size."""
     return name.startswith(_HUGE_PAGES)
 
 
 def meant_resource(name: str) -> str | None:
-    """Find the resource that a name is a slip or an abbreviation of."""
+    """Find the resource that a misspelt or abbreviated name means."""
     folded = name.lower()
     return _ABBREVIATIONS.get(folded) or nearest(name, (*_PLAIN, f"{_HUGE_PAGES}2Mi", f"{_HUGE_PAGES}1Gi"))
 
 
 def amounts(quantities: Mapping[str, str | int | float] | None) -> dict[str, Amount]:
-    """Read the quantities of a list of resources."""
+    """Parse the quantities of a list of resources."""
     return {name: Amount.parse(quantity) for name, quantity in (quantities or {}).items()}
 
 
 def name_problems(names: Mapping[str, Any] | None) -> Iterator[Problem]:
-    """Find names of resources that no pod can ask for; paths are relative to the list of resources."""
+    """Find names of resources that no pod can request; paths are relative to the list of resources."""
     for name in names or {}:
         if is_known(name):
             continue
@@ -71,33 +71,33 @@ def name_problems(names: Mapping[str, Any] | None) -> Iterator[Problem]:
 
 
 def amount_problems(quantities: Mapping[str, str | int | float] | None) -> Iterator[Problem]:
-    """Find amounts that no pod can ask for; paths are relative to the list of resources."""
+    """Find amounts that no pod can request; paths are relative to the list of resources."""
     for name, amount in amounts(quantities).items():
         if amount.sign < 0:
             yield error((name,), f"`{name}` must not be negative, is {amount}")
         elif is_qualified(name) and amount.milli % 1000:
-            yield error((name,), f"`{name}` comes in whole pieces only, is {amount}", f"write {amount.units}")
+            yield error((name,), f"`{name}` comes in whole units only, is {amount}", f"write {amount.units}")
 
 
 class ResourceClaimReference(View, kw_only=True):
-    """A claim of the pod that a container uses."""
+    """A resource claim of the pod that a container uses."""
 
     name: Annotated[str, doc("Name of an entry in the pod's `resourceClaims`.")]
     request: Annotated[str | None, doc("The request of the claim that is used; all of them if not set.")] = None
 
 
 class Resources(View, kw_only=True):
-    """What a container or a pod asks for, and what it may use at most."""
+    """Requests and limits of a container or a pod."""
 
     requests: Annotated[
         dict[str, Quantity] | None,
-        doc("What is set aside on the node; what is not given here is as much as the limit."),
+        doc("What is reserved on the node; the limit if not set."),
     ] = None
     limits: Annotated[dict[str, Quantity] | None, doc("What may be used at most.")] = None
     claims: Annotated[tuple[ResourceClaimReference, ...] | None, doc("Claims of devices that are used.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find names and amounts that the API server refuses, and requests that do not fit the limits."""
+        """Find names and amounts that the API server rejects, and requests that do not fit the limits."""
         for key, quantities in (("requests", self.requests), ("limits", self.limits)):
             for problem in (*name_problems(quantities), *amount_problems(quantities)):
                 yield problem.under(key)
@@ -159,10 +159,10 @@ class RequestingPod(Protocol):
 
 
 def pod_requests(spec: RequestingPod) -> dict[str, Amount]:
-    """Add up what a pod needs at its most demanding moment, resource by resource.
+    """Return the effective requests of a pod: the highest sum of containers that run at the same time.
 
-    Sidecars run beside everything that starts after them, ordinary init containers one at a time before the
-    containers. What the pod as a whole asks for goes before the sum of its containers. Names come in a stable order.
+    Sidecars run beside all containers that start after them, ordinary init containers one at a time before the
+    containers. Requests of the pod as a whole replace the sum of its containers. Names are sorted.
     """
     needed = _container_requests(spec)
     if spec.resources is not None:
@@ -184,14 +184,14 @@ def _container_requests(spec: RequestingPod) -> dict[str, Amount]:
 
 
 def _pod_level(resources: ResourceRequirements, containers: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Give what the pod's own resources decide: its requests, and its limits where nothing is requested at all."""
+    """Return the pod-level requests, and the pod-level limits of resources that no container requests."""
     requests, limits = amounts(resources.requests), amounts(resources.limits)
     unset = {name: limit for name, limit in limits.items() if name not in containers}
     return {name: amount for name, amount in {**unset, **requests}.items() if name in _POD_LEVEL or is_huge_page(name)}
 
 
 def _requests(resources: ResourceRequirements | None) -> dict[str, Amount]:
-    """Read requests as the API server completes them: a limit without a request is its own request."""
+    """Return requests as the API server defaults them: a limit without a request is its own request."""
     if resources is None:
         return {}
     return {**amounts(resources.limits), **amounts(resources.requests)}

@@ -1,6 +1,6 @@
-"""Workloads of Kubernetes that ours refer to: how many pods they run, and of which shape.
+"""Views of workloads, with their replicas and pod templates, and of autoscalers whose bounds cron rules set.
 
-Autoscalers of others whose bounds cron rules move: HorizontalPodAutoscaler and KEDA's ScaledObject.
+The autoscalers are Kubernetes' HorizontalPodAutoscaler and KEDA's ScaledObject.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class ReplicaStatus(View, kw_only=True):
 
 
 class _Selecting(View, kw_only=True):
-    """What workloads that select their pods by labels share."""
+    """Fields of workloads that select their pods by labels."""
 
     replicas: Annotated[Count, doc("How many pods are wanted.")] = 1
     selector: Annotated[LabelSelector, doc("Which pods are the workload's own.")]
-    template: Annotated[PodTemplateSpec, doc("The pods that are made.")]
+    template: Annotated[PodTemplateSpec, doc("The template of the pods.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find templates whose pods the workload would not recognise."""
+        """Find templates whose pods the selector does not select."""
         metadata = self.template.metadata
         labels = (metadata.labels if metadata is not None else None) or {}
         for key, value in (self.selector.match_labels or {}).items():
@@ -89,7 +89,7 @@ class ReplicationControllerSpec(View, kw_only=True):
 
     replicas: Annotated[Count, doc("How many pods are wanted.")] = 1
     selector: Annotated[dict[str, str] | None, doc("Labels of the pods; the template's if not set.")] = None
-    template: Annotated[PodTemplateSpec | None, doc("The pods that are made.")] = None
+    template: Annotated[PodTemplateSpec | None, doc("The template of the pods.")] = None
 
 
 class JobSpec(View, kw_only=True):
@@ -112,11 +112,11 @@ class JobSpec(View, kw_only=True):
 
     parallelism: Annotated[Count, doc("How many pods run at a time.")] = 1
     completions: Annotated[Count | None, doc("How many pods must succeed.")] = None
-    suspend: Annotated[bool, doc("Whether no pods are made.")] = False
-    template: Annotated[PodTemplateSpec, doc("The pods that are made.")]
+    suspend: Annotated[bool, doc("Whether no pods are created.")] = False
+    template: Annotated[PodTemplateSpec, doc("The template of the pods.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find pods that would be started again when they are done."""
+        """Find a restart policy that Jobs do not allow."""
         policy = self.template.spec.restart_policy
         if policy not in ("OnFailure", "Never"):
             yield error(
@@ -127,7 +127,7 @@ class JobSpec(View, kw_only=True):
 
 
 class JobStatus(View, kw_only=True):
-    """How far a Job is."""
+    """The observed state of a Job."""
 
     __opaque__ = (
         "completedIndexes",
@@ -146,57 +146,57 @@ class JobStatus(View, kw_only=True):
 
 
 class _Workload(Object, kw_only=True):
-    """What all workloads share: annotations that belong to their pods are found on them."""
+    """Checks of all workloads."""
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find annotations that count on pods only."""
+        """Find annotations that have an effect on pods only."""
         yield from misplaced_consumer_problems(self.metadata)
 
 
 class Deployment(_Workload, kw_only=True):
     """Pods that are kept running and replaced in steps."""
 
-    spec: Annotated[DeploymentSpec, doc("What is kept running.")]
-    status: Annotated[ReplicaStatus | None, doc("What runs.")] = None
+    spec: Annotated[DeploymentSpec, doc("The desired state.")]
+    status: Annotated[ReplicaStatus | None, doc("The observed state.")] = None
 
 
 class ReplicaSet(_Workload, kw_only=True):
     """Pods that are kept running."""
 
-    spec: Annotated[ReplicaSetSpec, doc("What is kept running.")]
-    status: Annotated[ReplicaStatus | None, doc("What runs.")] = None
+    spec: Annotated[ReplicaSetSpec, doc("The desired state.")]
+    status: Annotated[ReplicaStatus | None, doc("The observed state.")] = None
 
 
 class StatefulSet(_Workload, kw_only=True):
     """Pods that keep their name and their storage."""
 
-    spec: Annotated[StatefulSetSpec, doc("What is kept running.")]
-    status: Annotated[ReplicaStatus | None, doc("What runs.")] = None
+    spec: Annotated[StatefulSetSpec, doc("The desired state.")]
+    status: Annotated[ReplicaStatus | None, doc("The observed state.")] = None
 
 
 class ReplicationController(_Workload, kw_only=True):
-    """Pods that are kept running, in the oldest of ways."""
+    """The predecessor of ReplicaSets."""
 
-    spec: Annotated[ReplicationControllerSpec, doc("What is kept running.")]
-    status: Annotated[ReplicaStatus | None, doc("What runs.")] = None
+    spec: Annotated[ReplicationControllerSpec, doc("The desired state.")]
+    status: Annotated[ReplicaStatus | None, doc("The observed state.")] = None
 
 
 class Job(_Workload, kw_only=True):
     """Pods that run to their end."""
 
-    spec: Annotated[JobSpec, doc("What runs.")]
-    status: Annotated[JobStatus | None, doc("How far it is.")] = None
+    spec: Annotated[JobSpec, doc("The observed state.")]
+    status: Annotated[JobStatus | None, doc("The observed state.")] = None
 
 
 class _Bounded(View, kw_only=True):
-    """What both versions of a HorizontalPodAutoscaler share: a workload, and the bounds of its replicas."""
+    """Fields of both versions of a HorizontalPodAutoscaler."""
 
     scale_target_ref: Annotated[ScaleTargetReference, doc("The workload that is scaled.")]
-    min_replicas: Annotated[Count, doc("As few pods as there may be; 0 only where the cluster allows it.")] = 1
-    max_replicas: Annotated[PositiveCount, doc("As many pods as there may be.")]
+    min_replicas: Annotated[Count, doc("The minimum number of pods; 0 only if the cluster allows it.")] = 1
+    max_replicas: Annotated[PositiveCount, doc("The maximum number of pods.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that leave no number of pods."""
+        """Find a maximum below the minimum."""
         if self.max_replicas < self.min_replicas:
             message = f"`maxReplicas` {self.max_replicas} is below `minReplicas` {self.min_replicas}"
             yield error(("maxReplicas",), message)
@@ -207,7 +207,7 @@ class HorizontalPodAutoscalerSpec(_Bounded, kw_only=True):
 
     __opaque__ = ("behavior",)
 
-    metrics: Annotated[tuple[Any, ...] | None, doc("What the number of pods follows.")] = None
+    metrics: Annotated[tuple[Any, ...] | None, doc("The metrics of the autoscaler.")] = None
 
 
 class HorizontalPodAutoscalerSpecV1(_Bounded, kw_only=True):
@@ -239,14 +239,14 @@ class HorizontalPodAutoscaler(Object, kw_only=True):
     """Kubernetes' own autoscaler of workloads."""
 
     spec: Annotated[HorizontalPodAutoscalerSpec, doc("What is scaled, and how.")]
-    status: Annotated[HorizontalPodAutoscalerStatus | None, doc("What was done last.")] = None
+    status: Annotated[HorizontalPodAutoscalerStatus | None, doc("The last observation and action.")] = None
 
 
 class HorizontalPodAutoscalerV1(Object, kw_only=True):
     """Kubernetes' own autoscaler of workloads, in its first version."""
 
     spec: Annotated[HorizontalPodAutoscalerSpecV1, doc("What is scaled, and how.")]
-    status: Annotated[HorizontalPodAutoscalerStatus | None, doc("What was done last.")] = None
+    status: Annotated[HorizontalPodAutoscalerStatus | None, doc("The last observation and action.")] = None
 
 
 class ScaledObjectTarget(View, kw_only=True):
@@ -269,13 +269,13 @@ class ScaledObjectSpec(View, kw_only=True):
     }
 
     scale_target_ref: Annotated[ScaledObjectTarget, doc("The workload that is scaled.")]
-    min_replica_count: Annotated[Count, doc("As few pods as there may be.")] = 0
-    max_replica_count: Annotated[Count, doc("As many pods as there may be.")] = 100
-    idle_replica_count: Annotated[Count | None, doc("How many pods there are while nothing happens.")] = None
-    triggers: Annotated[tuple[Any, ...], doc("What the number of pods follows.")]
+    min_replica_count: Annotated[Count, doc("The minimum number of pods.")] = 0
+    max_replica_count: Annotated[Count, doc("The maximum number of pods.")] = 100
+    idle_replica_count: Annotated[Count | None, doc("The number of pods while no trigger is active.")] = None
+    triggers: Annotated[tuple[Any, ...], doc("The metrics and events that scale the workload.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that leave no number of pods."""
+        """Find a maximum below the minimum."""
         if self.max_replica_count < self.min_replica_count:
             yield error(
                 ("maxReplicaCount",),
@@ -289,7 +289,7 @@ class ScaledObjectSpec(View, kw_only=True):
 
 
 class ScaledObject(Object, kw_only=True):
-    """KEDA's autoscaler of workloads, which can also scale to nothing."""
+    """KEDA's autoscaler of workloads, which can also scale to zero."""
 
     __opaque__ = ("status",)
 

@@ -1,11 +1,11 @@
-"""Objects of other projects that scale on time, turned into objects that say the same here.
+"""Importers: conversion of objects of other projects that scale on time.
 
-Each peer has a pure function from an object to a `Conversion`: KEDA's cron triggers, the jobs of
-kubernetes-cronhpa-controller, and the annotations of kube-downscaler. What has no equivalent is said, never left out
-in silence. Whatever is made passes `springtide check`.
+Each importer is a pure function from an object to a `Conversion`: of KEDA's cron triggers, of the jobs of
+kubernetes-cronhpa-controller, and of the annotations of kube-downscaler. Each setting without an equivalent is reported
+as a problem. The new objects pass `springtide check`.
 """
 
-from springtide.apis.importers.conversion import Conversion, ConversionSettings, Tree
+from springtide.apis.importers.conversion import Conversion, ConversionOptions, Tree
 from springtide.apis.importers.cronhpa import convert_cronhpa
 from springtide.apis.importers.downscaler import convert_downscaler
 from springtide.apis.importers.keda import convert_keda
@@ -20,7 +20,7 @@ from springtide.apis.importers.manifests import (
 __all__ = [
     "Conversion",
     "ConversionNotice",
-    "ConversionSettings",
+    "ConversionOptions",
     "ImportResult",
     "SiblingObjects",
     "Tree",

@@ -1,12 +1,8 @@
-"""What a conversion of one object is, and the words in which it tells what it did.
+"""What all importers share: the result of a conversion, the objects that it makes, and patterns of cron expressions.
 
-The objects that conversions make: schedules with the autoscaler that follows them, and cron rules.
-
-Cron expressions as patterns: lists written out, and windows between two expressions.
-
-A pattern has lists only, joins days and weekdays by "and", and cannot say "either". An expression that names both, such
-as `0 8 1 * mon`, means either; it becomes two patterns, where a window between such times is the same as the two
-windows together.
+A pattern has lists only, and joins days and weekdays by "and". A cron expression that names both, such as
+`0 8 1 * mon`, joins them by "or". It becomes two patterns if the two windows together are the same as the window of the
+expression.
 """
 
 from __future__ import annotations
@@ -28,25 +24,25 @@ _DIGITS = re.compile(r"-?\d{1,10}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class ConversionSettings:
-    """What an object of a peer does not say itself."""
+class ConversionOptions:
+    """What a conversion needs to know beside the object."""
 
     now: int
-    """The present: what happens once, the next time, needs it."""
+    """The current time, for the next run of jobs that run once."""
     zone: str | None = None
-    """The zone of the peer's controller, if it was given."""
+    """The zone of the other project's controller, if it was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What becomes of one object."""
+    """The result of converting one object."""
 
     kept: Tree | None
-    """The object itself, as it stays beside the new ones; None where they take its place."""
+    """The object as it remains beside the new ones; None if they replace it."""
     made: tuple[Tree, ...]
     """The new objects."""
     problems: tuple[Problem, ...]
-    """What differs from before; with an error the object stays as it was, and nothing is made."""
+    """The differences in behaviour; with an error, the object is unchanged and there are no new ones."""
 
     @property
     def failed(self) -> bool:
@@ -54,22 +50,22 @@ class Conversion:
         return has_errors(self.problems)
 
 
-Converter: TypeAlias = Callable[[Tree, ConversionSettings], Conversion | None]
-"""Converts an object, or gives None where it is no business of the peer; pure, never raises."""
+Converter: TypeAlias = Callable[[Tree, ConversionOptions], Conversion | None]
+"""Converts an object, or returns None if the importer does not handle it; pure, never raises."""
 
 
 class ConversionNotes:
-    """Collects what is found on the way through an object."""
+    """Collects the problems of a conversion."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
 
     def error(self, path: Path, message: str, hint: str = "") -> None:
-        """Say why the object cannot be converted."""
+        """Add a reason why the object cannot be converted."""
         self._found.append(error(path, message, hint))
 
     def warn(self, path: Path, message: str, hint: str = "") -> None:
-        """Say what will be different."""
+        """Add a difference in behaviour."""
         self._found.append(warning(path, message, hint))
 
     @property
@@ -78,30 +74,30 @@ class ConversionNotes:
         return has_errors(self._found)
 
     def refused(self, value: Tree) -> Conversion:
-        """Leave the object as it is."""
+        """Return the result for an object that is not converted."""
         return Conversion(value, (), tuple(self._found))
 
     def done(self, kept: Tree | None, *made: Tree) -> Conversion:
-        """Give the result."""
+        """Return the result for an object that is converted."""
         return Conversion(kept, made, tuple(self._found))
 
 
 def mapping_at(value: Any, *path: str) -> Tree:
-    """Give the mapping at a path, an empty one where there is none."""
+    """Return the mapping at a path, or an empty one."""
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def group_kind(value: Tree) -> tuple[str, str]:
-    """Give the API group and the kind of an object."""
+    """Return the API group and the kind of an object."""
     api_version, kind = value.get("apiVersion"), value.get("kind")
     group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
     return group, kind if isinstance(kind, str) else ""
 
 
 def to_int32(value: Any) -> int | None:
-    """Read a whole number of 32 bits that may stand in quotes; None for anything else."""
+    """Return a 32-bit integer, also from a string, or None for any other value."""
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -116,10 +112,10 @@ SERIES = "karpenter_scheduled_capacity"
 
 
 def required_name(value: Tree, notes: ConversionNotes) -> str:
-    """Read the name of an object, which the new ones are called after."""
+    """Return the name of an object, from which the names of the new objects are made."""
     name = mapping_at(value, "metadata").get("name")
     if not isinstance(name, str) or not name:
-        notes.error(("metadata",), "the object has no name for the new objects to be called after", "add `name`")
+        notes.error(("metadata",), "the object has no name, from which the new objects could be named", "add `name`")
         return ""
     return name
 
@@ -135,7 +131,7 @@ def producer_object(metadata: Tree, zone: str, default: int, behaviors: Sequence
 
 
 def autoscaler_object(metadata: Tree, target: Tree, bounds: tuple[int, int], producers: Sequence[str]) -> Tree:
-    """Make a HorizontalAutoscaler that gives a target the highest of what schedules ask for."""
+    """Make a HorizontalAutoscaler that scales a target to the highest value of several schedules."""
     return {
         "apiVersion": _KARPENTER,
         "kind": "HorizontalAutoscaler",
@@ -168,7 +164,7 @@ def cron_object(metadata: Tree, target: Tree, rules: Sequence[Tree]) -> Tree:
 
 
 def metadata_of(value: Tree, name: str) -> Tree:
-    """Give a new object the namespace and labels of the one that it is made from."""
+    """Return the metadata of a new object, with the namespace and labels of the converted one."""
     given = mapping_at(value, "metadata")
     kept: dict[str, Any] = {"name": name}
     for key in ("namespace", "labels"):
@@ -178,7 +174,7 @@ def metadata_of(value: Tree, name: str) -> Tree:
 
 
 def free_name(wanted: str, taken: Collection[str], longest: int = _LONGEST_RULE_NAME) -> str:
-    """Shorten a name where it is too long, and number it where it is taken."""
+    """Shorten a name that is too long, and add a number to one that is taken."""
     name, number = wanted[:longest], 2
     while name in taken:
         ending = f"-{number}"
@@ -187,7 +183,7 @@ def free_name(wanted: str, taken: Collection[str], longest: int = _LONGEST_RULE_
 
 
 def renamed(made: Sequence[Tree], position: int, name: str) -> tuple[Tree, ...]:
-    """Give one of the objects that are made together another name, also where the others refer to it."""
+    """Rename one of the new objects, and the references of the others to it."""
     item = made[position]
     old, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
     swapped = [*made]
@@ -200,7 +196,7 @@ def renamed(made: Sequence[Tree], position: int, name: str) -> tuple[Tree, ...]:
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
-    """Put a text in the place of another one, wherever it is the whole of a value."""
+    """Replace every value that is equal to `old`."""
     match value:
         case dict():
             return {key: _replaced(item, old, new) for key, item in value.items()}
@@ -220,7 +216,7 @@ def _with_calendar(value: Tree, old: str, new: str) -> Tree:
 
 
 def zone_suffix(zone: str) -> str:
-    """Write the name of a zone as a part of an object's name: Europe/Berlin is `europe-berlin`."""
+    """Convert the name of a zone to a part of an object's name: Europe/Berlin becomes `europe-berlin`."""
     return re.sub(r"[^a-z0-9]+", "-", zone.lower()).strip("-")
 
 
@@ -230,14 +226,14 @@ def _query(name: str, namespace: Any) -> str:
 
 
 class InexpressibleError(ValueError):
-    """A window between two cron expressions that no patterns describe."""
+    """The window between two cron expressions cannot be written as windows between patterns."""
 
 
 def window_patterns(start: Schedule, end: Schedule) -> list[tuple[Tree, Tree]]:
-    """Give the start and end patterns of the windows between two cron expressions; raises `InexpressibleError`.
+    """Return the start and end patterns of the windows between two cron expressions; raises `InexpressibleError`.
 
-    Where days and weekdays are joined by "or", there is a window for each half. Together they are the window of the
-    whole only if every window opens and closes on one and the same day.
+    Where days and weekdays are joined by "or", there is one window for the days and one for the weekdays. Together they
+    are the window of the expressions only if every window begins and ends on the same day.
     """
     opens, closes = _simplified(start.days), _simplified(end.days)
     if not opens.either and not closes.either:
@@ -248,7 +244,7 @@ def window_patterns(start: Schedule, end: Schedule) -> list[tuple[Tree, Tree]]:
 
 
 def listed(name: str, values: Iterable[int]) -> str | int:
-    """Write the values of a list as a person would: a single number as itself."""
+    """Write the values of a list in the usual notation: a single number is not a string."""
     field, numbers = PATTERN_FIELDS[name], list(values)
     if len(numbers) == 1 and not field.names:
         return numbers[0]
@@ -274,7 +270,7 @@ def _week_from_monday(weekdays: int) -> list[int]:
 
 
 def _simplified(days: DayRule) -> DayRule:
-    """Say "and" where "or" makes no difference: with a field that names every value, every day is meant."""
+    """Replace "or" by "and" where one of the fields has all values, so that every day matches."""
     if days.either and (days.days == ALL_DAYS or days.weekdays == ALL_WEEKDAYS):
         return DayRule(ALL_DAYS, days.months, ALL_WEEKDAYS)
     return days
@@ -286,7 +282,7 @@ def _halves(days: DayRule) -> list[DayRule]:
 
 
 def _within_a_day(start: Schedule, end: Schedule) -> bool:
-    """Tell whether each day begins with a start and ends with an end, so that no window reaches into another day."""
+    """Tell whether on each day a start comes first and an end last, so that no window extends into another day."""
     starts, ends = _times(start), _times(end)
     return min(starts) < min(ends) and max(starts) <= max(ends)
 

@@ -1,7 +1,7 @@
-"""The jobs of kubernetes-cronhpa-controller as cron rules.
+"""The importer of kubernetes-cronhpa-controller: its jobs become cron rules.
 
-A job is a rule: it fires at instants, as a rule does. Seconds, intervals that count from the start of the controller,
-and jobs that run once need a word each. Excluded dates become a Calendar.
+A job fires at instants, as a rule does. Seconds have no equivalent; intervals that count from the start of the
+controller become times of the clock; jobs that run once become rules with `at`. Excluded dates become a Calendar.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from springtide.apis.forecast import format_instant
 from springtide.apis.importers.conversion import (
     Conversion,
     ConversionNotes,
-    ConversionSettings,
+    ConversionOptions,
     Tree,
     cron_object,
     free_name,
@@ -45,27 +45,27 @@ _LEAP_YEAR = 2000
 
 @dataclass(frozen=True, slots=True)
 class _ObjectContext:
-    """What all jobs of an object share."""
+    """What the conversion of all jobs of an object shares."""
 
-    setting: ConversionSettings
+    options: ConversionOptions
     zone: Zone
     notes: ConversionNotes
 
 
-def convert_cronhpa(value: Tree, setting: ConversionSettings) -> Conversion | None:
+def convert_cronhpa(value: Tree, options: ConversionOptions) -> Conversion | None:
     """Convert a CronHorizontalPodAutoscaler."""
     if group_kind(value) != CRON_HPA:
         return None
     notes = ConversionNotes()
     name = required_name(value, notes)
-    zone = setting.zone or CHART_ZONE
-    if setting.zone is None:
+    zone = options.zone or CHART_ZONE
+    if options.zone is None:
         notes.warn(
             ("spec", "jobs"),
-            f"the zone is that of the controller, which its chart sets to {CHART_ZONE}: taken for that",
+            f"the zone is that of the controller: assumed to be {CHART_ZONE}, which its chart sets",
             "name another one with `--timezone`",
         )
-    world = _ObjectContext(setting, load_zone(zone), notes)
+    context = _ObjectContext(options, load_zone(zone), notes)
     target = mapping_at(value, "spec", "scaleTargetRef")
     for field in ("kind", "name"):
         if not isinstance(target.get(field), str) or not target[field]:
@@ -76,17 +76,17 @@ def convert_cronhpa(value: Tree, setting: ConversionSettings) -> Conversion | No
         return notes.refused(value)
     rules: list[Tree] = []
     for position, job in enumerate(jobs):
-        rule = _rule(mapping_at(job), ("spec", "jobs", position), target, [made["name"] for made in rules], world)
+        rule = _rule(mapping_at(job), ("spec", "jobs", position), target, [made["name"] for made in rules], context)
         if rule is not None:
             rules.append(rule)
-    calendar = _calendar(value, name, world)
+    calendar = _calendar(value, name, context)
     if notes.failed:
         return notes.refused(value)
     if target.get("kind") == "HorizontalPodAutoscaler":
         notes.warn(
             ("spec", "scaleTargetRef"),
-            "cronhpa moves whichever bound of a HorizontalPodAutoscaler is in the way of targetSize and never lowers"
-            " the maximum again: here targetSize becomes the minimum, and the maximum stays",
+            "cronhpa moves the bound of a HorizontalPodAutoscaler that excludes targetSize, and never lowers the"
+            " maximum again: here targetSize becomes the minimum, and the maximum stays",
             "set `targetMaxReplicas` on rules that need a higher maximum",
         )
     if calendar is None:
@@ -96,8 +96,8 @@ def convert_cronhpa(value: Tree, setting: ConversionSettings) -> Conversion | No
     return notes.done(None, cron_object(metadata_of(value, name), target, rules), calendar)
 
 
-def _rule(job: Tree, path: Path, target: Tree, taken: Sequence[str], world: _ObjectContext) -> Tree | None:
-    notes = world.notes
+def _rule(job: Tree, path: Path, target: Tree, taken: Sequence[str], context: _ObjectContext) -> Tree | None:
+    notes = context.notes
     given = job.get("name")
     name = free_name(given if isinstance(given, str) and given else f"job-{path[-1]}", taken)
     if name != given:
@@ -107,9 +107,9 @@ def _rule(job: Tree, path: Path, target: Tree, taken: Sequence[str], world: _Obj
         return None
     size = to_int32(job["targetSize"])
     if size is None or size < 0:
-        notes.error((*path, "targetSize"), f"{job['targetSize']!r} is no number of replicas")
+        notes.error((*path, "targetSize"), f"{job['targetSize']!r} is not a number of replicas")
         return None
-    timing = _timing(job, path, world)
+    timing = _timing(job, path, context)
     if timing is None:
         return None
     return {"name": name, **timing, **_action(size, target, path, notes)}
@@ -119,56 +119,56 @@ def _action(size: int, target: Tree, path: Path, notes: ConversionNotes) -> Tree
     if target.get("kind") != "HorizontalPodAutoscaler":
         return {"targetReplicas": size}
     if size == 0:
-        notes.warn((*path, "targetSize"), "a HorizontalPodAutoscaler has a minimum of at least 1: 1 it is")
+        notes.warn((*path, "targetSize"), "a HorizontalPodAutoscaler has a minimum of at least 1: the rule sets 1")
     return {"targetMinReplicas": max(size, 1)}
 
 
 # When a job runs
 
 
-def _timing(job: Tree, path: Path, world: _ObjectContext) -> Tree | None:
+def _timing(job: Tree, path: Path, context: _ObjectContext) -> Tree | None:
     text = job.get("schedule")
     path = (*path, "schedule")
     if not isinstance(text, str) or not text.strip():
-        world.notes.error(path, "the job has no schedule", 'write one, such as "0 30 8 * * *"')
+        context.notes.error(path, "the job has no schedule", 'write one, such as "0 30 8 * * *"')
         return None
     text = text.strip()
     if text.startswith("@date"):
-        moment = _date(text, path, world.notes)
+        moment = _date(text, path, context.notes)
         if moment is None:
             return None
-        at = world.zone.instant(moment)
-        if at <= world.setting.now:
-            world.notes.warn(path, f"`{text}` is over: the rule will never fire", "remove the job")
+        at = context.zone.instant(moment)
+        if at <= context.options.now:
+            context.notes.warn(path, f"`{text}` is in the past: the rule never fires", "remove the job")
         return {"at": format_instant(at)}
-    schedule = _interval(text, path, world.notes) if text.startswith("@every") else _five_fields(text, path, world)
+    schedule = _interval(text, path, context.notes) if text.startswith("@every") else _five_fields(text, path, context)
     if schedule is None:
         return None
     try:
         cron = Cron.parse(schedule, Dialect.RULE)
     except CronError as failure:
-        world.notes.error(path, failure.message, failure.hint)
+        context.notes.error(path, failure.message, failure.hint)
         return None
     if job.get("runOnce") is not True:
-        return {"schedule": schedule, "timeZone": world.zone.name}
-    coming = cron.after(world.setting.now, world.zone)
-    if coming is None:
-        world.notes.error(path, f"`{text}` does not come again", "remove the job")
+        return {"schedule": schedule, "timeZone": context.zone.name}
+    upcoming = cron.after(context.options.now, context.zone)
+    if upcoming is None:
+        context.notes.error(path, f"`{text}` does not fire again", "remove the job")
         return None
-    world.notes.warn((*path[:-1], "runOnce"), f"the job runs once: the rule has the next time of `{text}`")
-    return {"at": format_instant(coming)}
+    context.notes.warn((*path[:-1], "runOnce"), f"the job runs once: the rule has the next time of `{text}`")
+    return {"at": format_instant(upcoming)}
 
 
-def _five_fields(text: str, path: Path, world: _ObjectContext) -> str | None:
-    """Leave out the seconds, which rules do not have."""
+def _five_fields(text: str, path: Path, context: _ObjectContext) -> str | None:
+    """Remove the field of seconds, which rules do not have."""
     if text.startswith("@"):
         if text in MACROS:
             return text
-        world.notes.error(path, f"`{text}` is unknown, expected one of {', '.join(MACROS)}, @every or @date")
+        context.notes.error(path, f"`{text}` is unknown, expected one of {', '.join(MACROS)}, @every or @date")
         return None
     fields = text.split()
     if len(fields) != 6:
-        world.notes.error(
+        context.notes.error(
             path,
             f"schedule `{text}` has {_fields(len(fields))}, expected 6: second, minute, hour, day of month, month, day"
             " of week",
@@ -177,10 +177,10 @@ def _five_fields(text: str, path: Path, world: _ObjectContext) -> str | None:
     try:
         parse_schedule(f"{fields[0]} * * * *", Dialect.RULE)  # seconds have the values that minutes have
     except CronError:
-        world.notes.error(path, f"second {fields[0]!r} is not understood, expected 0-59", "write 0")
+        context.notes.error(path, f"second {fields[0]!r} is not understood, expected 0-59", "write 0")
         return None
     if fields[0].strip("0"):
-        world.notes.warn(path, f"rules have no seconds: instead of second `{fields[0]}` the rule fires at second 0")
+        context.notes.warn(path, f"rules have no seconds: instead of second `{fields[0]}` the rule fires at second 0")
     return " ".join(fields[1:])
 
 
@@ -189,7 +189,7 @@ def _fields(count: int) -> str:
 
 
 def _interval(text: str, path: Path, notes: ConversionNotes) -> str | None:
-    """Write an interval that divides the hour or the day as times of the clock."""
+    """Convert an interval that divides the hour or the day to a cron expression."""
     every = _EVERY.fullmatch(text)
     try:
         seconds, rest = divmod(0 if every is None else parse_duration(every["span"]), _NANOSECONDS)
@@ -199,11 +199,11 @@ def _interval(text: str, path: Path, notes: ConversionNotes) -> str | None:
     if schedule is None:
         notes.error(
             path,
-            f"`{text}` counts from whenever the controller was started and does not divide the hour or the day",
-            "write the times that are meant as a cron expression",
+            f"`{text}` counts from the start of the controller and does not divide the hour or the day",
+            "write the times as a cron expression",
         )
         return None
-    notes.warn(path, f"`{text}` counts from whenever the controller was started: the rule has `{schedule}`")
+    notes.warn(path, f"`{text}` counts from the start of the controller: the rule has `{schedule}`")
     return schedule
 
 
@@ -227,7 +227,7 @@ def _date(text: str, path: Path, notes: ConversionNotes) -> int | None:
         time = [int(number) for number in found["time"].split(":")]
         moment = datetime.datetime(*day, *time, tzinfo=datetime.UTC)  # type: ignore[misc,arg-type]
     except ValueError:
-        notes.error(path, f"`{text}` is no date", "write it as @date 2026-11-27 06:00:00")
+        notes.error(path, f"`{text}` is not a date", "write it as @date 2026-11-27 06:00:00")
         return None
     return int(moment.timestamp())
 
@@ -235,7 +235,7 @@ def _date(text: str, path: Path, notes: ConversionNotes) -> int | None:
 # Days on which no job runs
 
 
-def _calendar(value: Tree, name: str, world: _ObjectContext) -> Tree | None:
+def _calendar(value: Tree, name: str, context: _ObjectContext) -> Tree | None:
     excluded = mapping_at(value, "spec").get("excludeDates")
     if not isinstance(excluded, list) or not excluded:
         return None
@@ -244,15 +244,15 @@ def _calendar(value: Tree, name: str, world: _ObjectContext) -> Tree | None:
     for position, text in enumerate(excluded):
         path: Path = ("spec", "excludeDates", position)
         if isinstance(text, str) and text.strip().startswith("@date"):
-            moment = _date(text.strip(), path, world.notes)
+            moment = _date(text.strip(), path, context.notes)
             if moment is not None:
                 dates.add(format_instant(moment)[:10])
         else:
-            yearly.update(_days_of_year(str(text), path, world.notes))
-    # A calendar is in no namespace, so that its name has to say whose it is.
+            yearly.update(_days_of_year(str(text), path, context.notes))
+    # A Calendar is cluster-scoped, so its name contains the namespace.
     owner = mapping_at(value, "metadata").get("namespace")
     called = f"{owner}-{name}-excluded" if isinstance(owner, str) and owner else f"{name}-excluded"
-    spec: dict[str, Any] = {"timeZone": world.zone.name}
+    spec: dict[str, Any] = {"timeZone": context.zone.name}
     if dates:
         spec["dates"] = sorted(dates)
     if yearly:

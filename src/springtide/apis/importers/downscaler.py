@@ -1,8 +1,8 @@
-"""The annotations of kube-downscaler as schedules.
+"""The importer of kube-downscaler: its annotations become schedules or cron rules.
 
-A workload with uptime and downtime has a level: up while an uptime holds and no downtime does. That is a schedule, in
-which downtimes have the higher priority. A HorizontalPodAutoscaler has a minimum instead, which cron rules move.
-Periods act only while they hold and leave everything else alone: they are cron rules, too.
+The uptime and downtime of a workload become a schedule: it is up during an uptime that is not in a downtime, so
+downtimes have the higher priority. On a HorizontalPodAutoscaler they become cron rules that move its minimum. Periods,
+outside of which kube-downscaler does nothing, become cron rules too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from springtide.apis.forecast import format_instant
 from springtide.apis.importers.conversion import (
     Conversion,
     ConversionNotes,
-    ConversionSettings,
+    ConversionOptions,
     Tree,
     autoscaler_object,
     cron_object,
@@ -58,10 +58,10 @@ _PREFIX = "downscaler/"
 _AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 _CONVERTED = (("apps", "Deployment"), ("apps", "StatefulSet"), ("argoproj.io", "Rollout"), _AUTOSCALER)
 _INSTEAD = {
-    ("", "Namespace"): "holds for every workload of the namespace: write it on each workload that shall follow it",
+    ("", "Namespace"): "applies to every workload of the namespace: write it on each of these workloads",
     ("batch", "CronJob"): "suspends the CronJob, which has no replicas",
     ("batch", "Job"): "suspends the Job, which has no replicas",
-    ("apps", "DaemonSet"): "takes a DaemonSet off all nodes, which no number of replicas does",
+    ("apps", "DaemonSet"): "removes the DaemonSet, which has no replicas, from all nodes",
     ("policy", "PodDisruptionBudget"): "changes a PodDisruptionBudget, which has no replicas",
     ("keda.sh", "ScaledObject"): "pauses the ScaledObject: move its bounds with a CronFederatedHPA instead",
 }
@@ -73,13 +73,13 @@ _KNOWN = (
 
 
 def annotation(name: str) -> Path:
-    """Give the path of an annotation of kube-downscaler."""
+    """Return the path of an annotation of kube-downscaler."""
     return ("metadata", "annotations", f"{_PREFIX}{name}")
 
 
 @dataclass(frozen=True, slots=True)
 class _DownscalerSettings:
-    """What the annotations of an object come to."""
+    """The parsed annotations of an object."""
 
     uptime: TimeSpec
     downtime: TimeSpec
@@ -93,17 +93,17 @@ class _DownscalerSettings:
 
     @property
     def has_periods(self) -> bool:
-        """Whether periods were given, beside which uptime and downtime do not count."""
+        """Whether there are periods; kube-downscaler then ignores uptime and downtime."""
         return not (self.upscale.never and self.downscale.never)
 
     @property
     def specs(self) -> tuple[TimeSpec, ...]:
-        """All times that a level depends on, the one that decides first."""
+        """All times that the replicas depend on, the one with the highest precedence first."""
         return (self.excluded, self.forced_up, self.forced_down, self.downtime, self.uptime)
 
 
-def convert_downscaler(value: Tree, setting: ConversionSettings) -> Conversion | None:
-    """Convert the annotations of an object, which stays, without them."""
+def convert_downscaler(value: Tree, options: ConversionOptions) -> Conversion | None:
+    """Convert the annotations of an object; the object itself remains without them."""
     annotations = mapping_at(value, "metadata", "annotations")
     given = {name.removeprefix(_PREFIX): str(text) for name, text in annotations.items() if name.startswith(_PREFIX)}
     if not given:
@@ -118,24 +118,24 @@ def convert_downscaler(value: Tree, setting: ConversionSettings) -> Conversion |
         notes.warn(annotation("exclude"), "the object is excluded: there is nothing to convert")
         return notes.refused(value)
     name = required_name(value, notes)
-    plan = _read(given, value, setting, notes)
-    if notes.failed or plan is None:
+    settings = _read(given, value, options, notes)
+    if notes.failed or settings is None:
         return notes.refused(value)
-    make = _cron if plan.has_periods or group_kind(value) == _AUTOSCALER else _schedule
-    made = make(value, name, plan, setting, notes)
+    make = _cron if settings.has_periods or group_kind(value) == _AUTOSCALER else _schedule
+    made = make(value, name, settings, options, notes)
     if notes.failed:
         return notes.refused(value)
     return notes.done(_without_annotations(value), *made)
 
 
-# A workload with a level: a schedule
+# A schedule: for workloads with uptime and downtime
 
 
 def _schedule(
-    value: Tree, name: str, plan: _DownscalerSettings, setting: ConversionSettings, notes: ConversionNotes
+    value: Tree, name: str, settings: _DownscalerSettings, options: ConversionOptions, notes: ConversionNotes
 ) -> list[Tree]:
-    zone = _only_zone(plan.specs, setting, notes)
-    default, behaviors = _behaviors(plan)
+    zone = _only_zone(settings.specs, options, notes)
+    default, behaviors = _behaviors(settings)
     sizes = [default, *(behavior["replicas"] for behavior in behaviors)]
     bounds = (min(sizes), max(sizes))
     return [
@@ -144,19 +144,19 @@ def _schedule(
     ]
 
 
-def _behaviors(plan: _DownscalerSettings) -> tuple[int, list[Tree]]:
-    """Give the value where no time holds, and a behaviour for each time that counts."""
+def _behaviors(settings: _DownscalerSettings) -> tuple[int, list[Tree]]:
+    """Return the default replicas, and a behaviour for each time that has an effect."""
     layers = [
-        ("excluded", plan.excluded, plan.up),
-        ("forced-up", plan.forced_up, plan.up),
-        ("forced-down", plan.forced_down, plan.down),
-        ("downtime", plan.downtime, plan.down),
-        ("uptime", plan.uptime, plan.up),
+        ("excluded", settings.excluded, settings.up),
+        ("forced-up", settings.forced_up, settings.up),
+        ("forced-down", settings.forced_down, settings.down),
+        ("downtime", settings.downtime, settings.down),
+        ("uptime", settings.uptime, settings.up),
     ]
-    default = plan.down
+    default = settings.down
     for position, (_, spec, replicas) in enumerate(layers):
         if spec.always:
-            # Nothing below what always holds is ever seen.
+            # A time that is always active hides all below it.
             layers, default = layers[:position], replicas
             break
     seen = [layer for layer in layers if not layer[1].never]
@@ -181,8 +181,8 @@ def _times(spec: TimeSpec) -> Iterable[Tree]:
         yield once.instants
 
 
-def _only_zone(specs: Iterable[TimeSpec], setting: ConversionSettings, notes: ConversionNotes) -> str:
-    """Give the zone of all times; a schedule has one."""
+def _only_zone(specs: Iterable[TimeSpec], options: ConversionOptions, notes: ConversionNotes) -> str:
+    """Return the zone of all times, because a schedule has only one."""
     zones = list(dict.fromkeys(recurs.zone for spec in specs for recurs in spec.recurring))
     if len(zones) > 1:
         notes.error(
@@ -190,74 +190,81 @@ def _only_zone(specs: Iterable[TimeSpec], setting: ConversionSettings, notes: Co
             f"times in several zones ({', '.join(zones)}) have no equivalent: all times of a schedule are in one",
             "write all times in one zone",
         )
-    return zones[0] if zones else setting.zone or "UTC"
+    return zones[0] if zones else options.zone or "UTC"
 
 
 # Cron rules: for the minimum of an autoscaler, and for periods
 
 
 def _cron(
-    value: Tree, name: str, plan: _DownscalerSettings, setting: ConversionSettings, notes: ConversionNotes
+    value: Tree, name: str, settings: _DownscalerSettings, options: ConversionOptions, notes: ConversionNotes
 ) -> list[Tree]:
-    action = _minimum(plan, notes) if group_kind(value) == _AUTOSCALER else _replicas(plan)
-    rules = _period_rules(plan, action, setting, notes) if plan.has_periods else _level_rules(plan, action, notes)
+    action = _minimum(settings, notes) if group_kind(value) == _AUTOSCALER else _replicas(settings)
+    rules = (
+        _period_rules(settings, action, options, notes)
+        if settings.has_periods
+        else _level_rules(settings, action, notes)
+    )
     return [cron_object(metadata_of(value, name), _target(value, name), rules)]
 
 
-def _replicas(plan: _DownscalerSettings) -> Callable[[bool], Tree]:
-    return lambda is_up: {"targetReplicas": plan.up if is_up else plan.down}
+def _replicas(settings: _DownscalerSettings) -> Callable[[bool], Tree]:
+    return lambda is_up: {"targetReplicas": settings.up if is_up else settings.down}
 
 
-def _minimum(plan: _DownscalerSettings, notes: ConversionNotes) -> Callable[[bool], Tree]:
-    if plan.down == 0:
+def _minimum(settings: _DownscalerSettings, notes: ConversionNotes) -> Callable[[bool], Tree]:
+    if settings.down == 0:
         notes.warn(
             ("metadata", "annotations"),
             "a HorizontalPodAutoscaler has a minimum of at least 1: during downtime it is 1, not 0",
         )
-    return lambda is_up: {"targetMinReplicas": max(1, plan.up if is_up else plan.down)}
+    return lambda is_up: {"targetMinReplicas": max(1, settings.up if is_up else settings.down)}
 
 
-def _level_rules(plan: _DownscalerSettings, action: Callable[[bool], Tree], notes: ConversionNotes) -> list[Tree]:
-    zones = list(dict.fromkeys(recurs.zone for spec in plan.specs for recurs in spec.recurring))
-    others = (plan.excluded, plan.forced_up, plan.forced_down)
-    if len(zones) > 1 or any(spec.absolute for spec in plan.specs) or not all(spec.never for spec in others):
+def _level_rules(settings: _DownscalerSettings, action: Callable[[bool], Tree], notes: ConversionNotes) -> list[Tree]:
+    zones = list(dict.fromkeys(recurs.zone for spec in settings.specs for recurs in spec.recurring))
+    others = (settings.excluded, settings.forced_up, settings.forced_down)
+    if len(zones) > 1 or any(spec.absolute for spec in settings.specs) or not all(spec.never for spec in others):
         notes.error(
             ("metadata", "annotations"),
-            "the minimum of an autoscaler is moved by cron rules, which times in several zones, between dates, forced"
-            " or excluded do not become",
+            "the minimum of an autoscaler is moved by cron rules, which cannot express times in several zones, between"
+            " dates, forced or excluded",
             "keep to recurring times in one zone, or put the annotations on the workload",
         )
         return []
-    rules = change_rules(plan.uptime, plan.downtime, zones[0] if zones else "UTC", action)
+    rules = change_rules(settings.uptime, settings.downtime, zones[0] if zones else "UTC", action)
     if not rules:
         notes.error(("metadata", "annotations"), "the times never change anything", "remove them")
     return rules
 
 
 def _period_rules(
-    plan: _DownscalerSettings, action: Callable[[bool], Tree], setting: ConversionSettings, notes: ConversionNotes
+    settings: _DownscalerSettings, action: Callable[[bool], Tree], options: ConversionOptions, notes: ConversionNotes
 ) -> list[Tree]:
-    for name, spec in (("upscale-period", plan.upscale), ("downscale-period", plan.downscale)):
+    for name, spec in (("upscale-period", settings.upscale), ("downscale-period", settings.downscale)):
         if spec.always:
-            notes.error(annotation(name), "a period that always holds never begins", "write uptime and downtime")
-    for name, spec in (("force-uptime", plan.forced_up), ("force-downtime", plan.forced_down)):
+            notes.error(annotation(name), "a period that is always active never begins", "write uptime and downtime")
+    for name, spec in (("force-uptime", settings.forced_up), ("force-downtime", settings.forced_down)):
         if not spec.never:
             notes.error(annotation(name), "has no equivalent beside periods", "write uptime and downtime")
-    periods = (TimelineLayer("up", _timeline(plan.upscale), 1), TimelineLayer("down", _timeline(plan.downscale), 0))
-    if overlaps(periods, setting.now, first=1):
+    periods = (
+        TimelineLayer("up", _timeline(settings.upscale), 1),
+        TimelineLayer("down", _timeline(settings.downscale), 0),
+    )
+    if overlaps(periods, options.now, first=1):
         notes.error(
             annotation("downscale-period"),
-            "the periods overlap: kube-downscaler does nothing while both hold, and rules cannot say that",
-            "let one end where the other begins",
+            "the periods overlap: kube-downscaler does nothing while both are active, which rules cannot express",
+            "end one where the other begins",
         )
     notes.warn(
-        annotation("upscale-period" if not plan.upscale.never else "downscale-period"),
+        annotation("upscale-period" if not settings.upscale.never else "downscale-period"),
         "kube-downscaler acts throughout a period: a rule acts once, when the period begins",
     )
     if notes.failed:
         return []
-    rules = begin_rules(plan.upscale, action, is_up=True, rules=[])
-    return rules + begin_rules(plan.downscale, action, is_up=False, rules=rules)
+    rules = begin_rules(settings.upscale, action, is_up=True, rules=[])
+    return rules + begin_rules(settings.downscale, action, is_up=False, rules=rules)
 
 
 def _timeline(spec: TimeSpec) -> Timeline[bool]:
@@ -274,56 +281,57 @@ def _timeline(spec: TimeSpec) -> Timeline[bool]:
 
 
 def _read(
-    given: dict[str, str], value: Tree, setting: ConversionSettings, notes: ConversionNotes
+    given: dict[str, str], value: Tree, options: ConversionOptions, notes: ConversionNotes
 ) -> _DownscalerSettings | None:
     def times(name: str, default: TimeSpec) -> TimeSpec:
-        return _times_of(given.get(name), name, default, setting, notes)
+        return _times_of(given.get(name), name, default, options, notes)
 
     for name in given:
         if name not in _KNOWN:
             close = nearest(name, _KNOWN)
             hint = f"did you mean `{_PREFIX}{close}`?" if close else ""
-            notes.warn(annotation(name), "is not an annotation that kube-downscaler reads: it says nothing", hint)
-    plan = _DownscalerSettings(
+            notes.warn(annotation(name), "is not an annotation of kube-downscaler: it has no effect", hint)
+    settings = _DownscalerSettings(
         uptime=times("uptime", ALWAYS),
         downtime=times("downtime", NEVER),
         forced_up=_forced("force-uptime", times, given, notes),
         forced_down=_forced("force-downtime", times, given, notes),
-        excluded=_excluded(given.get("exclude-until"), setting, notes),
+        excluded=_excluded(given.get("exclude-until"), options, notes),
         upscale=times("upscale-period", NEVER),
         downscale=times("downscale-period", NEVER),
         up=_up(given, value, notes),
         down=_down(given, notes),
     )
-    if plan.has_periods and ("uptime" in given or "downtime" in given):
+    if settings.has_periods and ("uptime" in given or "downtime" in given):
         ignored = "uptime" if "uptime" in given else "downtime"
-        notes.warn(annotation(ignored), "does not count beside periods")
-    nothing = plan.uptime.always and all(
-        spec.never for spec in (plan.downtime, plan.forced_up, plan.forced_down, plan.upscale, plan.downscale)
+        notes.warn(annotation(ignored), "is ignored beside periods")
+    nothing = settings.uptime.always and all(
+        spec.never
+        for spec in (settings.downtime, settings.forced_up, settings.forced_down, settings.upscale, settings.downscale)
     )
     if nothing and not notes.failed and not {"uptime", "downtime"} & given.keys():
         notes.warn(("metadata", "annotations"), "no annotation says when to scale: there is nothing to convert")
         return None
     if "grace-period" in given:
         notes.warn(annotation("grace-period"), "has no equivalent: a new workload follows the schedule at once")
-    return plan
+    return settings
 
 
 def _times_of(
-    text: str | None, name: str, default: TimeSpec, setting: ConversionSettings, notes: ConversionNotes
+    text: str | None, name: str, default: TimeSpec, options: ConversionOptions, notes: ConversionNotes
 ) -> TimeSpec:
     if text is None:
         return default
     try:
-        spec = parse_time_spec(text, setting.zone)
+        spec = parse_time_spec(text, options.zone)
     except TimeSpecError as failure:
         notes.error(annotation(name), failure.message, failure.hint)
         return default
     for idle in spec.idle:
         notes.warn(
             annotation(name),
-            f'"{idle.text}" never holds: its end is not after its begin',
-            "times do not reach over midnight; write two, the first one up to 24:00",
+            f'"{idle.text}" is never active: its end is not after its beginning',
+            "times do not cross midnight; write two, the first one up to 24:00",
         )
     return spec.effective()
 
@@ -334,21 +342,21 @@ def _forced(
     text = given.get(name, "false").lower()
     if text in ("", "false"):
         return NEVER
-    notes.warn(annotation(name), "kube-downscaler reads this of namespaces only: here it counts for this object")
+    notes.warn(annotation(name), "kube-downscaler reads this on namespaces only: here it applies to this object")
     return ALWAYS if text == "true" else times(name, NEVER)
 
 
-def _excluded(text: str | None, setting: ConversionSettings, notes: ConversionNotes) -> TimeSpec:
+def _excluded(text: str | None, options: ConversionOptions, notes: ConversionNotes) -> TimeSpec:
     if text is None:
         return NEVER
     until = _timestamp(text)
     if until is None:
-        notes.error(annotation("exclude-until"), f'"{text}" is no time', "write 2026-11-27T06:00:00Z or 2026-11-27")
+        notes.error(annotation("exclude-until"), f'"{text}" is not a time', "write 2026-11-27T06:00:00Z or 2026-11-27")
         return NEVER
-    if until <= setting.now:
-        notes.warn(annotation("exclude-until"), f"{format_instant(until)} is past: it goes")
+    if until <= options.now:
+        notes.warn(annotation("exclude-until"), f"{format_instant(until)} is in the past: the annotation is removed")
         return NEVER
-    return TimeSpec(absolute=(AbsoluteTime(text, setting.now, until),))
+    return TimeSpec(absolute=(AbsoluteTime(text, options.now, until),))
 
 
 def _timestamp(text: str) -> int | None:
@@ -361,7 +369,7 @@ def _timestamp(text: str) -> int | None:
 
 
 def _up(given: dict[str, str], value: Tree, notes: ConversionNotes) -> int:
-    """Give the replicas that the object has while it is up."""
+    """Return the replicas that the object has while it is up."""
     field = "minReplicas" if group_kind(value) == _AUTOSCALER else "replicas"
     if "original-replicas" in given:
         written: Any = given["original-replicas"]
@@ -371,13 +379,13 @@ def _up(given: dict[str, str], value: Tree, notes: ConversionNotes) -> int:
     if written is None:
         notes.warn(
             ("spec",),
-            f"kube-downscaler goes back to the {field} that there were: here it is 1, `{field}` not being set",
+            f"kube-downscaler restores the {field} of before the downtime: here it is 1, because `{field}` is not set",
             f"set `{field}`",
         )
         return 1
     replicas = to_int32(written)
     if replicas is None or replicas < 0:
-        notes.error(path, f"{written!r} is no number of replicas")
+        notes.error(path, f"{written!r} is not a number of replicas")
         return 1
     return replicas
 
@@ -387,7 +395,7 @@ def _down(given: dict[str, str], notes: ConversionNotes) -> int:
     replicas = to_int32(text)
     if replicas is None or replicas < 0:
         hint = "write a number; percentages are for PodDisruptionBudgets" if text.endswith("%") else "write a number"
-        notes.error(annotation("downtime-replicas"), f'"{text}" is no number of replicas', hint)
+        notes.error(annotation("downtime-replicas"), f'"{text}" is not a number of replicas', hint)
         return 0
     return replicas
 

@@ -1,10 +1,10 @@
 """The times of kube-downscaler: `Mon-Fri 08:00-18:00 Europe/Berlin`, spans between two dates, `always` and `never`.
 
-A recurring time holds on each day of its weekdays from one minute up to, and without, another one of the same day: it
-never reaches over midnight, and one that ends before it begins never holds. A span between dates includes its last
+A weekly time is active on each of its weekdays from one minute up to another of the same day, which is excluded. It
+does not cross midnight, and one that ends before it begins is never active. A span between dates includes its last
 second.
 
-A week of ups and downs as cron rules: what has no level to follow gets a rule for every change.
+Where a schedule cannot be used, the changes of a week become cron rules (`change_rules`, `begin_rules`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMAT = '"Mon-Fri 06:30-20:30 Europe/Berlin" or "2019-01-01T00:00:00+00:00-201
 
 
 class TimeSpecError(ValueError):
-    """A time that cannot be read: what is wrong, and how to fix it."""
+    """A time that cannot be parsed: what is wrong, and how to fix it."""
 
     def __init__(self, message: str, hint: str) -> None:
         self.message = message
@@ -51,29 +51,29 @@ class WeeklyTime:
 
     @property
     def never(self) -> bool:
-        """Whether it ends before it begins: times do not reach over midnight."""
+        """Whether it ends before it begins: times do not cross midnight."""
         return self.opens >= self.closes
 
     @property
     def always(self) -> bool:
-        """Whether it leaves no minute out."""
+        """Whether it includes every minute."""
         return self.opens == 0 and self.closes == MINUTES_PER_DAY and len(self.weekdays) == 7
 
     def patterns(self) -> tuple[Tree, Tree]:
-        """Give the patterns of a window that opens and closes; one without an end in the day closes at midnight."""
+        """Return the start and end patterns of the window; a time up to 24:00 ends at the midnight of the next day."""
         if self.closes < MINUTES_PER_DAY:
             return _pattern(self.weekdays, self.opens), _pattern(self.weekdays, self.closes)
         starts = self.weekdays
         ends = tuple((weekday + 1) % 7 for weekday in self.weekdays)
         if self.opens == 0:
-            # Whole days in a row are one window.
+            # Consecutive whole days are one window.
             starts, ends = starts[:1], ends[-1:]
         return _pattern(starts, self.opens), _pattern(ends, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class AbsoluteTime:
-    """From one instant up to, and without, another."""
+    """From one instant up to another, which is excluded."""
 
     text: str
     begins: int
@@ -86,13 +86,13 @@ class AbsoluteTime:
 
     @property
     def instants(self) -> Tree:
-        """Give it as a behaviour has it."""
+        """The fields `from` and `until` of a behaviour."""
         return {"from": format_instant(self.begins), "until": format_instant(self.ends)}
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSpec:
-    """Times at any of which something holds."""
+    """The union of several times."""
 
     recurring: tuple[WeeklyTime, ...] = ()
     absolute: tuple[AbsoluteTime, ...] = ()
@@ -100,17 +100,17 @@ class TimeSpec:
 
     @property
     def never(self) -> bool:
-        """Whether it never holds."""
+        """Whether it is never active."""
         return not (self.always or self.recurring or self.absolute)
 
     @property
     def idle(self) -> tuple[WeeklyTime | AbsoluteTime, ...]:
-        """The parts that never hold."""
+        """The parts that are never active."""
         parts: tuple[WeeklyTime | AbsoluteTime, ...] = (*self.recurring, *self.absolute)
         return tuple(part for part in parts if part.never)
 
     def effective(self) -> TimeSpec:
-        """Leave out parts that never hold, and everything beside one that always does."""
+        """Drop the parts that are never active, and all others if one is always active."""
         recurring = tuple(part for part in self.recurring if not part.never)
         if self.always or any(part.always for part in recurring):
             return ALWAYS
@@ -122,7 +122,7 @@ NEVER = TimeSpec()
 
 
 def parse_time_spec(text: str, default_zone: str | None) -> TimeSpec:
-    """Read a list of times; raises `TimeSpecError`."""
+    """Parse a list of times; raises `TimeSpecError`."""
     if text.lower() == "always":
         return ALWAYS
     if text.lower() == "never":
@@ -135,13 +135,13 @@ def parse_time_spec(text: str, default_zone: str | None) -> TimeSpec:
         elif (found := _RECURRING.fullmatch(element)) is not None:
             recurring.append(_recurring(element, found, default_zone))
         else:
-            raise TimeSpecError(f'"{element}" is no time', f"write always, never, or a list such as {_FORMAT}")
+            raise TimeSpecError(f'"{element}" is not a time', f"write always, never, or a list such as {_FORMAT}")
     return TimeSpec(tuple(recurring), tuple(absolute))
 
 
 def _absolute(text: str, found: re.Match[str]) -> AbsoluteTime:
     try:
-        # The last second belongs to the span.
+        # The span includes its last second.
         return AbsoluteTime(text, parse_instant(found["begins"]), parse_instant(found["ends"]) + 1)
     except ValueError as failure:
         raise TimeSpecError(str(failure), f"write it as in {_FORMAT}") from None
@@ -166,14 +166,14 @@ def _recurring(text: str, found: re.Match[str], default_zone: str | None) -> Wee
 
 def _weekday(name: str, text: str) -> int:
     if name.lower() not in _WEEKDAYS:
-        raise TimeSpecError(f'"{name}" of "{text}" is no weekday', "names are Mon, Tue, Wed, Thu, Fri, Sat, Sun")
+        raise TimeSpecError(f'"{name}" of "{text}" is not a weekday', "names are Mon, Tue, Wed, Thu, Fri, Sat, Sun")
     return (_WEEKDAYS.index(name.lower()) + 1) % 7
 
 
 def _minute(clock: str, text: str) -> int:
     hours, minutes = int(clock[:2]), int(clock[3:])
     if minutes > 59 or hours * 60 + minutes > MINUTES_PER_DAY:
-        raise TimeSpecError(f'{clock} of "{text}" is no time of the day', "choose one from 00:00 to 24:00")
+        raise TimeSpecError(f'{clock} of "{text}" is not a time of the day', "choose one from 00:00 to 24:00")
     return hours * 60 + minutes
 
 
@@ -192,11 +192,11 @@ _MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 Action = Callable[[bool], Tree]
-"""What a rule sets when it goes up, or down."""
+"""Returns the fields that a rule sets when it scales up (True) or down (False)."""
 
 
 def change_rules(uptime: TimeSpec, downtime: TimeSpec, zone: str, action: Action) -> list[Tree]:
-    """Give a rule for each time of the day at which "in uptime and not in downtime" changes on some weekdays."""
+    """Make a rule for each time of the day at which "uptime and not downtime" changes on some weekdays."""
     up = [
         _holds(uptime, minute) and not _holds(downtime, minute) for minute in range(_MINUTES_PER_WEEK)
     ]  # from Sunday, 00:00
@@ -212,7 +212,7 @@ def change_rules(uptime: TimeSpec, downtime: TimeSpec, zone: str, action: Action
 
 
 def begin_rules(spec: TimeSpec, action: Action, *, is_up: bool, rules: Sequence[Tree]) -> list[Tree]:
-    """Give a rule for the beginning of each part of a time; names differ from those of the rules there are."""
+    """Make a rule for the beginning of each part of a time, with names that the given rules do not use."""
     made: list[Tree] = []
     for part in spec.recurring:
         made.append(edge_rule(is_up, part.opens, part.weekdays, part.zone, action, [*rules, *made]))

@@ -1,10 +1,8 @@
-"""How fast an autoscaler may act: the rules of a HorizontalPodAutoscaler as those of a HorizontalAutoscaler.
+"""The importer of KEDA: cron triggers become schedules or cron rules.
 
-KEDA's cron triggers as a schedule.
-
-A ScaledObject with cron triggers only becomes a MetricsProducer for each zone and a HorizontalAutoscaler that takes the
-highest, as KEDA does. Where other triggers stay, the ScaledObject stays too, because two autoscalers of one target
-would fight; cron rules then raise its minimum for the time of the window.
+A ScaledObject with cron triggers only becomes a MetricsProducer for each zone, and a HorizontalAutoscaler that uses the
+highest value, as KEDA does. A ScaledObject with other triggers remains, because two autoscalers must not scale one
+target; cron rules then raise its minimum during the windows.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from springtide.almanac.cron_grammar import Schedule, parse_schedule
 from springtide.apis.importers.conversion import (
     Conversion,
     ConversionNotes,
-    ConversionSettings,
+    ConversionOptions,
     InexpressibleError,
     Tree,
     autoscaler_object,
@@ -49,10 +47,10 @@ _KINDS_OF_POLICY = {"Pods": "Count", "Percent": "Percent"}
 
 
 def scaling_behavior(behavior: Tree, path: Path, notes: ConversionNotes, *, metrics: int) -> Tree:
-    """Translate what there is; both count windows in seconds and take the best recommendation within one.
+    """Convert the scaling rules of a HorizontalPodAutoscaler to those of a HorizontalAutoscaler.
 
-    `selectPolicy` chooses among policies there, and here also among metrics; so with several metrics only the default,
-    the highest, means the same.
+    `selectPolicy` selects among policies there, and here also among metrics, so with several metrics only the default,
+    the highest, is equivalent.
     """
     made: Tree = {}
     for direction in ("scaleUp", "scaleDown"):
@@ -93,8 +91,8 @@ _WITHOUT_EQUIVALENT: tuple[tuple[Path, str], ...] = (
     (("spec", "cooldownPeriod"), "after a window replicas go down as `behavior.scaleDown` allows, with no other wait"),
     (("spec", "initialCooldownPeriod"), "a new object is scaled at once"),
     (("spec", "pollingInterval"), "a schedule is followed to the second, not polled"),
-    (("spec", "fallback"), "where a metric is missing, replicas are never lowered"),
-    (("spec", "advanced", "restoreToOriginalReplicaCount"), "a target keeps its replicas when the object goes"),
+    (("spec", "fallback"), "while a metric is missing, replicas are never lowered"),
+    (("spec", "advanced", "restoreToOriginalReplicaCount"), "a target keeps its replicas when the object is deleted"),
 )
 _PAUSES = (
     "autoscaling.keda.sh/paused-replicas",
@@ -106,7 +104,7 @@ _PAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class _Trigger:
-    """A cron trigger that was read: a number of replicas between two cron expressions."""
+    """A parsed cron trigger: a number of replicas between two cron expressions."""
 
     position: int
     name: str
@@ -119,13 +117,13 @@ class _Trigger:
 
     @property
     def path(self) -> Path:
-        """Where its settings stand."""
+        """The path of the settings."""
         return (*_TRIGGERS, self.position, "metadata")
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Between how many replicas KEDA keeps the target, and how many it has while nothing is active."""
+    """The bounds of the target's replicas, and its replicas while no trigger is active."""
 
     least: int
     most: int
@@ -137,11 +135,11 @@ class _Bounds:
         return self.least if self.idle is None else self.idle
 
     def within(self, replicas: int) -> int:
-        """What the bounds leave of a number of replicas."""
+        """Limit a number of replicas to the bounds."""
         return min(max(replicas, self.least), self.most)
 
 
-def convert_keda(value: Tree, setting: ConversionSettings) -> Conversion | None:
+def convert_keda(value: Tree, options: ConversionOptions) -> Conversion | None:
     """Convert a ScaledObject that has cron triggers; a ScaledJob that has any stays as it is."""
     if group_kind(value) not in (("keda.sh", "ScaledObject"), ("keda.sh", "ScaledJob")):
         return None
@@ -173,7 +171,7 @@ def convert_keda(value: Tree, setting: ConversionSettings) -> Conversion | None:
         return notes.refused(value)
     _warn_of_differences(value, notes)
     if len(crons) < len(listed):
-        return _with_other_triggers(value, name, read, bounds, setting, notes)
+        return _with_other_triggers(value, name, read, bounds, options, notes)
     return _cron_only(value, name, read, bounds, target, notes)
 
 
@@ -202,7 +200,7 @@ def _cron_only(
 
 
 def _behaviors(triggers: Sequence[_Trigger], bounds: _Bounds, notes: ConversionNotes) -> list[Tree]:
-    """Make a behaviour for each window; the one with more replicas wins, which is KEDA's maximum."""
+    """Make a behaviour for each window; as in KEDA, the one with the most replicas wins."""
     sizes = sorted({bounds.within(trigger.replicas) for trigger in triggers})
     behaviors: list[Tree] = []
     for trigger in triggers:
@@ -219,12 +217,13 @@ def _behaviors(triggers: Sequence[_Trigger], bounds: _Bounds, notes: ConversionN
 
 
 def _within(trigger: _Trigger, bounds: _Bounds, notes: ConversionNotes) -> int:
-    """Give the replicas of a window as the bounds leave them, and say so where that is something else."""
+    """Return the replicas of a window within the bounds, with a warning if the bounds change them."""
     replicas = bounds.within(trigger.replicas)
     if replicas != trigger.replicas:
         notes.warn(
             (*trigger.path, "desiredReplicas"),
-            f"{trigger.replicas} replicas are outside the bounds {bounds.least} to {bounds.most}: {replicas} it is",
+            f"{trigger.replicas} replicas are outside the bounds {bounds.least} to {bounds.most}: the window has"
+            f" {replicas}",
         )
     return replicas
 
@@ -235,7 +234,7 @@ def _windows(trigger: _Trigger, notes: ConversionNotes) -> list[tuple[Tree, Tree
     except InexpressibleError:
         notes.error(
             trigger.path,
-            f'cron joins day of month and day of week by "or", and no schedule says so of the window from'
+            f'cron joins day of month and day of week by "or", which a schedule cannot express for the window from'
             f" `{trigger.start}` to `{trigger.end}`",
             f"write a CronFederatedHPA with a rule at `{trigger.start}` (targetReplicas: {trigger.replicas}) and one at"
             f" `{trigger.end}`",
@@ -251,18 +250,18 @@ def _with_other_triggers(
     name: str,
     triggers: Sequence[_Trigger],
     bounds: _Bounds,
-    setting: ConversionSettings,
+    options: ConversionOptions,
     notes: ConversionNotes,
 ) -> Conversion:
-    """Let cron rules raise the minimum for the time of each window, and leave the rest to KEDA."""
+    """Make cron rules that raise the minimum during each window; the other triggers stay with KEDA."""
     if bounds.idle is not None:
         notes.error(
             ("spec", "idleReplicaCount"),
-            "beside other triggers a window becomes a minimum, which KEDA does not heed while the object is idle",
+            "beside other triggers a window becomes a minimum, which KEDA ignores while the object is idle",
             "remove `idleReplicaCount`, or move the cron triggers to a ScaledObject of their own",
         )
     if len(triggers) > 1:
-        _refuse_overlaps(triggers, setting, notes)
+        _refuse_overlaps(triggers, options, notes)
     if notes.failed:
         return notes.refused(value)
     others = [trigger for trigger in value["spec"]["triggers"] if mapping_at(trigger).get("type") != "cron"]
@@ -275,7 +274,7 @@ def _with_other_triggers(
     raised = {trigger.position: _within(trigger, bounds, notes) for trigger in triggers}
     kept = {**value, "spec": {**value["spec"], "triggers": others}}
     target = {"apiVersion": value["apiVersion"], "kind": "ScaledObject", "name": name}
-    # Where one window ends as another begins, the rule that is listed later wins: the one that begins.
+    # Of two rules at one instant the one listed later wins, so rules that begin windows come last.
     lowered = dict.fromkeys(raised, bounds.least)
     rules = [*_keda_rules(triggers, "end", lowered), *_keda_rules(triggers, "start", raised)]
     return notes.done(kept, cron_object(metadata_of(value, name), target, rules))
@@ -293,7 +292,7 @@ def _keda_rules(triggers: Sequence[_Trigger], edge: str, minima: Mapping[int, in
         }
 
 
-def _refuse_overlaps(triggers: Sequence[_Trigger], setting: ConversionSettings, notes: ConversionNotes) -> None:
+def _refuse_overlaps(triggers: Sequence[_Trigger], options: ConversionOptions, notes: ConversionNotes) -> None:
     layers: list[TimelineLayer[int]] = []
     for trigger in triggers:
         for start, end in _windows(trigger, notes):
@@ -301,7 +300,7 @@ def _refuse_overlaps(triggers: Sequence[_Trigger], setting: ConversionSettings, 
             timeline = recurring(opens, closes, load_zone(trigger.zone), MatchPolicy.LITERAL)
             layers.append(TimelineLayer(str(trigger.position), timeline, len(layers)))
     by_position = {str(trigger.position): trigger for trigger in triggers}
-    for overlap in overlaps(layers, setting.now, first=1):
+    for overlap in overlaps(layers, options.now, first=1):
         if overlap.winner != overlap.loser:
             first, second = by_position[overlap.winner], by_position[overlap.loser]
             notes.error(
@@ -328,7 +327,7 @@ def _trigger(trigger: Tree, position: int, notes: ConversionNotes) -> _Trigger |
     if trigger.get("metricType") not in (None, "AverageValue"):
         notes.error(
             (*_TRIGGERS, position, "metricType"),
-            f"{trigger['metricType']} makes the replicas depend on those there are already, which no schedule does",
+            f"{trigger['metricType']} makes the replicas depend on the current ones, which a schedule cannot express",
             "remove `metricType`",
         )
     zone = _zone(settings, path, notes)
@@ -371,7 +370,9 @@ def _desired(settings: Tree, path: Path, notes: ConversionNotes) -> int | None:
         return None
     replicas = to_int32(settings["desiredReplicas"])
     if replicas is None or replicas < 1:
-        notes.error((*path, "desiredReplicas"), f"{settings['desiredReplicas']!r} is no number of replicas from 1 on")
+        notes.error(
+            (*path, "desiredReplicas"), f"{settings['desiredReplicas']!r} is not a number of replicas from 1 on"
+        )
         return None
     return replicas
 
@@ -397,7 +398,7 @@ def _bounds(spec: Tree, notes: ConversionNotes) -> _Bounds:
         given = spec.get(field)
         read[field] = None if given is None else to_int32(given)
         if given is not None and (read[field] is None or (read[field] or 0) < 0):
-            notes.error(("spec", field), f"{given!r} is no number of replicas")
+            notes.error(("spec", field), f"{given!r} is not a number of replicas")
     most = read["maxReplicaCount"]
     bounds = _Bounds(read["minReplicaCount"] or 0, _DEFAULT_MAXIMUM if most is None else most, read["idleReplicaCount"])
     if bounds.most < bounds.least:
@@ -426,6 +427,6 @@ def _warn_of_differences(value: Tree, notes: ConversionNotes) -> None:
         if name in annotations:
             notes.warn(
                 ("metadata", "annotations", name),
-                "is not taken over: the new objects are not paused",
+                "is not converted: the new objects are not paused",
                 'write the annotation `springtide.dev/paused: "true"` on the HorizontalAutoscaler',
             )

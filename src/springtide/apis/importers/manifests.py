@@ -1,6 +1,7 @@
-"""What stands beside an object in the files that are converted: names that are taken, and who scales what.
+"""Replaces the objects of other projects in files of manifests; every other document keeps its text.
 
-Peers' objects in a text of manifests, replaced where they stand; every other document stays as it is.
+`SiblingObjects` knows all objects of the files that are converted together, so that new names are free and a second
+autoscaler of a target is reported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from springtide.apis import scheme as registry
 from springtide.apis.canonical import ManifestChange, canonical, format_json, json_indentation, lost_comments
 from springtide.apis.importers.conversion import (
     Conversion,
-    ConversionSettings,
+    ConversionOptions,
     Converter,
     Tree,
     free_name,
@@ -31,11 +32,12 @@ from springtide.apis.kinds import ValidationContext, View
 from springtide.apis.meta.times import KnownCalendars
 from springtide.apis.objects import members_of
 from springtide.apis.problems import Path, Problem, error, format_path, warning
-from springtide.apis.springtide.calendars import compile_calendar
-from springtide.apis.springtide.types import Calendar
+from springtide.apis.springtide.calendars import Calendar, compile_calendar
 from springtide.apis.validation import validate_object
 from springtide.apis.yaml import Document, Position, dump, read, repair, rewrite
 
+IMPORTERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
+_LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
 _LONGEST_NAME = 63
 _CLUSTER_WIDE = ("Calendar",)
 _AUTOSCALERS = (
@@ -47,24 +49,24 @@ _AUTOSCALERS = (
 
 
 class SiblingObjects:
-    """Grows with every text that is read and every object that is made: no two of them have one name."""
+    """The objects of the files that are converted together, and the new ones, by name and by scale target."""
 
     def __init__(self) -> None:
         self._taken: set[tuple[str, str, str]] = set()
-        self._masters: dict[tuple[str, str, str], list[Tree]] = {}
+        self._autoscalers: dict[tuple[str, str, str], list[Tree]] = {}
 
     def read(self, text: str) -> None:
-        """Take note of the objects of a text."""
+        """Add the objects of a text."""
         for document in read(text):
             for _, value in members_of(document.value) if isinstance(document, Document) else ():
                 if isinstance(value, dict):
-                    self._note(value)
+                    self._add(value)
 
-    def fit(self, value: Tree, conversion: Conversion) -> Conversion:
-        """Give what an object becomes names that are free, and say who scales its target already."""
+    def resolve_conflicts(self, value: Tree, conversion: Conversion) -> Conversion:
+        """Rename new objects whose names are taken, and warn of other autoscalers of their target."""
         if conversion.failed or not conversion.made:
             return conversion
-        problems: list[Problem] = [*conversion.problems, *self._rivals(value, conversion)]
+        problems: list[Problem] = [*conversion.problems, *self._conflicts(value, conversion)]
         made = conversion.made
         for position, item in enumerate(made):
             name = self._free_name(item, str(value["kind"]).lower())
@@ -75,10 +77,10 @@ class SiblingObjects:
             self._taken.add(_identity(made[position]))
         return replace(conversion, made=made, problems=tuple(problems))
 
-    def _note(self, value: Tree) -> None:
+    def _add(self, value: Tree) -> None:
         self._taken.add(_identity(value))
         if group_kind(value) in _AUTOSCALERS and (target := _target(value)) is not None:
-            self._masters.setdefault(target, []).append(value)
+            self._autoscalers.setdefault(target, []).append(value)
 
     def _free_name(self, item: Tree, suffix: str) -> str:
         kind, namespace, name = _identity(item)
@@ -87,19 +89,19 @@ class SiblingObjects:
         same = {called for its, where, called in self._taken if (its, where) == (kind, namespace)}
         return free_name(f"{name}-{suffix}", same, longest=_LONGEST_NAME)
 
-    def _rivals(self, value: Tree, conversion: Conversion) -> Iterator[Problem]:
+    def _conflicts(self, value: Tree, conversion: Conversion) -> Iterator[Problem]:
         for item in conversion.made:
             target = _target(item)
-            masters = self._masters.get(target, []) if target is not None else []
-            others = [master for master in masters if _identity(master) != _identity(value)]
+            autoscalers = self._autoscalers.get(target, []) if target is not None else []
+            others = [autoscaler for autoscaler in autoscalers if _identity(autoscaler) != _identity(value)]
             if not others:
                 continue
-            rival = " and ".join(f"{one['kind']} `{mapping_at(one, 'metadata').get('name')}`" for one in others)
+            names = " and ".join(f"{one['kind']} `{mapping_at(one, 'metadata').get('name')}`" for one in others)
             reference = mapping_at(item, "spec", "scaleTargetRef")
             yield warning(
                 ("metadata", "name"),
-                f"{reference.get('kind')} `{reference.get('name')}` is also scaled by {rival}: that and the new"
-                f" {item['kind']} will undo each other's work",
+                f"{reference.get('kind')} `{reference.get('name')}` is also scaled by {names}, which conflicts with the"
+                f" new {item['kind']}",
                 "keep one of them",
             )
 
@@ -126,18 +128,14 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-IMPORTERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downscaler)
-_LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
-
-
 def is_importable(api_version: str, kind: str) -> bool:
-    """Tell whether objects of a kind that is not ours are converted, all of them."""
+    """Tell whether all objects of a kind of another project are converted."""
     return group_kind({"apiVersion": api_version, "kind": kind}) == CRON_HPA
 
 
 @dataclass(frozen=True, slots=True)
 class ConversionNotice:
-    """Something that is said about an object of a peer, and where that stands in the text."""
+    """A problem of the conversion of an object, and its position in the text."""
 
     position: Position
     api_version: str
@@ -148,36 +146,36 @@ class ConversionNotice:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """A text without peers' objects, except for those that could not be converted, and what is said about them."""
+    """The text with the converted objects, the problems, and the changes."""
 
     text: str
-    told: tuple[ConversionNotice, ...] = ()
+    notices: tuple[ConversionNotice, ...] = ()
     changes: tuple[ManifestChange, ...] = ()
 
     @property
     def failed(self) -> bool:
         """Whether an object could not be converted."""
-        return any(told.problem.severity == "error" for told in self.told)
+        return any(notice.problem.severity == "error" for notice in self.notices)
 
 
-def import_objects(text: str, setting: ConversionSettings, surroundings: SiblingObjects | None = None) -> ImportResult:
-    """Put the objects that they become in the place of all peers' objects of a text.
+def import_objects(text: str, options: ConversionOptions, siblings: SiblingObjects | None = None) -> ImportResult:
+    """Replace all objects of a text that can be converted.
 
-    `surroundings` are the files that are converted together, this one among them; without any it stands alone.
+    `siblings` are the objects of all files that are converted together, including this one; by default only this one.
     """
     repaired, _ = repair(text)
-    if surroundings is None:
-        surroundings = SiblingObjects()
-        surroundings.read(repaired)
+    if siblings is None:
+        siblings = SiblingObjects()
+        siblings.read(repaired)
     replaced = repaired
-    told: list[ConversionNotice] = []
+    notices: list[ConversionNotice] = []
     changes: list[ManifestChange] = []
     documents = [document for document in read(repaired) if isinstance(document, Document)]
-    converted = [(document, list(_conversions(document, setting, surroundings))) for document in documents]
-    # From the last to the first, so that the places of the earlier ones stay true.
+    converted = [(document, list(_conversions(document, options, siblings))) for document in documents]
+    # From the last to the first, so that the positions of the earlier documents stay valid.
     for document, found in reversed(converted):
         for root, value, conversion in found:
-            told += _notices(document, root, value, conversion)
+            notices += _notices(document, root, value, conversion)
         effective = [
             (root, value, conversion) for root, value, conversion in found if conversion.made and not conversion.failed
         ]
@@ -189,45 +187,45 @@ def import_objects(text: str, setting: ConversionSettings, surroundings: Sibling
         replaced = replaced[: document.offset] + edited + replaced[document.offset + len(document.text) :]
     return ImportResult(
         replaced if changes else text,
-        tuple(sorted(told, key=lambda item: item.position)),
+        tuple(sorted(notices, key=lambda item: item.position)),
         tuple(sorted(changes, key=lambda change: change.line)),
     )
 
 
 def _conversions(
-    document: Document, setting: ConversionSettings, surroundings: SiblingObjects
+    document: Document, options: ConversionOptions, siblings: SiblingObjects
 ) -> Iterator[tuple[Path, Tree, Conversion]]:
     for root, value in members_of(document.value):
         if not isinstance(value, dict):
             continue
         for convert in IMPORTERS:
-            conversion = convert(value, setting)
+            conversion = convert(value, options)
             if conversion is not None:
-                yield root, value, surroundings.fit(value, _checked(value, conversion, setting))
+                yield root, value, siblings.resolve_conflicts(value, _checked(value, conversion, options))
                 break
 
 
-def _checked(value: Tree, conversion: Conversion, setting: ConversionSettings) -> Conversion:
-    """Refuse a conversion whose results have errors, which come from parts that are taken over as they are."""
+def _checked(value: Tree, conversion: Conversion, options: ConversionOptions) -> Conversion:
+    """Fail a conversion whose new objects have errors, which come from parts that are copied unchanged."""
     made = tuple(canonical(item).value for item in conversion.made)
-    context = ValidationContext(now=setting.now, deep_search=False)
+    context = ValidationContext(now=options.now, deep_search=False)
     refused: list[Problem] = []
     views: list[tuple[str, View | None]] = []
     for item in made:
         found = registry.find_kind(item["apiVersion"], item["kind"])
-        judged = validate_object(item, *found, context) if found is not None else None
-        views.append((item["metadata"]["name"], judged.view if judged is not None else None))
-        for problem in judged.problems if judged is not None else ():
+        validated = validate_object(item, *found, context) if found is not None else None
+        views.append((item["metadata"]["name"], validated.view if validated is not None else None))
+        for problem in validated.problems if validated is not None else ():
             if problem.severity == "error":
                 place = f"{item['kind']}.{format_path(problem.path)}"
-                refused.append(error((), f"what it becomes is not valid: {place} {problem.message}", problem.hint))
+                refused.append(error((), f"the new object is not valid: {place}: {problem.message}", problem.hint))
     if refused:
         return Conversion(value, (), (*conversion.problems, *refused))
     return replace(conversion, made=made, problems=(*conversion.problems, *_excluded(views, context)))
 
 
 def _excluded(views: Sequence[tuple[str, View | None]], context: ValidationContext) -> Iterator[Problem]:
-    """Find rules that the calendar that is made with them keeps from ever firing."""
+    """Find rules that never fire because of the calendar that is made with them."""
     calendars = {name: compile_calendar(view.spec) for name, view in views if isinstance(view, Calendar)}
     for _, view in views:
         if calendars and isinstance(view, CronFederatedHPA):
@@ -236,7 +234,7 @@ def _excluded(views: Sequence[tuple[str, View | None]], context: ValidationConte
 
 
 def _edited(document: Document, conversions: Mapping[Path, Conversion]) -> str:
-    """Write a document anew: as several, or, in a list and in JSON, as one."""
+    """Write a document with its conversions: as several documents or, in a List and in JSON, as one."""
     indentation = json_indentation(document.text)
     whole = conversions.get(())
     if whole is not None and indentation is None:
@@ -248,7 +246,7 @@ def _edited(document: Document, conversions: Mapping[Path, Conversion]) -> str:
 
 
 def _documents(document: Document, conversion: Conversion) -> str:
-    """Write what an object becomes as documents of their own."""
+    """Write the objects of a conversion as separate documents."""
     newline = "\r\n" if "\r\n" in document.text else "\n"
     written = [dump(made).replace("\n", newline) for made in conversion.made]
     if conversion.kept is None:
@@ -272,7 +270,7 @@ def _all_of(conversion: Conversion) -> list[Tree]:
 
 
 def _as_one(conversion: Conversion) -> Tree:
-    """Give one object for a text that can hold no more than one."""
+    """Return one object, for a text that can hold only one."""
     objects = _all_of(conversion)
     return objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
 
@@ -290,7 +288,7 @@ def _notices(document: Document, root: Path, value: Tree, conversion: Conversion
 
 
 def _change(document: Document, root: Path, value: Tree, conversion: Conversion) -> ManifestChange:
-    """Say what an object becomes."""
+    """Describe what an object became."""
     made = " and ".join(f"{item['kind']} `{item['metadata']['name']}`" for item in conversion.made)
     done = f"became {made}" if conversion.kept is None else f"stays beside the new {made}"
     return ManifestChange(

@@ -1,4 +1,4 @@
-"""autoscaling.karmada.io: scaling at certain times, and the autoscaler over several clusters that it acts on."""
+"""autoscaling.karmada.io: CronFederatedHPA, and FederatedHPA as its target."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""CronFederatedHPA: scales a workload, or moves the bounds of an autoscaler, at the times of cron rules.
+"""CronFederatedHPA: sets the replicas of a workload, or the bounds of an autoscaler, at the times of cron rules.
 
-What the cron rules of an object will do: a lane for each, with a mark for each firing.
-
-Slips in the kinds of this group that can mean only one thing.
-
-None of them is read silently: the server would refuse the object, so its author had better know. They are repaired
-where somebody asks for it.
+Also its forecast, and the repairs of this group by `springtide convert`. There are no aliases: the API server would
+reject misspelt fields, so validation reports them.
 """
 
 from __future__ import annotations
@@ -43,7 +39,7 @@ from springtide.apis.problems import Problem, has_errors, warning
 
 
 class CronFederatedHPARule(View, kw_only=True):
-    """A time, or a schedule of times, and what is set then."""
+    """An instant or a cron schedule, and the values to set then."""
 
     __mistaken__ = {
         "ruleName": "write `name`; `ruleName` is its name in the status only",
@@ -84,7 +80,7 @@ class CronFederatedHPARule(View, kw_only=True):
         PositiveCount | None,
         doc("Maximum to set, where the target is an autoscaler; its own is left alone if not set."),
     ] = None
-    suspend: Annotated[bool, doc("Keeps the rule from firing; what is missed meanwhile is not made up for.")] = False
+    suspend: Annotated[bool, doc("Keeps the rule from firing; missed firings are not executed later.")] = False
     time_zone: Annotated[
         Zone | None, doc("IANA name of the zone that the schedule is read in, such as Asia/Shanghai; UTC if not set.")
     ] = None
@@ -96,7 +92,7 @@ class CronFederatedHPARule(View, kw_only=True):
     ] = 3
     max_delay_seconds: Annotated[
         PositiveCount | None,
-        doc("How late a firing may still be made up for; later, it counts as missed. Without limit if not set."),
+        doc("How late a firing may still be executed; after that it counts as missed. Without limit if not set."),
         extension,
     ] = None
     calendars: Annotated[
@@ -106,7 +102,7 @@ class CronFederatedHPARule(View, kw_only=True):
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find rules that never fire, that fire at no certain time, or that are late before they begin."""
+        """Find rules without valid times, and rules whose maximum delay reaches the next firing."""
         yield from timing_problems(self, context)
 
 
@@ -122,11 +118,11 @@ class CronFederatedHPASpec(View, kw_only=True):
     ]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find rules that do not fit the target, and rules that contradict each other."""
+        """Find rules that do not fit the target, and rules that conflict with each other."""
         if not self.rules:
             yield warning(("rules",), "there are no rules: nothing is ever scaled", "add a rule")
         if "scaleTargetRef" in context.replaced or self.scale_target_ref.impossible:
-            return  # what rules may set depends on the target
+            return  # the valid values depend on the target
         kind = self.scale_target_ref.target_kind
         for position, rule in enumerate(self.rules):
             for problem in action_problems(rule, kind):
@@ -149,12 +145,12 @@ class FailedExecution(View, kw_only=True):
     """A firing that could not be applied, or that was missed."""
 
     schedule_time: Annotated[Time, doc("When the rule was to fire.")]
-    execution_time: Annotated[Time, doc("When it was tried.")]
-    message: Annotated[str, doc("Why it failed; begins with `missed:` where it came too late.")]
+    execution_time: Annotated[Time, doc("When it was attempted.")]
+    message: Annotated[str, doc("Why it failed; begins with `missed:` if it was too late.")]
 
 
 class ExecutionHistory(View, kw_only=True):
-    """What a rule did, and will do next."""
+    """The executions of a rule, past and next."""
 
     rule_name: Annotated[str, doc("The rule.")]
     next_execution_time: Annotated[Time | None, doc("When it fires next; not set while it is suspended.")] = None
@@ -167,30 +163,30 @@ class ExecutionHistory(View, kw_only=True):
 
 
 class CronFederatedHPAStatus(View, kw_only=True):
-    """What the rules did, and will do next."""
+    """The executions of the rules."""
 
     execution_histories: Annotated[tuple[ExecutionHistory, ...] | None, doc("One entry for each rule.")] = None
     conditions: Annotated[
         Conditions | None,
-        doc("Whether the rules are in force, and whether others scale the target as well."),
+        doc("Whether the rules are in force, and whether other autoscalers scale the target."),
         extension,
     ] = None
 
 
 class CronFederatedHPA(Object, kw_only=True):
-    """Scales a workload, or moves the bounds of an autoscaler, at certain times."""
+    """Sets the replicas of a workload, or the bounds of an autoscaler, at certain times."""
 
     spec: Annotated[CronFederatedHPASpec, doc("What is scaled, and when.")]
-    status: Annotated[CronFederatedHPAStatus | None, doc("What was done, and what comes next.")] = None
+    status: Annotated[CronFederatedHPAStatus | None, doc("The executions of the rules.")] = None
 
 
 def forecast_rules(cron: CronFederatedHPA, question: ForecastQuery) -> Outlook:
-    """Look ahead: a lane for each rule, with a mark for each firing."""
+    """Forecast a lane for each rule, with a mark for each firing."""
     return _outlook(cron.spec.rules, cron.spec.scale_target_ref.target_kind, question)
 
 
 def forecast_valid_rules(view: View | None, _: object, question: ForecastQuery) -> Outlook | None:
-    """Look ahead at an object with errors: one bad rule says nothing against its neighbours."""
+    """Forecast the valid rules of an object with errors."""
     if not isinstance(view, CronFederatedHPA):
         return None
     kind = view.spec.scale_target_ref.target_kind
@@ -240,11 +236,11 @@ def _not_fired_reason(rule: CronFederatedHPARule, following: int | None) -> str:
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Repair every slip that can mean only one thing."""
-    mending = TreeRepair(value)
+    """Repair mistakes with only one possible meaning."""
+    repair = TreeRepair(value)
     if value.get("kind") in ("CronFederatedHPA", "FederatedHPA"):
-        repair_target_version(mending, ("spec", "scaleTargetRef"))
+        repair_target_version(repair, ("spec", "scaleTargetRef"))
     if value.get("kind") == "CronFederatedHPA":
-        for rule in mending.entries(("spec", "rules")):
-            mending.rename(rule, "ruleName", "name", "`ruleName` was renamed to `name`")
-    return mending.reading()
+        for rule in repair.entries(("spec", "rules")):
+            repair.rename(rule, "ruleName", "name", "`ruleName` was renamed to `name`")
+    return repair.result()

@@ -1,4 +1,4 @@
-"""Cron objects judged together with others: rules that contradict each other, or the bounds of their target."""
+"""Cross-object checks of this group: rules that conflict with others, or with the bounds of their target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_COMPARISONS = 400
 def cron_problems(
     objects: Sequence[LoadedObject], context: ValidationContext, calendars: KnownCalendars
 ) -> Iterator[tuple[int, Problem]]:
-    """Find rules that contradict others or the bounds of their target, or never fire; each with its object."""
+    """Find rules that conflict with others or with the bounds of their target, or never fire; each with its object."""
     by_target: dict[tuple[str | None, str, str, str], list[int]] = {}
     for position, loaded in enumerate(objects):
         if isinstance(loaded.view, CronFederatedHPA) and loaded.sound:
@@ -42,7 +42,7 @@ def cron_problems(
 def _calendar_problems(
     view: CronFederatedHPA, context: ValidationContext, calendars: KnownCalendars
 ) -> Iterator[Problem]:
-    """Find what calendars leave of rules: nothing, or times that another rule has too."""
+    """Find rules that never fire because of their calendars, or conflict with another rule."""
     yield from never_firing_problems(view, context, calendars)
     yield from collision_problems(view.spec.rules, view.spec.scale_target_ref.target_kind, context, calendars)
 
@@ -50,7 +50,7 @@ def _calendar_problems(
 def never_firing_problems(
     view: CronFederatedHPA, context: ValidationContext, calendars: KnownCalendars
 ) -> Iterator[Problem]:
-    """Find rules that would fire, were it not for their calendars; paths are relative to the spec."""
+    """Find rules of which calendars exclude every firing; paths are relative to the spec."""
     for number, rule in enumerate(view.spec.rules):
         if not fires(rule) or not rule.calendars:
             continue
@@ -64,9 +64,9 @@ def never_firing_problems(
 def _conflicts_between_objects(
     objects: Sequence[LoadedObject], positions: Sequence[int], context: ValidationContext, calendars: KnownCalendars
 ) -> Iterator[tuple[int, Problem]]:
-    """Compare the rules of different objects; within one object its own check does.
+    """Compare the rules of different objects; the check of each object compares its own.
 
-    Of two that fire together the one wins whose object has the name that comes last.
+    Of two rules that fire together, the one of the object with the last name wins.
     """
     positions = sorted(positions, key=lambda position: objects[position].name)
     named = {position: list(_named_rules(objects[position], context, calendars)) for position in positions}
@@ -79,10 +79,9 @@ def _conflicts_between_objects(
     for (first, _), (second, path), position in pairs[:_MOST_COMPARISONS]:
         for found in same_minute([first, second], context.now, context.now + _HORIZON, first=1):
             at = date_and_time(found.instants[0], load_zone(context.default_zone))
-            rivals = f"rules `{found.loser}` and `{found.winner}`"
             message = (
-                f"{rivals} set {found.field} of one target to different values at {at}:"
-                f" `{found.winner}` wins, the name of its object coming last"
+                f"rules `{found.loser}` and `{found.winner}` set {found.field} of one target to different values"
+                f" at {at}: `{found.winner}` wins, as the name of its object comes last"
             )
             yield position, warning(path, message, "move one of them by a minute, or remove it")
 
@@ -93,7 +92,7 @@ def _named_rules(
     view = loaded.view
     assert isinstance(view, CronFederatedHPA)  # noqa: S101 - chosen by the caller
     for number, rule in enumerate(view.spec.rules):
-        if not rule.suspend and calendars.tell(rule.calendars):
+        if not rule.suspend and calendars.resolves(rule.calendars):
             action = action_of(rule, view.spec.scale_target_ref.target_kind)
             firings = firings_of(rule, context.default_zone, calendars.by_name)
             yield FiringRule(f"{loaded.name}/{rule.name}", firings, action), ("spec", "rules", number)
@@ -102,7 +101,7 @@ def _named_rules(
 def _bounds_of(
     target: CronTarget, namespace: str | None, objects: Sequence[LoadedObject]
 ) -> tuple[int | None, int | None]:
-    """Find the bounds of the autoscaler that rules move, if it is among the objects."""
+    """Return the bounds of the target, if it is an autoscaler among the objects."""
     for loaded in objects:
         if (loaded.kind.kind, loaded.name, loaded.namespace) != (target.kind, target.name, namespace):
             continue
@@ -117,7 +116,7 @@ def _bounds_of(
 
 
 def _bound_problems(view: CronFederatedHPA, bounds: tuple[int | None, int | None]) -> Iterator[Problem]:
-    """Find rules that move one bound past the other, which is refused when they fire."""
+    """Find rules that set one bound beyond the other, which the API server rejects when they fire."""
     low, high = bounds
     name = f"{view.spec.scale_target_ref.kind} `{view.spec.scale_target_ref.name}`"
     for number, rule in enumerate(view.spec.rules):

@@ -1,6 +1,6 @@
-"""What a FederatedHPA follows: the metrics of Kubernetes' own autoscaler, version 2.
+"""FederatedHPA: an autoscaler over several clusters, which cron rules can target.
 
-FederatedHPA: an autoscaler over several clusters, here as the target of cron rules.
+Its metrics are those of Kubernetes' HorizontalPodAutoscaler, version 2.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ _ALLOWED_TARGETS = {
     "Object": ("value", "averageValue"),
     "External": ("value", "averageValue"),
 }
-"""Which numbers a source can be compared with."""
+"""The target fields that each source accepts."""
 
 MetricType = Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
 
 
 class MetricIdentifier(View, kw_only=True):
-    """Which metric, of those with a name."""
+    """A metric by name."""
 
     name: Annotated[NonEmpty, doc("Name of the metric.")]
     selector: Annotated[LabelSelector | None, doc("Labels of the series; all of the name if not set.")] = None
 
 
 class FederatedMetricTarget(View, kw_only=True):
-    """What the metric shall be."""
+    """The target value of the metric."""
 
     type: Annotated[
         Literal["Utilization", "Value", "AverageValue"],
@@ -67,10 +67,9 @@ class FederatedMetricTarget(View, kw_only=True):
     average_utilization: Annotated[PositiveCount | None, doc("The percentage of type Utilization.")] = None
 
     def problems_for(self, source: str) -> Iterator[Problem]:
-        """Find targets that a source of this type cannot take.
+        """Find targets that a source of this type does not accept.
 
-        Servers look at the number that is there and not at the type; so a type that says otherwise is a surprise,
-        not an error.
+        The controller uses the field that is set, whatever the type says, so a wrong type is only a warning.
         """
         numbers = {
             "averageUtilization": self.average_utilization,
@@ -83,7 +82,7 @@ class FederatedMetricTarget(View, kw_only=True):
             listed = " or ".join(f"`{name}`" for name in taken)
             yield error((taken[0],), f"the target of a metric of type {source} needs {listed}", f"write {listed}")
         elif _TARGETS[self.type] not in given:
-            message = f"the type is {self.type}, but the target is given as `{given[0]}`, which counts"
+            message = f"the type is {self.type}, but the target is given as `{given[0]}`, which is used"
             yield warning(("type",), message, f"write `type: {_TYPES[given[0]]}`")
 
 
@@ -91,7 +90,7 @@ class ResourceMetricSource(View, kw_only=True):
     """CPU or memory of the pods."""
 
     name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
-    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+    target: Annotated[FederatedMetricTarget, doc("The target value.")]
 
 
 class ContainerResourceMetricSource(View, kw_only=True):
@@ -99,14 +98,14 @@ class ContainerResourceMetricSource(View, kw_only=True):
 
     name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
     container: Annotated[NonEmpty, doc("The container.")]
-    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+    target: Annotated[FederatedMetricTarget, doc("The target value.")]
 
 
 class PodsMetricSource(View, kw_only=True):
     """A metric that every pod has."""
 
     metric: Annotated[MetricIdentifier, doc("Which metric.")]
-    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+    target: Annotated[FederatedMetricTarget, doc("The target value.")]
 
 
 class ObjectMetricSource(View, kw_only=True):
@@ -114,14 +113,14 @@ class ObjectMetricSource(View, kw_only=True):
 
     described_object: Annotated[ScaleTargetReference, doc("The object.")]
     metric: Annotated[MetricIdentifier, doc("Which metric.")]
-    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+    target: Annotated[FederatedMetricTarget, doc("The target value.")]
 
 
 class ExternalMetricSource(View, kw_only=True):
     """A metric from outside the cluster."""
 
     metric: Annotated[MetricIdentifier, doc("Which metric.")]
-    target: Annotated[FederatedMetricTarget, doc("What it shall be.")]
+    target: Annotated[FederatedMetricTarget, doc("The target value.")]
 
 
 class MetricSpec(View, kw_only=True):
@@ -135,7 +134,7 @@ class MetricSpec(View, kw_only=True):
     external: Annotated[ExternalMetricSource | None, doc("From outside the cluster.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find metrics whose source is not the one that their type names."""
+        """Find metrics whose source does not match their type."""
         given = {
             "resource": self.resource,
             "containerResource": self.container_resource,
@@ -219,7 +218,7 @@ class FederatedScalingRules(DirectionRules, kw_only=True):
         doc("Limits of the speed, at least one."),
     ] = None
     tolerance: Annotated[
-        Quantity | None, doc("By which part a metric may miss its target without any change; 0.1 if not set.")
+        Quantity | None, doc("The relative deviation from the target without any change; 0.1 if not set.")
     ] = None
 
 
@@ -244,7 +243,7 @@ class FederatedHPASpec(View, kw_only=True):
     behavior: Annotated[FederatedBehavior | None, doc("How fast replicas may change.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that leave no number of replicas."""
+        """Find a maximum below the minimum."""
         if self.max_replicas < self.min_replicas:
             yield error(
                 ("maxReplicas",),
@@ -264,12 +263,12 @@ class AutoscalerCondition(View, kw_only=True):
 
 
 class FederatedHPAStatus(View, kw_only=True):
-    """What the autoscaler saw and did last."""
+    """The last observation and action of the autoscaler."""
 
     observed_generation: Annotated[Generation | None, doc("The generation that this is about.")] = None
     last_scale_time: Annotated[Time | None, doc("When replicas were changed last.")] = None
     current_replicas: Annotated[Count | None, doc("Replicas that were observed.")] = None
-    desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
+    desired_replicas: Annotated[Count | None, doc("Replicas that were requested.")] = None
     current_metrics: Annotated[tuple[FederatedMetricStatus, ...] | None, doc("The latest values of the metrics.")] = (
         None
     )
@@ -282,4 +281,4 @@ class FederatedHPA(Object, kw_only=True):
     """Scales a workload that runs in several clusters, by metrics of all of them."""
 
     spec: Annotated[FederatedHPASpec, doc("What is scaled, and by what.")]
-    status: Annotated[FederatedHPAStatus | None, doc("What was seen and done.")] = None
+    status: Annotated[FederatedHPAStatus | None, doc("The last observation and action.")] = None

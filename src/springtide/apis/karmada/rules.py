@@ -1,9 +1,4 @@
-"""When cron rules fire.
-
-Cron rules that fire at no certain time, too late, or against each other.
-
-Cron rules that fire at the same instant and want different things.
-"""
+"""Cron rules: their firings, the checks of their times, and rules that conflict at the same instant."""
 
 from __future__ import annotations
 
@@ -35,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def zone_of(rule: CronFederatedHPARule, default: str) -> Zone:
-    """Give the zone that a rule is read in."""
+    """Return the time zone of a rule."""
     return load_zone(rule.time_zone or default)
 
 
 def fires(rule: CronFederatedHPARule) -> bool:
-    """Tell whether a rule has times and is not suspended."""
+    """Return whether a rule has valid times and is not suspended."""
     return not rule.suspend and (rule.schedule is None) != (rule.at is None)
 
 
@@ -60,12 +55,12 @@ _FINEST_GAP = 60
 
 
 def timing_problems(rule: CronFederatedHPARule, context: ValidationContext) -> Iterator[Problem]:
-    """Find what is wrong with the times of one rule; paths are relative to it."""
+    """Find problems with the times of one rule; paths are relative to it."""
     if rule.schedule is not None and rule.at is not None:
         yield error(
             ("at",),
             f"rule `{rule.name}` has both `schedule` and `at`",
-            f"keep one of them; in the annotation {ANNOTATION}, `schedule: null` takes the other away",
+            f"keep one of them; in the annotation {ANNOTATION}, `schedule: null` removes the other",
         )
     elif rule.schedule is not None:
         yield from _delay_problems(rule, context)
@@ -76,7 +71,7 @@ def timing_problems(rule: CronFederatedHPARule, context: ValidationContext) -> I
             'write `schedule`, such as "30 8 * * *", or `at`, an RFC 3339 time',
         )
     elif parse_instant(rule.at) <= context.now:
-        yield warning(("at",), f"rule `{rule.name}` never fires: {rule.at} is past", "remove the rule")
+        yield warning(("at",), f"rule `{rule.name}` never fires: {rule.at} is in the past", "remove the rule")
 
 
 def _delay_problems(rule: CronFederatedHPARule, context: ValidationContext) -> Iterator[Problem]:
@@ -98,18 +93,18 @@ def _delay_problems(rule: CronFederatedHPARule, context: ValidationContext) -> I
 
 
 def closest_firings(cron: Cron, zone: Zone, now: int) -> tuple[int, int] | None:
-    """Find the two firings of the next two years that follow each other soonest.
+    """Find the two closest firings within the next two years.
 
-    A schedule that fires so often that two years of it are too many repeats itself within the part that is looked at,
-    except where clocks change; so those days are looked at by themselves.
+    The search is limited to a number of firings, within which a frequent schedule repeats itself, except where clocks
+    change; the days around those changes are searched separately.
     """
     until = now + _HORIZON
-    stretches: list[Iterable[int]] = [islice(cron.between(now, until, zone), _FIRINGS)]
-    stretches += (
+    searched: list[Iterable[int]] = [islice(cron.between(now, until, zone), _FIRINGS)]
+    searched += (
         cron.between(change.at - 2 * _DAY, change.at + 2 * _DAY, zone) for change in zone.transitions(now, until)
     )
     closest: tuple[int, int] | None = None
-    for firings in stretches:
+    for firings in searched:
         for pair in pairwise(firings):
             if closest is None or pair[1] - pair[0] < closest[1] - closest[0]:
                 closest = pair
@@ -130,13 +125,13 @@ def collision_problems(
     context: ValidationContext,
     calendars: KnownCalendars | None = None,
 ) -> Iterator[Problem]:
-    """Warn of rules that contradict each other.
+    """Warn of rules that set different values at the same time.
 
-    Without calendars the rules are compared that have none; with them every rule whose calendars are known, and only
-    what the first comparison could not tell is told.
+    Without `calendars`, only rules without calendars are compared. With them, all rules whose calendars are known are
+    compared, and only conflicts of rules with calendars are reported.
     """
     known = calendars or KnownCalendars({})
-    compared = [rule for rule in rules if known.tell(rule.calendars)]
+    compared = [rule for rule in rules if known.resolves(rule.calendars)]
     positions = {rule.name: position for position, rule in enumerate(rules)}
     by_name = {rule.name: rule for rule in rules}
     until = context.now + _search_horizon(len(compared))
@@ -147,7 +142,7 @@ def collision_problems(
         times = dates_and_times(found.instants, zone)
         yield warning(
             ("rules", positions[found.winner]),
-            f"{_conflict_message(found, by_name, kind)}, first on {times}: `{found.winner}` wins, being listed last",
+            f"{_conflict_message(found, by_name, kind)}, first on {times}: `{found.winner}` wins, as it is listed last",
             "move one of them by a minute, or remove it",
         )
 
@@ -155,17 +150,17 @@ def collision_problems(
 def forecast_collisions(
     rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, question: ForecastQuery
 ) -> Iterator[LaneCollision]:
-    """Find the instants within the question at which rules contradict each other."""
+    """Find the instants of a forecast at which rules set different values."""
     by_name = {rule.name: rule for rule in rules}
     found = _coincidences(rules, kind, question.default_zone, question.calendars, question.start, question.until, None)
     for coincidence in found:
-        text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, being listed last"
+        text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, as it is listed last"
         for at in coincidence.instants:
             yield LaneCollision(at, at, text)
 
 
 def _search_horizon(rules: int) -> int:
-    """Look two years ahead, or less where so many rules are to be compared that a check would not answer at once."""
+    """Return how far to search: two years, or less for many rules, so that the check takes bounded time."""
     pairs = max(1, rules * (rules - 1) // 2)
     return max(_SHORTEST_SEARCH, min(_LONGEST_SEARCH, _LONGEST_SEARCH * _PAIRS_SEARCHED_IN_FULL // pairs))
 
@@ -179,7 +174,7 @@ def _coincidences(
     until: int,
     first: int | None,
 ) -> list[RuleCoincidence]:
-    # Which of two rules with one name is meant cannot be told; that they have one is an error by itself.
+    # Duplicate names are reported elsewhere, and would be ambiguous in messages.
     names = Counter(rule.name for rule in rules)
     taking_part = [rule for rule in rules if fires(rule) and names[rule.name] == 1]
     named = [

@@ -1,9 +1,6 @@
-"""What a cron rule scales, and which numbers it may set there.
+"""Targets of cron rules, and the values that rules set on them.
 
-A workload has replicas. An autoscaler has bounds, and would undo a change of replicas; so for one of those a rule moves
-the bounds.
-
-What a cron rule sets, held against what its target can take.
+A rule sets the replicas of a workload. An autoscaler would undo a change of replicas, so a rule sets its bounds.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ API_VERSION = "autoscaling.karmada.io/v1alpha1"
 
 
 class CronTargetKind(Enum):
-    """How a target is scaled."""
+    """How rules scale a target."""
 
     WORKLOAD = "replicas, through the scale subresource"
     FEDERATED_HPA = "bounds of a FederatedHPA"
@@ -38,16 +35,16 @@ class CronTargetKind(Enum):
 
     @property
     def least_minimum(self) -> int:
-        """The smallest minimum that the target accepts: only KEDA scales to nothing."""
+        """The smallest minimum that the target accepts: only KEDA scales to zero."""
         return 0 if self is CronTargetKind.SCALED_OBJECT else 1
 
 
 class CronTarget(ScaleTarget, kw_only=True):
-    """What the rules scale: any kind with a scale subresource, or an autoscaler whose bounds they move."""
+    """The target: any kind with a scale subresource, or an autoscaler whose bounds the rules set."""
 
     @property
     def target_kind(self) -> CronTargetKind:
-        """How this target is scaled."""
+        """How rules scale this target."""
         group = (self.api_version or "").partition("/")[0]
         if self.kind == "FederatedHPA" or self.api_version == API_VERSION:
             return CronTargetKind.FEDERATED_HPA
@@ -59,11 +56,11 @@ class CronTarget(ScaleTarget, kw_only=True):
 
     @property
     def impossible(self) -> bool:
-        """Whether there can be no such target: of this group only FederatedHPAs can be scaled."""
+        """Whether the target cannot be scaled: of this group, only FederatedHPAs can."""
         return self.api_version == API_VERSION and self.kind != "FederatedHPA"
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find references that lead nowhere."""
+        """Find references that cannot find an object."""
         if self.impossible:
             yield error(
                 ("kind",),
@@ -75,7 +72,7 @@ class CronTarget(ScaleTarget, kw_only=True):
 
 
 CronAction = dict[str, int]
-"""What is set: any of `replicas`, `min` and `max`."""
+"""The values to set: any of `replicas`, `min` and `max`."""
 
 _NAMES = {
     CronTargetKind.FEDERATED_HPA: "FederatedHPA",
@@ -86,7 +83,7 @@ _USE_BOUNDS = "write `targetMinReplicas`, `targetMaxReplicas`, or both"
 
 
 def action_of(rule: CronFederatedHPARule, kind: CronTargetKind) -> CronAction:
-    """Give what a firing of the rule sets on a target of this kind."""
+    """Return the values that a firing of the rule sets on a target of this kind."""
     if not kind.has_bounds:
         chosen = {"replicas": rule.target_replicas}
     else:
@@ -95,7 +92,7 @@ def action_of(rule: CronFederatedHPARule, kind: CronTargetKind) -> CronAction:
 
 
 def action_problems(rule: CronFederatedHPARule, kind: CronTargetKind) -> Iterator[Problem]:
-    """Find numbers that the target cannot take, or that are not there; paths are relative to the rule."""
+    """Find values that the target does not accept, and missing ones; paths are relative to the rule."""
     if kind.has_bounds:
         yield from _bounds_problems(rule, kind)
     else:
@@ -114,7 +111,7 @@ def _replicas_problems(rule: CronFederatedHPARule) -> Iterator[Problem]:
     if rule.target_replicas is None:
         yield error(
             ("targetReplicas",),
-            f"rule `{rule.name}` does not say how many replicas the target gets",
+            f"rule `{rule.name}` sets no replicas",
             "write `targetReplicas`, or let `scaleTargetRef` name an autoscaler, which has bounds"
             if bounds
             else "write `targetReplicas`",
@@ -129,13 +126,13 @@ def _bounds_problems(rule: CronFederatedHPARule, kind: CronTargetKind) -> Iterat
     low, high = rule.target_min_replicas, rule.target_max_replicas
     if rule.target_replicas is not None:
         if kind is CronTargetKind.FEDERATED_HPA:
-            message = f"`targetReplicas` is ignored: a rule moves the bounds of a {target}"
+            message = f"`targetReplicas` is ignored: a rule sets the bounds of a {target}"
             yield warning(("targetReplicas",), message, _USE_BOUNDS)
         else:
             message = f"`targetReplicas` cannot be set on a {target}, which would undo it"
             yield error(("targetReplicas",), message, _USE_BOUNDS)
     if low is None and high is None:
-        yield error(("targetMaxReplicas",), f"rule `{rule.name}` moves no bound of the {target}", _USE_BOUNDS)
+        yield error(("targetMaxReplicas",), f"rule `{rule.name}` sets no bound of the {target}", _USE_BOUNDS)
         return
     if low is not None and low < kind.least_minimum:
         yield error(

@@ -1,7 +1,7 @@
-"""Older and looser spellings of budgets, read as what they mean.
+"""Aliases of budget fields, and repairs by `springtide convert`.
 
-Budgets by reason were drafted in several shapes before one of them shipped: reasons under `reason`, as a single word
-or in other words, counts as integers, budgets under a key for each method. Manifests in all of these shapes exist.
+Budgets by reason had several drafts before one shipped: reasons under `reason`, as a single string or with other names,
+counts as integers, budgets under a key for each method. Manifests in all of these forms exist.
 """
 
 from __future__ import annotations
@@ -26,57 +26,57 @@ _MOVED_SETTINGS = {
 
 
 class _TreeNormalizer:
-    """The tree that is being rewritten, and what is said about it."""
+    """Rewrites a tree, and collects warnings and moved paths."""
 
     def __init__(self, value: dict[str, Any]) -> None:
         self.value = copy.deepcopy(value)
         self.problems: list[Problem] = []
         self.origins: dict[Path, Path] = {}
 
-    def say(self, path: Path, message: str, hint: str) -> None:
+    def warn(self, path: Path, message: str, hint: str) -> None:
         self.problems.append(warning(path, message, hint))
 
     def moved(self, path: Path, origin: Path) -> None:
         if path != origin:
             self.origins[path] = origin
 
-    def reading(self) -> NormalizedTree:
+    def result(self) -> NormalizedTree:
         return NormalizedTree(self.value, tuple(self.problems), self.origins)
 
 
 def read_v1(value: dict[str, Any]) -> NormalizedTree:
-    """Read a v1 NodePool; names of v1beta1 are taken with a warning."""
+    """Read a v1 NodePool; names of v1beta1 are accepted with a warning."""
     reader = _TreeNormalizer(value)
     disruption = _disruption(reader)
     if disruption is not None:
         _rename_policy(reader, disruption, "WhenUnderutilized", "WhenEmptyOrUnderutilized", "v1")
         _move_expiry(reader, disruption)
-    return reader.reading()
+    return reader.result()
 
 
 def read_v1beta1(value: dict[str, Any]) -> NormalizedTree:
-    """Read a v1beta1 NodePool; names of v1 are taken with a warning."""
+    """Read a v1beta1 NodePool; names of v1 are accepted with a warning."""
     reader = _TreeNormalizer(value)
     disruption = _disruption(reader)
     if disruption is not None:
         _rename_policy(reader, disruption, "WhenEmptyOrUnderutilized", "WhenUnderutilized", "v1beta1")
-    return reader.reading()
+    return reader.result()
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Mend what can mean only one thing: everything that is read leniently, and references in the other version."""
+    """Repair mistakes with only one possible meaning: all aliases, and references in the form of the other version."""
     api_version, kind = value.get("apiVersion"), value.get("kind")
     readers: dict[str, Callable[[dict[str, Any]], NormalizedTree]] = {
         "karpenter.sh/v1": read_v1,
         "karpenter.sh/v1beta1": read_v1beta1,
     }
     read = readers.get(api_version) if kind == "NodePool" and isinstance(api_version, str) else None
-    reading = read(value) if read is not None else NormalizedTree(copy.deepcopy(value))
+    normalized = read(value) if read is not None else NormalizedTree(copy.deepcopy(value))
     if api_version != "karpenter.sh/v1":
-        return reading
+        return normalized
     path: Path = ("spec", "template", "spec", "nodeClassRef") if kind == "NodePool" else ("spec", "nodeClassRef")
-    found = _group_for_version(reading.value, path)
-    return NormalizedTree(reading.value, (*reading.problems, *found), reading.origins)
+    found = _group_for_version(normalized.value, path)
+    return NormalizedTree(normalized.value, (*normalized.problems, *found), normalized.origins)
 
 
 def _group_for_version(value: dict[str, Any], path: Path) -> list[Problem]:
@@ -93,7 +93,9 @@ def _group_for_version(value: dict[str, Any], path: Path) -> list[Problem]:
     reference.clear()
     reference.update(named, group=group)
     return [
-        warning((*path, "apiVersion"), f"`apiVersion: {version}` became `group: {group}`", "v1 has no version here")
+        warning(
+            (*path, "apiVersion"), f"`apiVersion: {version}` was changed to `group: {group}`", "v1 has no version here"
+        )
     ]
 
 
@@ -117,13 +119,13 @@ def _read_budget(reader: _TreeNormalizer, budget: dict[str, Any], path: Path) ->
     nodes = budget.get("nodes")
     if isinstance(nodes, int) and not isinstance(nodes, bool) and 0 <= nodes <= INT32_MAX:
         budget["nodes"] = str(nodes)
-        reader.say((*path, "nodes"), f"`nodes: {nodes}` is read as a string", f'write `nodes: "{nodes}"`')
+        reader.warn((*path, "nodes"), f"`nodes: {nodes}` is read as a string", f'write `nodes: "{nodes}"`')
     written = [key for key in ("reasons", "reason") if budget.get(key) is not None]
     entries = [entry for key in written for entry in _entries(budget[key], (*path, key))]
     if not written or not all(isinstance(name, str) for name, _ in entries) or len(entries) > MOST_REASONS:
         return
     if (message := _duplicate_reasons_warning(budget, written)) is not None:
-        reader.say((*path, written[-1]), message, f"write `reasons: {_quoted_entries(entries)}`")
+        reader.warn((*path, written[-1]), message, f"write `reasons: {_quoted_entries(entries)}`")
     _put_reasons(budget, _canonical(reader, entries, (*path, "reasons")), written)
 
 
@@ -146,16 +148,16 @@ def _entries(given: Any, path: Path) -> list[tuple[Any, Path]]:
 
 
 def _canonical(reader: _TreeNormalizer, entries: list[tuple[Any, Path]], path: Path) -> list[str]:
-    """Give the reasons that are meant, each once; what means none is kept for the check of the structure."""
+    """Return the reasons that are meant, each once; what means none is kept for the check of the structure."""
     kept: list[str] = []
     for name, written in entries:
         meant = parse_reason(name)
         canonical = name if meant is None else meant.value
         if meant is not None and canonical in kept:
-            reader.say(written, f"`{name}` is {canonical} once more", "remove it")
+            reader.warn(written, f"`{name}` is {canonical} once more", "remove it")
             continue
         if canonical != name:
-            reader.say(written, f"`{name}` is read as {canonical}", f"write {canonical}")
+            reader.warn(written, f"`{name}` is read as {canonical}", f"write {canonical}")
         reader.moved((*path, len(kept)), written)
         kept.append(canonical)
     return kept
@@ -203,7 +205,7 @@ def _move_setting(reader: _TreeNormalizer, disruption: dict[str, Any], key: str,
     disruption[target] = part
     here = (*_DISRUPTION, key, name)
     reader.origins[(*_DISRUPTION, target)] = here
-    reader.say(here, f"`{key}.{name}` is read as `{target}`", f"write `{target}` under `disruption`")
+    reader.warn(here, f"`{key}.{name}` is read as `{target}`", f"write `{target}` under `disruption`")
     return True
 
 
@@ -224,7 +226,7 @@ def _move_budgets(
         disruption["budgets"].append(budget)
     what = f"budgets of {reason}" if reason is not None else "budgets without reasons"
     hint = f"list them under `budgets`{f' with `reasons: [{reason}]`' if reason is not None else ''}"
-    reader.say((*_DISRUPTION, key), f"`{key}.budgets` is read as {what}", hint)
+    reader.warn((*_DISRUPTION, key), f"`{key}.budgets` is read as {what}", hint)
 
 
 # Names of the other version
@@ -234,7 +236,7 @@ def _rename_policy(reader: _TreeNormalizer, disruption: dict[str, Any], old: str
     if disruption.get("consolidationPolicy") == old:
         disruption["consolidationPolicy"] = new
         path = reader.origins.get((*_DISRUPTION, "consolidationPolicy"), (*_DISRUPTION, "consolidationPolicy"))
-        reader.say(path, f"{old} is called {new} in {version}", f"write {new}")
+        reader.warn(path, f"{old} is called {new} in {version}", f"write {new}")
 
 
 def _move_expiry(reader: _TreeNormalizer, disruption: dict[str, Any]) -> None:
@@ -246,11 +248,11 @@ def _move_expiry(reader: _TreeNormalizer, disruption: dict[str, Any]) -> None:
     path = (*_DISRUPTION, "expireAfter")
     here = reader.origins.pop(path, path)
     reader.origins[("spec", "template", "spec", "expireAfter")] = here
-    reader.say(here, "`expireAfter` stands under `spec.template.spec` in v1", "move it there")
+    reader.warn(here, "`expireAfter` stands under `spec.template.spec` in v1", "move it there")
 
 
 def _template_spec(reader: _TreeNormalizer) -> dict[str, Any]:
-    """Give what the pool says about its nodes; empty where it says nothing that can be read."""
+    """Return what the pool says about its nodes; empty where it says nothing that can be read."""
     inner: Any = reader.value.get("spec")
     for step in ("template", "spec"):
         inner = inner.get(step) if isinstance(inner, dict) else None

@@ -1,13 +1,11 @@
-"""Why a node is disrupted, and the many names that people give these reasons.
+"""Disruption reasons, and budgets over time: how many nodes may be disrupted for a reason.
 
-Budgets over time, and how many nodes they let go.
+Which budgets are active depends on time only; the resulting limit also depends on the number of nodes, the reason and
+the meaning of budgets without reasons. So a pool compiles to a Timeline of its active budgets, and `disruption_limit`
+turns a set of active budgets into a number.
 
-Which budgets are active depends on time alone; what that comes to depends on the number of nodes, the reason and on
-how budgets without reasons are read. The two are kept apart: a pool compiles to a Timeline of its active budgets, and
-`limit` turns a set of active budgets into a number.
-
-Two readings of a budget without reasons exist. As a *floor* it counts for every reason. As a *fallback* it counts for
-those reasons only that no active budget names.
+A budget without reasons has two possible meanings. As a *floor* it applies to every reason. As a *fallback* it applies
+only to reasons that no active budget names.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class DisruptionReason(StrEnum):
-    """A reason for which a budget can hold nodes back, in the order in which they are shown."""
+    """A reason to disrupt a node, in display order."""
 
     EMPTY = "Empty"
     DRIFTED = "Drifted"
@@ -66,31 +64,31 @@ ALIASES: dict[str, DisruptionReason] = {
     "expiry": DisruptionReason.EXPIRED,
     "expire": DisruptionReason.EXPIRED,
 }
-"""Every accepted name in lower case; case never matters."""
+"""Every accepted name, in lower case; names are case-insensitive."""
 
 
 def parse_reason(name: str) -> DisruptionReason | None:
-    """Find the reason that a name means, in any case; none where it means none."""
+    """Return the reason with this name, in any case; None if there is none."""
     return ALIASES.get(name.lower())
 
 
 V = TypeVar("V")
 
 MOST_SEPARATE_WINDOWS = 8
-"""Up to so many windows it is tried out which of them matter to a value at all."""
+"""Up to so many windows, all combinations are tried to find those that affect a value."""
 
 _NOTHING = IntOrPercent(0)
 
 
 class BudgetDefault(StrEnum):
-    """What a budget without reasons means."""
+    """What a budget without reasons applies to."""
 
     FLOOR = "Floor"
     FALLBACK = "Fallback"
 
 
 class AccountingEquation(IntEnum):
-    """Which disrupted nodes use up the budget of a reason."""
+    """Which disrupted nodes count against the limit of a reason."""
 
     PER_REASON = 1
     TOTAL = 2
@@ -98,33 +96,33 @@ class AccountingEquation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompiledBudget:
-    """A budget of a pool, ready to be asked."""
+    """A compiled budget of a pool."""
 
     index: int
     reasons: tuple[DisruptionReason, ...]
-    """The reasons that it names; none means that it names none, not that it has no effect."""
+    """The reasons that it names; an empty tuple does not mean that it has no effect."""
     amount: IntOrPercent
     allow: bool
-    """Whether it permits while open and blocks at all other times, instead of limiting while open."""
+    """Whether it allows disruption while open and blocks at all other times, instead of limiting while open."""
     open: Timeline[bool]
     always_open: bool
     window: str
-    """The window in words; empty where the budget is always open."""
+    """A description of the window; empty if the budget is always open."""
     zone: str | None = None
-    """The zone that the schedule is read in; none for budgets without schedule."""
+    """The time zone of the schedule; None for budgets without one."""
     rates: str = ""
-    """What else holds nodes back but depends on what happened before."""
+    """A description of its rate limits, which depend on earlier disruptions."""
     failure: str = ""
-    """Why the budget cannot be evaluated; it then blocks."""
+    """Why the budget cannot be evaluated; such a budget blocks."""
 
     def covers(self, reason: DisruptionReason) -> bool:
-        """Tell whether the budget can count for a reason at all."""
+        """Return whether the budget can apply to a reason."""
         return not self.reasons or reason in self.reasons
 
 
 @dataclass(frozen=True, slots=True)
 class PoolBudgets:
-    """All budgets of a pool and how they are read."""
+    """All budgets of a pool, and how they are applied."""
 
     budgets: tuple[CompiledBudget, ...]
     reading: BudgetDefault
@@ -147,7 +145,7 @@ def _chosen(indexes: Sequence[int], fixed: Sequence[int] = ()) -> Callable[[Sequ
 
 @dataclass(frozen=True, slots=True)
 class BudgetClaim:
-    """What one budget says about a reason at an instant."""
+    """The amount that one budget allows for a reason at an instant."""
 
     budget: CompiledBudget
     amount: IntOrPercent
@@ -157,21 +155,21 @@ class BudgetClaim:
 
 @dataclass(frozen=True, slots=True)
 class DisruptionLimit:
-    """How many nodes may be disrupted for a reason at once, and which claim binds; no count is no limit."""
+    """How many nodes may be disrupted for a reason at once, and which claim binds; a count of None means no limit."""
 
     count: int | None
     claim: BudgetClaim | None
 
 
 def named_by(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int]) -> tuple[CompiledBudget, ...]:
-    """Find the active budgets that name a reason; Allow budgets and broken ones always count as active."""
+    """Return the active budgets that name a reason; Allow budgets and invalid ones always count as active."""
     return tuple(budget for budget in pool.budgets if reason in budget.reasons and _counts(budget, active))
 
 
 def budget_claims(
     pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int], reading: BudgetDefault | None = None
 ) -> list[BudgetClaim]:
-    """List what the budgets say about a reason, in the order of the budgets."""
+    """List the claims of the budgets for a reason, in the order of the budgets."""
     named = named_by(pool, reason, active)
     unnamed = [budget for budget in pool.budgets if not budget.reasons and _counts(budget, active)]
     if named and (reading or pool.reading) is BudgetDefault.FALLBACK:
@@ -186,7 +184,7 @@ def budget_claims(
         elif budget.index in active:
             made.append(BudgetClaim(budget, budget.amount))
         elif not some_open:
-            # Allow budgets are a union: one that is open speaks for all.
+            # Allow budgets are a union: closed ones do not block while another one is open.
             made.append(BudgetClaim(budget, _NOTHING, closed=True))
     return made
 
@@ -202,7 +200,7 @@ def disruption_limit(
     nodes: int,
     reading: BudgetDefault | None = None,
 ) -> DisruptionLimit:
-    """Count how many nodes may be disrupted for a reason at once; of equal claims the first one binds."""
+    """Return how many nodes may be disrupted for a reason at once; of equal claims the first one binds."""
     made = budget_claims(pool, reason, active, reading)
     if not made:
         return DisruptionLimit(None, None)
@@ -216,9 +214,9 @@ def limit_over_time(
     value: Callable[[tuple[int, ...]], V],
     reading: BudgetDefault | None = None,
 ) -> Timeline[V]:
-    """Follow a value of the active budgets that cover a reason: a limit in some form.
+    """Return a value of the active budgets that cover a reason, such as the limit, over time.
 
-    Windows that cannot matter to the value are left out, so that a value that never changes is known at once.
+    Windows that cannot affect the value are left out, so that a constant value needs no search.
     """
     relevant = [budget for budget in pool.budgets if budget.covers(reason)]
     fixed = [budget.index for budget in relevant if budget.always_open]
@@ -235,9 +233,9 @@ def limit_over_time(
 
 
 def _only_tighten(relevant: Sequence[CompiledBudget], reading: BudgetDefault) -> bool:
-    """Tell whether a budget that becomes active can only lower the limit, never raise it.
+    """Return whether a budget that becomes active can only lower the limit.
 
-    What does not lower the limit of the budgets that are always open then never will.
+    A budget that does not lower the limit of the always open budgets then never binds.
     """
     falls_back = reading is BudgetDefault.FALLBACK and len({bool(budget.reasons) for budget in relevant}) > 1
     return not falls_back and not any(budget.allow for budget in relevant)
@@ -249,7 +247,7 @@ def _affects_value(
     fixed: Sequence[int],
     value: Callable[[tuple[int, ...]], V],
 ) -> bool:
-    """Try out whether a budget changes the value beside any of the others."""
+    """Return whether a budget changes the value in any combination with the others."""
     others = [other.index for other in moving if other is not budget]
     subsets = chain.from_iterable(combinations(others, size) for size in range(len(others) + 1))
     return any(
@@ -264,7 +262,7 @@ def compile_pool(
     default_zone: str = "UTC",
     calendars: Mapping[str, DayCalendar] | None = None,
 ) -> PoolBudgets:
-    """Compile what a pool says about its disruption."""
+    """Compile the disruption settings of a pool."""
     return PoolBudgets(
         budgets=tuple(
             compile_budget(budget, index, default_zone=default_zone, calendars=calendars)
@@ -285,7 +283,7 @@ def compile_budget(
     default_zone: str = "UTC",
     calendars: Mapping[str, DayCalendar] | None = None,
 ) -> CompiledBudget:
-    """Compile one budget; one that cannot be evaluated says why and blocks."""
+    """Compile one budget; one that cannot be evaluated has the reason in `failure`, and blocks."""
     reasons = parse_reasons(budget.reasons or ())
     try:
         amount = IntOrPercent.parse(budget.nodes)
@@ -306,7 +304,7 @@ def compile_budget(
 
 
 def invalid_budget(index: int, reasons: tuple[DisruptionReason, ...], failure: str) -> CompiledBudget:
-    """Stand in for a budget that cannot be evaluated: it blocks the reasons it names, all if it names none."""
+    """Return the replacement of an invalid budget, which blocks the reasons that it names, or all if it names none."""
     return CompiledBudget(
         index=index,
         reasons=reasons,
@@ -320,13 +318,13 @@ def invalid_budget(index: int, reasons: tuple[DisruptionReason, ...], failure: s
 
 
 def parse_reasons(names: Sequence[Any]) -> tuple[DisruptionReason, ...]:
-    """Give the reasons of a list of names in any spelling, each once."""
+    """Return the reasons of a list of names, each once; unknown names are ignored."""
     found = (parse_reason(name) for name in names if isinstance(name, str))
     return tuple(dict.fromkeys(reason for reason in found if reason is not None))
 
 
 def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Timeline[bool] | None:
-    """Give the times at which the budget's window is open; none where it always is."""
+    """Return the times at which the window of the budget is open; None if it always is."""
     zone = load_zone(budget.time_zone or default_zone)
     references = budget.calendars or ()
     opened: Timeline[bool] | None = None
@@ -343,10 +341,10 @@ def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, DayCa
 
 
 def _window_error(budget: Budget) -> str | None:
-    """Say why the fields of a window do not make one; none where they do, or where there is no window."""
+    """Return why the fields of a window are contradictory; None if they are valid or not set."""
     once = budget.from_ is not None or budget.until is not None
     if once and (budget.schedule is not None or budget.duration is not None):
-        return "its window recurs and happens once"
+        return "its window is both recurring and single"
     if budget.time_zone is not None and budget.schedule is None:
         return "`timeZone` has no `schedule`"
     if budget.duration is not None and budget.schedule is None:
@@ -354,7 +352,7 @@ def _window_error(budget: Budget) -> str | None:
     if budget.schedule is not None and budget.duration is None and budget.__lone_schedule__ == "refused":
         return "`schedule` has no `duration`"
     if (budget.from_ is None) is not (budget.until is None):
-        return "of `from` and `until` only one is set"
+        return "only one of `from` and `until` is set"
     if budget.from_ is not None and budget.until is not None:
         return None if parse_instant(budget.from_) < parse_instant(budget.until) else "`until` is not after `from`"
     return None

@@ -3,7 +3,7 @@
 Each direction is a plain translation of what the target version can say. What it cannot say is found by translating
 back and comparing: every difference is noted in an annotation of the result, with what the translation gives there
 and what stood there before. The way back translates and then restores the noted parts, as long as they are what the
-translation gave: where somebody edited the object in between, the edit wins.
+translation gave: if a user edited the object in between, the edit wins.
 
 The functions work on plain trees, keep what they do not know, and never raise.
 """
@@ -58,7 +58,7 @@ def _convert(
     return _with_notes(converted, note_in, differences)
 
 
-# What each version can say
+# Translation
 
 
 def _up(value: Tree) -> Tree:
@@ -114,7 +114,7 @@ def _disruption_up(disruption: Tree) -> None:
     budgets = disruption.get("budgets")
     for budget in budgets if isinstance(budgets, list) else ():
         if isinstance(budget, dict) and "schedule" in budget and "duration" not in budget:
-            # Always active there, refused here.
+            # Always active in v1beta1, rejected in v1.
             del budget["schedule"]
             budget.pop("timeZone", None)
 
@@ -176,11 +176,11 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-# Notes: what the target version cannot say
+# Round-trip annotations: fields that the target version does not have
 
 
 class _Note(NamedTuple):
-    """A place in the object of the source version: what translating back gives, and what stood there."""
+    """A path of the source object: the value after translating back, and the original value."""
 
     path: Path
     given: Any
@@ -188,7 +188,7 @@ class _Note(NamedTuple):
 
 
 def _differences(given: Any, stood: Any, path: Path) -> Iterator[_Note]:
-    """Compare two trees; entries of lists are compared as wholes, so that a note never mixes two of them."""
+    """Compare two trees; list entries are compared as a whole, so that a note never mixes two of them."""
     if isinstance(given, dict) and isinstance(stood, dict):
         for key in sorted(given.keys() | stood.keys()):
             yield from _differences(given.get(key, _ABSENT), stood.get(key, _ABSENT), (*path, key))
@@ -244,7 +244,7 @@ def _with_notes(value: Tree, annotation: str, notes: list[_Note]) -> Tree:
 
 
 def _opened(tree: Tree, key: str) -> Any:
-    """Give a part of a tree to write into; one that is absent or null begins empty."""
+    """Return a part of a tree to write into; a missing part or null is created empty."""
     if tree.get(key) is None:
         tree[key] = {}
     return tree[key]
@@ -256,7 +256,7 @@ def _written(note: _Note) -> Tree:
 
 
 def _without_notes(value: Tree, annotation: str) -> tuple[Tree, list[_Note]]:
-    """Take the annotation off a copy of an object, and read it; one that is not ours stays where it is."""
+    """Remove the annotation from a copy of an object, and parse it; one in another format is kept."""
     text = _inner(value, "metadata", "annotations", annotation)
     notes = _read_notes(text) if isinstance(text, str) else None
     if notes is None:
@@ -279,7 +279,7 @@ def _read_notes(text: str) -> list[_Note] | None:
 
 
 def _tidy(value: Tree) -> Tree:
-    """Drop empty annotations and empty metadata, which taking off an annotation would leave behind."""
+    """Remove empty annotations and metadata, which removing an annotation may leave."""
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         return value

@@ -1,7 +1,4 @@
-"""What is wrong with budgets beyond single fields: windows that make no sense, and budgets that never matter.
-
-When nodes may be taken away: a NodePool's budgets and what goes with them.
-"""
+"""Disruption settings of a NodePool: its budgets, and the checks of their windows and of budgets without effect."""
 
 from __future__ import annotations
 
@@ -46,17 +43,17 @@ if TYPE_CHECKING:
 
 
 HORIZON = 366 * 24 * 3600
-"""How far ahead budgets are compared: every window that recurs within a year is met."""
+"""How far ahead budgets are compared: a year, so that yearly windows are included."""
 
 MOST_CHANGES = 4000
 """Pools whose budgets change more often than this within the horizon are not compared."""
 
 
 def budget_window_problems(budget: Budget, context: ValidationContext) -> Iterator[Problem]:
-    """Find windows that are incomplete, over, contradictory or not what they seem."""
+    """Find windows that are incomplete, over, contradictory or always open."""
     if budget.reasons == ():
         hint = "name reasons, or remove `reasons`"
-        yield warning(("reasons",), "an empty list names no reason: the budget is read as if it had none", hint)
+        yield warning(("reasons",), "an empty list is the same as no `reasons`", hint)
     once = budget.from_ is not None or budget.until is not None
     if once and (budget.schedule is not None or budget.duration is not None):
         message = "a budget's window cannot recur and happen once"
@@ -76,15 +73,15 @@ _EITHER_OR = "keep either `schedule` and `duration`, or `from` and `until`"
 
 def _once_problems(budget: Budget, context: ValidationContext) -> Iterator[Problem]:
     if budget.from_ is None:
-        yield error((), "the window has no beginning: `from` is not set", "add `from`, an RFC 3339 time")
+        yield error((), "the window never opens: `from` is not set", "add `from`, an RFC 3339 time")
     elif budget.until is None:
-        yield error((), "the window has no end: `until` is not set", "add `until`, an RFC 3339 time")
+        yield error((), "the window never closes: `until` is not set", "add `until`, an RFC 3339 time")
     elif parse_instant(budget.until) <= parse_instant(budget.from_):
         yield error(("until",), f"`until` {budget.until} is not after `from` {budget.from_}", "swap them")
     elif parse_instant(budget.until) <= context.now and budget.mode == "Limit":
-        yield warning(("until",), f"the window is over since {budget.until}", "remove the budget")
+        yield warning(("until",), f"the window has been over since {budget.until}", "remove the budget")
     elif parse_instant(budget.until) <= context.now:
-        message = f"the window is over since {budget.until}: by itself the budget allows nothing any more"
+        message = f"the window has been over since {budget.until}: the budget no longer allows anything"
         yield warning(("until",), message, "remove the budget")
 
 
@@ -109,16 +106,16 @@ def _recurring_problems(budget: Budget, context: ValidationContext) -> Iterator[
 def disruption_problems(
     disruption: Disruption | v1beta1.DisruptionV1Beta1, context: ValidationContext
 ) -> Iterator[Problem]:
-    """Find budgets that limit nothing, that never matter, or that block a reason for good."""
+    """Find budgets that limit nothing, that never bind, or that always block a reason."""
     if not disruption.budgets:
         hint = "remove `budgets` for the default of 10%, or list budgets"
-        yield warning(("budgets",), "an empty list of budgets is no limit at all", hint)
+        yield warning(("budgets",), "an empty list of budgets means no limit", hint)
         return
     pool = compile_pool(disruption, default_zone=context.default_zone)
     if pool.forceful_expiry:
         yield from _ignored_by_expiry(pool)
-    # What is left out for its errors could outdo the others; which days calendars take away is not known here, and
-    # what broken budgets were meant to say not at all.
+    # Removed entries could be tighter than the others; the days of calendars and the meaning of invalid budgets are not
+    # known here.
     if "budgets" in context.entries_left or any(budget.calendars for budget in disruption.budgets):
         return
     if not any(made.failure for made in pool.budgets):
@@ -138,22 +135,22 @@ def _comparison_problems(pool: PoolBudgets, now: int) -> Iterator[Problem]:
     if states is None:
         return
     for budget in pool.budgets:
-        # A rate holds nodes back whatever the number is.
+        # A budget with a rate limits disruption whatever its number is.
         if budget.rates or not any(budget.index in state for state in states):
             continue
-        if (rivals := _never_binding(pool, budget, states)) is not None:
-            yield _never_binding_problem(budget, rivals)
+        if (tighter := _never_binding(pool, budget, states)) is not None:
+            yield _never_binding_problem(budget, tighter)
     for reason in REASONS:
         blocking = [_blocking(budget_claims(pool, reason, state)) for state in states]
         if (reason is DisruptionReason.EXPIRED and pool.forceful_expiry) or not all(blocking):
             continue
         if limit_over_time(pool, reason, _is_blocked(pool, reason)).next_change(now) is not None:
-            continue  # it ends, only not soon
+            continue  # it ends after the horizon
         indexes = sorted({claim.budget.index for claim in blocking if claim})
         listed = " and ".join(f"budget {index}" for index in indexes)
         held = f"{listed} {'holds' if len(indexes) == 1 else 'hold'} it at 0 at all times"
         message = f"no node is ever disrupted for {reason}: {held}"
-        yield warning(("budgets", indexes[0]), message, "give it a window, or other reasons, unless this is meant")
+        yield warning(("budgets", indexes[0]), message, "give it a window, or other reasons, unless this is intended")
 
 
 def _is_blocked(pool: PoolBudgets, reason: DisruptionReason) -> Callable[[tuple[int, ...]], bool]:
@@ -161,7 +158,7 @@ def _is_blocked(pool: PoolBudgets, reason: DisruptionReason) -> Callable[[tuple[
 
 
 def _states_ahead(pool: PoolBudgets, now: int) -> list[tuple[int, ...]] | None:
-    """List the different sets of active budgets within the horizon; none where there are too many changes."""
+    """List the different sets of active budgets within the horizon; None if there are too many changes."""
     states: dict[tuple[int, ...], None] = {}
     for count, (at, active) in enumerate(pool.active.segments(now)):
         if at > now + HORIZON:
@@ -173,11 +170,11 @@ def _states_ahead(pool: PoolBudgets, now: int) -> list[tuple[int, ...]] | None:
 
 
 def _never_binding(pool: PoolBudgets, budget: CompiledBudget, states: Sequence[tuple[int, ...]]) -> list[int] | None:
-    """Find the budgets that are at least as tight whenever this one counts; none where it can bind.
+    """Find the budgets that are at least as tight whenever this one applies; None if it can bind.
 
-    An empty list means that it never counts: budgets that name reasons leave nothing for it to fall back to.
+    An empty list means that it never applies: as a fallback, it has no reason that other budgets do not name.
     """
-    rivals: dict[int, None] = {}
+    tighter: dict[int, None] = {}
     for reason in REASONS:
         if not budget.covers(reason):
             continue
@@ -186,31 +183,31 @@ def _never_binding(pool: PoolBudgets, budget: CompiledBudget, states: Sequence[t
             own = next((claim for claim in made if claim.budget is budget), None)
             if own is None:
                 continue
-            rival = next((claim for claim in made if _binds_before(claim, own)), None)
-            if rival is None:
+            other = next((claim for claim in made if _binds_before(claim, own)), None)
+            if other is None:
                 return None
-            rivals[rival.budget.index] = None
-    return sorted(rivals)
+            tighter[other.budget.index] = None
+    return sorted(tighter)
 
 
-def _binds_before(rival: BudgetClaim, own: BudgetClaim) -> bool:
-    """Tell whether a claim binds before another one whatever the number of nodes."""
-    if rival.budget is own.budget:
+def _binds_before(claim: BudgetClaim, own: BudgetClaim) -> bool:
+    """Return whether a claim binds before another one, whatever the number of nodes."""
+    if claim.budget is own.budget:
         return False
-    if rival.amount.number == 0:
-        return own.amount.number > 0 or rival.budget.index < own.budget.index
-    if rival.amount.is_percent is not own.amount.is_percent:
+    if claim.amount.number == 0:
+        return own.amount.number > 0 or claim.budget.index < own.budget.index
+    if claim.amount.is_percent is not own.amount.is_percent:
         return False
-    order = (rival.amount.number, rival.budget.index), (own.amount.number, own.budget.index)
+    order = (claim.amount.number, claim.budget.index), (own.amount.number, own.budget.index)
     return order[0] < order[1]
 
 
-def _never_binding_problem(budget: CompiledBudget, rivals: Sequence[int]) -> Problem:
-    if rivals:
-        listed = " or ".join(f"budget {index}" for index in rivals)
+def _never_binding_problem(budget: CompiledBudget, tighter: Sequence[int]) -> Problem:
+    if tighter:
+        listed = " or ".join(f"budget {index}" for index in tighter)
         message = f"the budget can never bind: {listed} is at least as tight whenever it is active"
     else:
-        message = "the budget never counts: every reason is named by other budgets at all times"
+        message = "the budget never applies: other budgets name every reason at all times"
     return warning(("budgets", budget.index), message, "remove it, or change `nodes`, `reasons` or its window")
 
 
@@ -250,7 +247,7 @@ ReasonName = Literal[
 BudgetAccounting = Annotated[
     Literal["Total", "PerReason"],
     doc(
-        "Which nodes use up a budget. Total: every node that is being disrupted."
+        "Which nodes count against a budget. Total: every node that is being disrupted."
         " PerReason: those that are disrupted for the same reason."
     ),
     extension,
@@ -266,13 +263,11 @@ class MaxPer(View, kw_only=True):
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find rates without a period."""
         if parse_karpenter_duration(self.period) == 0:
-            yield error(
-                ("period",), "a rate needs a period that is longer than nothing", "write 1h, or remove `maxPer`"
-            )
+            yield error(("period",), "a rate needs a period longer than 0", "write 1h, or remove `maxPer`")
 
 
 class Budget(View, kw_only=True):
-    """How many nodes of the pool may be disrupted at once: always, or while the budget's window is open."""
+    """How many nodes of the pool may be disrupted at once: always, or while the window of the budget is open."""
 
     __rules__: ClassVar[tuple[CelRule, ...]] = (
         CelRule("has(self.schedule) == has(self.duration)", "set `schedule` and `duration` together, or neither"),
@@ -294,7 +289,7 @@ class Budget(View, kw_only=True):
         "cron": "write `schedule`",
     }
     __lone_schedule__: ClassVar[Literal["refused", "always open"]] = "refused"
-    """What a schedule without a duration is."""
+    """How a schedule without a duration is treated."""
 
     nodes: Annotated[
         str | int,
@@ -309,7 +304,7 @@ class Budget(View, kw_only=True):
     ] = "10%"
     reasons: Annotated[
         Annotated[tuple[ReasonName, ...], Meta(max_length=50)] | None,
-        doc("For which reasons the budget counts; for all if not set (see `budgetDefault`)."),
+        doc("The reasons that the budget applies to; all if not set (see `budgetDefault`)."),
         as_set,
         stock(
             type="array",
@@ -333,7 +328,7 @@ class Budget(View, kw_only=True):
     until: Annotated[Time | None, doc("When a window that happens once closes."), extension] = None
     calendars: Annotated[
         Annotated[tuple[CalendarReference, ...], Meta(max_length=16)] | None,
-        doc("Calendars whose days the window is kept out of, or kept to."),
+        doc("Calendars whose days the window excludes, or is restricted to."),
         extension,
     ] = None
     mode: Annotated[
@@ -341,11 +336,11 @@ class Budget(View, kw_only=True):
         doc("Limit restricts while the window is open; Allow permits only then, and blocks at all other times."),
         extension,
     ] = "Limit"
-    max_per: Annotated[MaxPer | None, doc("How many nodes may be disrupted in a stretch of time."), extension] = None
-    cooldown: Annotated[Duration | None, doc("How long to wait after a node before the next one."), extension] = None
+    max_per: Annotated[MaxPer | None, doc("How many nodes may be disrupted within a period."), extension] = None
+    cooldown: Annotated[Duration | None, doc("The minimum time between the disruption of two nodes."), extension] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find windows that are incomplete, over, contradictory or not what they seem."""
+        """Find windows that are incomplete, over, contradictory or always open."""
         yield from budget_window_problems(self, context)
 
 
@@ -353,7 +348,7 @@ Budgets = Annotated[tuple[Budget, ...], Meta(max_length=50), default([{"nodes": 
 
 
 class Disruption(View, kw_only=True):
-    """When Karpenter may take nodes away."""
+    """When Karpenter may disrupt nodes."""
 
     __mistaken__: ClassVar[dict[str, str]] = {
         "budget": "write `budgets`, a list",
@@ -364,33 +359,30 @@ class Disruption(View, kw_only=True):
 
     consolidate_after: Annotated[
         DurationOrNever,
-        doc(
-            "How long a node must be without changes of its pods before it is consolidated."
-            " Never keeps it, also when it is empty."
-        ),
+        doc("How long the pods of a node must be unchanged before it is consolidated. Never also keeps empty nodes."),
     ] = "0s"
     consolidation_policy: Annotated[
         Literal["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"],
-        doc("Which nodes are consolidated; Balanced weighs what is saved against what is disturbed."),
+        doc("Which nodes are consolidated; Balanced weighs savings against disruption."),
     ] = "WhenEmptyOrUnderutilized"
     budgets: Annotated[
-        Budgets, doc("How many nodes may be disrupted at once; the tightest budget counts. 10% if not set.")
+        Budgets, doc("How many nodes may be disrupted at once; the tightest budget applies. 10% if not set.")
     ] = (Budget(),)
     budget_default: Annotated[
         Literal["Floor", "Fallback"],
         doc(
-            "What a budget without reasons means. Floor: it counts for every reason."
-            " Fallback: only for reasons that no active budget names."
+            "What a budget without reasons applies to. Floor: every reason."
+            " Fallback: only reasons that no active budget names."
         ),
         extension,
     ] = "Floor"
     budget_accounting: BudgetAccounting = "Total"
     expiration_policy: Annotated[
         Literal["Forceful", "Graceful"],
-        doc("Whether expired nodes go at once (Forceful), or when the budgets for Expired allow it (Graceful)."),
+        doc("Whether expired nodes are removed at once (Forceful) or as the budgets for Expired allow (Graceful)."),
         extension,
     ] = "Forceful"
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find budgets that limit nothing, that never matter, or that block a reason for good."""
+        """Find budgets that limit nothing, that never bind, or that always block a reason."""
         yield from disruption_problems(self, context)

@@ -1,10 +1,8 @@
-"""How many nodes use up a budget, and how many may therefore still be disrupted.
+"""Explains how many nodes may be disrupted at an instant: the limit of each reason, and the nodes that count.
 
-Two equations exist. With the second, the default, every disrupted node of the pool counts for every reason, as a node
-often has several reasons at once. With the first, only the nodes disrupted for the same reason count; where budgets
-without reasons are a fallback, the reasons that no active budget names share one bucket.
-
-Why so many nodes, and no more, may be disrupted at an instant.
+There are two equations. In equation 2, the default, every disrupted node of the pool counts for every reason, because a
+node often has several reasons. In equation 1, only nodes disrupted for the same reason count; where budgets without
+reasons are a fallback, all reasons that no active budget names share one bucket.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ def counted_reasons(
     reading: BudgetDefault,
     equation: AccountingEquation,
 ) -> tuple[DisruptionReason, ...]:
-    """List the reasons whose disrupted nodes count against this reason's limit."""
+    """List the reasons whose disrupted nodes count against the limit of this reason."""
     if equation is AccountingEquation.TOTAL:
         return REASONS
     if reading is BudgetDefault.FLOOR or named_by(pool, reason, active):
@@ -46,12 +44,12 @@ def counted_reasons(
 def used_disruptions(
     disrupting: Mapping[DisruptionReason, int], unhealthy: int, sharers: Sequence[DisruptionReason]
 ) -> int:
-    """Count the nodes that use up a limit; `unhealthy` are those that are not being disrupted as well."""
+    """Count the nodes that count against a limit; `unhealthy` excludes nodes that are being disrupted."""
     return unhealthy + sum(disrupting.get(reason, 0) for reason in sharers)
 
 
 def remaining_disruptions(limit: int | None, used: int, nodes: int) -> int:
-    """Count how many more nodes may be disrupted; without a limit all that are left."""
+    """Return how many more nodes may be disrupted; without a limit, all others."""
     return max(0, (nodes if limit is None else limit) - used)
 
 
@@ -60,7 +58,7 @@ UNLIMITED = "unlimited"
 
 @dataclass(frozen=True, slots=True)
 class DisruptionLimitChange:
-    """A limit from an instant on; no count is no limit."""
+    """A limit from an instant on; None means no limit."""
 
     at: int
     limit: int | None
@@ -78,7 +76,7 @@ class ReasonExplanation:
     next: DisruptionLimitChange | None
 
     def document(self) -> dict[str, Any]:
-        """Write the explanation as scripts read it."""
+        """Return the explanation as JSON-compatible data."""
         return {
             "limit": _limit_value(self.limit),
             "consuming": self.consuming,
@@ -101,7 +99,7 @@ class DisruptionExplanation:
     reasons: dict[DisruptionReason, ReasonExplanation]
 
     def document(self, name: str) -> dict[str, Any]:
-        """Write the explanation of the pool of this name as scripts read it."""
+        """Return the explanation of the pool of this name as JSON-compatible data."""
         return {
             "name": name,
             "reading": self.reading.value,
@@ -121,10 +119,10 @@ def explain_disruption(
     reading: BudgetDefault | None = None,
     equation: AccountingEquation | None = None,
 ) -> DisruptionExplanation:
-    """Explain the limits of a pool of so many nodes at an instant.
+    """Explain the limits of a pool with this number of nodes at an instant.
 
-    `disrupting` counts nodes by the reason they are being disrupted for, `unhealthy` those that are not ready and
-    not among them, so that no node counts twice. `reading` and `equation` override what the pool says.
+    `disrupting` counts nodes by the reason of their disruption, `unhealthy` the other nodes that are not ready, so that
+    no node counts twice. `reading` and `equation` override the settings of the pool.
     """
     reading, equation = reading or pool.reading, equation or pool.equation
     active = pool.active.at(at)
@@ -155,11 +153,11 @@ def limit_reason(
     nodes: int | None,
     reading: BudgetDefault,
 ) -> str:
-    """Say which claims bind and why, in words without a full stop; expiry that will not wait is mentioned."""
+    """Return which claims bind and why, without a full stop; forceful expiry is mentioned."""
     made = budget_claims(pool, reason, active, reading)
     closed = [claim for claim in made if claim.closed]
     if len(closed) > 1 and all(claim.closed for claim in binding):
-        binding = closed  # each of them will open it
+        binding = closed  # the first one that opens ends the block
     words = " and ".join(_describe_claim(claim, reason, nodes) for claim in binding)
     if not binding:
         words = f"no active budget covers {reason}: no limit"
@@ -169,7 +167,7 @@ def limit_reason(
         words += f", the tightest of {len(made)} that cover {reason}"
     rates = [f"budget {claim.budget.index}: {claim.budget.rates}" for claim in made if claim.budget.rates]
     if rates:
-        words += f"; what happened before counts as well ({'; '.join(rates)})"
+        words += f"; earlier disruptions count as well ({'; '.join(rates)})"
     if reason is DisruptionReason.EXPIRED and pool.forceful_expiry:
         words += "; expiry is forceful: expired nodes do not wait for this"
     return words
@@ -191,14 +189,14 @@ def _describe_claim(claim: BudgetClaim, reason: DisruptionReason, nodes: int | N
 
 def _describe_used(used: int, unhealthy: int, sharers: tuple[DisruptionReason, ...]) -> str:
     if not used:
-        return "no node is taken yet"
+        return "no node is being disrupted"
     parts: list[str] = []
     if used > unhealthy:
         whose = "disrupted" if sharers == REASONS else f"disrupted for {', '.join(sharers)}"
         parts.append(f"{used - unhealthy} {whose}")
     if unhealthy:
         parts.append(f"{unhealthy} not ready")
-    return f"{used} {'node is' if used == 1 else 'nodes are'} taken already ({', '.join(parts)})"
+    return f"{used} {'node is' if used == 1 else 'nodes are'} unavailable already ({', '.join(parts)})"
 
 
 def _next_limit(

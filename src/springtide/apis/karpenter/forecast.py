@@ -1,6 +1,6 @@
-"""The budgets of a pool that may have errors: as in a cluster, what cannot be evaluated blocks.
+"""The forecast of a NodePool: for each reason, how many nodes its budgets will allow to disrupt.
 
-What a pool's budgets will allow: a lane for every reason.
+A pool may have errors: as in a cluster, a budget that cannot be evaluated blocks.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from springtide.apis.structural_validation import check_structure
 def pool_budgets(
     value: dict[str, Any], *, default_zone: str = "UTC", calendars: Mapping[str, DayCalendar] | None = None
 ) -> PoolBudgets:
-    """Compile the budgets of a NodePool from its canonical tree; each budget is judged by itself."""
+    """Compile the budgets of a NodePool from its canonical tree; an invalid budget does not affect the others."""
     beta = str(value.get("apiVersion", "")).endswith("/v1beta1")
     budget_view, defaults = (v1beta1.BudgetV1Beta1, v1beta1.DisruptionV1Beta1()) if beta else (Budget, Disruption())
     spec = value.get("spec")
     disruption = spec.get("disruption") if isinstance(spec, dict) else None
     written = disruption if isinstance(disruption, dict) else {}
-    misshapen = not isinstance(spec, dict | None) or not isinstance(disruption, dict | None)
+    malformed = not isinstance(spec, dict | None) or not isinstance(disruption, dict | None)
 
     def compiled(index: int, entry: Any) -> CompiledBudget:
         given = {key: part for key, part in entry.items() if part is not None} if isinstance(entry, dict) else entry
@@ -61,7 +61,7 @@ def pool_budgets(
     listed = written.get("budgets")
     if listed is None:
         listed = list(msgspec.to_builtins(defaults.budgets))
-    if misshapen:
+    if malformed:
         budgets: tuple[CompiledBudget, ...] = (invalid_budget(0, (), "`disruption` is not a mapping"),)
     elif isinstance(listed, list):
         budgets = tuple(compiled(index, entry) for index, entry in enumerate(listed))
@@ -88,7 +88,7 @@ def _reasons(entry: Any) -> tuple[DisruptionReason, ...]:
 
 
 def _first_error_message(entry: Any, view: type[View]) -> str:
-    """Say in our own words why no budget can be made of an entry."""
+    """Return the first error of an entry that is no valid budget."""
     found = next(
         problem
         for problem in check_structure(entry, view, ValidationContext(now=0)).problems
@@ -108,26 +108,26 @@ ActiveBudgets: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _ForecastInput:
-    """A pool, what is asked about it, and every change of its active budgets in the time that is asked about."""
+    """A pool, a forecast query, and every change of its active budgets in that time."""
 
     pool: PoolBudgets
     question: ForecastQuery
     edges: dict[int, tuple[ActiveBudgets, ActiveBudgets]]
 
     def edge(self, at: int) -> tuple[ActiveBudgets, ActiveBudgets]:
-        """Give the active budgets before and from an instant on."""
+        """Return the active budgets before and from an instant on."""
         return self.edges.get(at) or (self.pool.active.at(at - 1), self.pool.active.at(at))
 
 
 def forecast_pool(pool: Any, question: ForecastQuery) -> Outlook:
-    """Look ahead at a NodePool of either version."""
+    """Forecast a NodePool of either version."""
     return _outlook(
         compile_pool(pool.spec.disruption, default_zone=question.default_zone, calendars=question.calendars), question
     )
 
 
 def forecast_invalid_pool(_: Any, value: dict[str, Any], question: ForecastQuery) -> Outlook:
-    """Look ahead at a NodePool with errors: what cannot be evaluated blocks."""
+    """Forecast a NodePool with errors; a budget that cannot be evaluated blocks."""
     return _outlook(pool_budgets(value, default_zone=question.default_zone, calendars=question.calendars), question)
 
 
@@ -136,27 +136,27 @@ def _outlook(compiled: PoolBudgets, question: ForecastQuery) -> Outlook:
     states = [(question.start, compiled.active.at(question.start))]
     states += compiled.active.changes(question.start, question.until)
     edges = {at: (before, after) for (_, before), (at, after) in pairwise(states)}
-    look = _ForecastInput(compiled, question, edges)
+    given = _ForecastInput(compiled, question, edges)
     return Outlook(
         zones=zones or (question.default_zone,),
-        lanes=tuple(_lane(look, reason) for reason in REASONS),
+        lanes=tuple(_lane(given, reason) for reason in REASONS),
     )
 
 
-def _lane(look: _ForecastInput, reason: DisruptionReason) -> Lane:
-    pool, question = look.pool, look.question
+def _lane(given: _ForecastInput, reason: DisruptionReason) -> Lane:
+    pool, question = given.pool, given.question
     return timeline_lane(
         reason.value,
         LaneStyle.BUDGET,
         limit_over_time(pool, reason, lambda active: lane_value(pool, reason, active, question.nodes)),
         question,
-        because=lambda at, _: _change_reason(look, reason, at),
-        because_now=_current_reason(look, reason, pool.active.at(question.start)),
+        because=lambda at, _: _change_reason(given, reason, at),
+        because_now=_current_reason(given, reason, pool.active.at(question.start)),
     )
 
 
 def lane_value(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int], nodes: int | None) -> LaneValue:
-    """Give the limit as scripts read it; without a number of nodes percentages stay what they are."""
+    """Return the limit as JSON-compatible data; without a number of nodes, percentages stay percentages."""
     if nodes is not None:
         count = disruption_limit(pool, reason, active, nodes).count
         return UNLIMITED if count is None else count
@@ -170,38 +170,38 @@ def lane_value(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int
 
 
 def _tightest(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int]) -> list[BudgetClaim]:
-    """Find the claims that may bind where the number of nodes is not known: the least share, the least count.
+    """Return the claims that may bind for an unknown number of nodes: the smallest percentage, the smallest count.
 
-    A budget that blocks because it is closed or broken leaves nothing to compare.
+    If a budget blocks because it is closed or invalid, return only that one.
     """
     made = budget_claims(pool, reason, active)
-    shut = next((claim for claim in made if claim.closed or claim.budget.failure), None)
-    if shut is not None:
-        return [shut]
+    blocking = next((claim for claim in made if claim.closed or claim.budget.failure), None)
+    if blocking is not None:
+        return [blocking]
     kinds = [[claim for claim in made if claim.amount.is_percent is kind] for kind in (True, False)]
     return [min(listed, key=lambda claim: claim.amount.number) for listed in kinds if listed]
 
 
-def _current_reason(look: _ForecastInput, reason: DisruptionReason, active: ActiveBudgets) -> str:
-    nodes = look.question.nodes
+def _current_reason(given: _ForecastInput, reason: DisruptionReason, active: ActiveBudgets) -> str:
+    nodes = given.question.nodes
     if nodes is None:
-        binding = _tightest(look.pool, reason, active)
+        binding = _tightest(given.pool, reason, active)
     else:
-        bound = disruption_limit(look.pool, reason, active, nodes).claim
+        bound = disruption_limit(given.pool, reason, active, nodes).claim
         binding = [] if bound is None else [bound]
-    return limit_reason(look.pool, reason, active, binding, nodes=nodes, reading=look.pool.reading)
+    return limit_reason(given.pool, reason, active, binding, nodes=nodes, reading=given.pool.reading)
 
 
-def _change_reason(look: _ForecastInput, reason: DisruptionReason, at: int) -> str:
-    """Say which windows open and close at an instant, and what holds from then on."""
-    before, after = look.edge(at)
+def _change_reason(given: _ForecastInput, reason: DisruptionReason, at: int) -> str:
+    """Return which windows open and close at an instant, and the limit from then on."""
+    before, after = given.edge(at)
     moved = [
         f"{_edge_words(budget, opens=budget.index in after)}"
-        f" ({clock_time(at, load_zone(budget.zone or look.question.default_zone))})"
-        for budget in look.pool.budgets
+        f" ({clock_time(at, load_zone(budget.zone or given.question.default_zone))})"
+        for budget in given.pool.budgets
         if budget.covers(reason) and (budget.index in before) is not (budget.index in after)
     ]
-    return f"{', '.join(moved)}: {_current_reason(look, reason, after)}"
+    return f"{', '.join(moved)}: {_current_reason(given, reason, after)}"
 
 
 def _edge_words(budget: CompiledBudget, *, opens: bool) -> str:

@@ -1,7 +1,4 @@
-"""What nodes must be like: requirements, taints and the labels that Karpenter keeps to itself.
-
-NodePool and NodeClaim as `karpenter.sh/v1` has them, which is how they are stored.
-"""
+"""NodePool and NodeClaim in `karpenter.sh/v1`, the storage version, with node requirements, taints and own labels."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ ResourceAmounts = dict[str, Quantity]
 
 
 def restricted_label(key: str) -> str | None:
-    """Say why Karpenter does not let users choose a label; none where they may."""
+    """Return why users may not set a label; None if they may."""
     if key == HOSTNAME_LABEL:
         return f"`{key}` is restricted: it is the node's own"
     if _OWN_DOMAIN.match(key) and key not in _WELL_KNOWN:
@@ -58,11 +55,11 @@ def restricted_label(key: str) -> str | None:
     return None
 
 
-POOL_LABEL_MESSAGE = f"remove {NODEPOOL_LABEL}: every node of the pool gets it by itself"
+POOL_LABEL_MESSAGE = f"remove {NODEPOOL_LABEL}: every node of the pool gets it automatically"
 
 
 def label_rules(subject: str, each: str) -> tuple[CelRule, ...]:
-    """Write the same as CEL, for a field in which `each` holds of every label `subject`."""
+    """Return the same rule in CEL, for a field in which `each` holds for every label `subject`."""
     own = f"!{subject}.matches('^([a-z0-9-]+[.])*karpenter[.]sh/')"
     known = " || ".join(f"{subject} == '{label}'" for label in _WELL_KNOWN)
     return (
@@ -72,16 +69,16 @@ def label_rules(subject: str, each: str) -> tuple[CelRule, ...]:
 
 
 def pool_label_problems(keys: Iterable[str]) -> Iterator[Problem]:
-    """Find labels that a NodePool must not set; each problem's path is the label."""
+    """Find labels that a NodePool must not set; the path of each problem is the label."""
     for key in keys:
         if key == NODEPOOL_LABEL:
-            yield error((key,), f"`{key}` is restricted: every node of the pool gets it by itself", "remove it")
+            yield error((key,), f"`{key}` is restricted: every node of the pool gets it automatically", "remove it")
         elif (why := restricted_label(key)) is not None:
             yield error((key,), why, "remove it, or use a label of your own domain")
 
 
 class NodeRequirement(View, kw_only=True):
-    """What a label of a node must be."""
+    """A requirement on a label of a node."""
 
     __rules__ = (
         CelRule(
@@ -117,11 +114,11 @@ class NodeRequirement(View, kw_only=True):
     ] = None
     min_values: Annotated[
         Annotated[int, Meta(ge=1, le=50)] | None,
-        doc("How many different values must stay possible, so that the choice of machines stays wide."),
+        doc("How many different values must stay possible, to keep a choice of machine types."),
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find values that do not go with the operator, and labels that are not the user's to choose."""
+        """Find values that do not fit the operator, and restricted labels."""
         values = self.values or ()
         if (why := restricted_label(self.key)) is not None:
             yield error(("key",), why, "remove the requirement")
@@ -157,7 +154,7 @@ class NodePoolTaint(View, kw_only=True):
 
 
 class NodeClassReference(View, kw_only=True):
-    """The object that says how the provider makes nodes."""
+    """The node class, which has settings of the provider."""
 
     __mistaken__: ClassVar[dict[str, str]] = {"apiVersion": "write `group`, the part before the slash"}
 
@@ -166,14 +163,14 @@ class NodeClassReference(View, kw_only=True):
     name: Annotated[NonEmpty, doc("Name of the node class.")]
 
 
-_STAYS_IN_ITS_CLASS = rules(
-    CelRule("self.group == oldSelf.group", "make a new NodePool: the group of `nodeClassRef` cannot change"),
-    CelRule("self.kind == oldSelf.kind", "make a new NodePool: the kind of `nodeClassRef` cannot change"),
+_IMMUTABLE_NODE_CLASS = rules(
+    CelRule("self.group == oldSelf.group", "create a new NodePool: the group of `nodeClassRef` cannot change"),
+    CelRule("self.kind == oldSelf.kind", "create a new NodePool: the kind of `nodeClassRef` cannot change"),
 )
 
 
 class TemplateMetadata(View, kw_only=True):
-    """What every node of the pool is marked with."""
+    """Labels and annotations of every node of the pool."""
 
     labels: Annotated[
         Annotated[dict[str, str], Meta(max_length=100), text_format("labels")] | None,
@@ -188,7 +185,7 @@ class TemplateMetadata(View, kw_only=True):
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find labels that are Karpenter's own."""
+        """Find restricted labels."""
         for problem in pool_label_problems(self.labels or {}):
             yield problem.under("labels")
 
@@ -197,46 +194,48 @@ POOL_REQUIREMENTS_RULES = rules(CelRule(f"self.all(x, x.key != '{NODEPOOL_LABEL}
 
 
 def pool_requirement_problems(requirements: NodeRequirements) -> Iterator[Problem]:
-    """Find requirements that a claim may have but a pool may not; paths are relative to the list."""
+    """Find requirements that a claim may have and a pool may not; paths are relative to the list."""
     for position, requirement in enumerate(requirements):
         if requirement.key == NODEPOOL_LABEL:
-            message = f"`{NODEPOOL_LABEL}` is restricted: every node of the pool gets it by itself"
+            message = f"`{NODEPOOL_LABEL}` is restricted: every node of the pool gets it automatically"
             yield error((position, "key"), message, "remove the requirement")
 
 
 class NodeTemplateSpec(View, kw_only=True):
-    """What the nodes of the pool are like."""
+    """The spec of the nodes of the pool."""
 
-    requirements: Annotated[NodeRequirements, doc("What the labels of every node must be."), POOL_REQUIREMENTS_RULES]
-    node_class_ref: Annotated[NodeClassReference, doc("How the provider makes the nodes."), _STAYS_IN_ITS_CLASS]
+    requirements: Annotated[NodeRequirements, doc("Required labels of every node."), POOL_REQUIREMENTS_RULES]
+    node_class_ref: Annotated[
+        NodeClassReference, doc("The node class, with settings of the provider."), _IMMUTABLE_NODE_CLASS
+    ]
     taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of every node.")] = None
     startup_taints: Annotated[
         tuple[NodePoolTaint, ...] | None,
-        doc("Taints that a node starts with and that something takes away; pods need not tolerate them."),
+        doc("Taints of a new node that another controller removes; pods need not tolerate them."),
     ] = None
-    expire_after: Annotated[DurationOrNever, doc("How old a node may become; Never lets it live.")] = "720h"
+    expire_after: Annotated[DurationOrNever, doc("The maximum age of a node; Never disables expiry.")] = "720h"
     termination_grace_period: Annotated[
         Duration | None,
-        doc("How long pods may hold up the end of a node before they are deleted; for ever if not set."),
+        doc("How long pods may delay the termination of a node; without limit if not set."),
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find requirements that are the pool's own."""
+        """Find requirements that a pool must not have."""
         for problem in pool_requirement_problems(self.requirements):
             yield problem.under("requirements")
 
 
 class NodeTemplate(View, kw_only=True):
-    """What the nodes of the pool are made from."""
+    """The template of the nodes of the pool."""
 
-    metadata: Annotated[TemplateMetadata | None, doc("What every node is marked with.")] = None
-    spec: Annotated[NodeTemplateSpec, doc("What every node is like.")]
+    metadata: Annotated[TemplateMetadata | None, doc("Labels and annotations of every node.")] = None
+    spec: Annotated[NodeTemplateSpec, doc("The spec of every node.")]
 
 
 STATIC_POOL_RULES = (
     CelRule(
         "has(self.replicas) == has(oldSelf.replicas)",
-        "make a new NodePool: `replicas` can be neither added nor removed",
+        "create a new NodePool: `replicas` can be neither added nor removed",
     ),
     CelRule(
         "!has(self.replicas) || !has(self.limits) || size(self.limits) == 0"
@@ -250,7 +249,7 @@ Weight = Annotated[int, int32(1, 100)]
 
 
 def pool_problems(replicas: int | None, weight: int | None, limits: ResourceAmounts | None) -> Iterator[Problem]:
-    """Find what a pool with a fixed number of nodes cannot have, and limits that limit nothing."""
+    """Find fields that a static pool cannot have, and limits without effect."""
     if replicas is not None and weight is not None:
         yield error(("weight",), "a pool with `replicas` has no `weight`", "remove `weight`")
     for name in limits or {}:
@@ -263,87 +262,85 @@ def pool_problems(replicas: int | None, weight: int | None, limits: ResourceAmou
 
 
 class NodePoolSpec(View, kw_only=True):
-    """What a pool's nodes are like, how many there may be, and when they may be taken away."""
+    """The template of the nodes, their limits, and when they may be disrupted."""
 
     __rules__ = STATIC_POOL_RULES
 
-    template: Annotated[NodeTemplate, doc("What the nodes of the pool are made from.")]
-    disruption: Annotated[Disruption, doc("When nodes may be taken away."), default({"consolidateAfter": "0s"})] = (
+    template: Annotated[NodeTemplate, doc("The template of the nodes.")]
+    disruption: Annotated[Disruption, doc("When nodes may be disrupted."), default({"consolidateAfter": "0s"})] = (
         Disruption()
     )
     limits: Annotated[
-        ResourceAmounts | None, doc("How much the pool's nodes may come to; `nodes` limits their number.")
+        ResourceAmounts | None, doc("The maximum total resources of the nodes; `nodes` limits their number.")
     ] = None
-    weight: Annotated[Weight | None, doc("Which pool is asked first: the higher one.")] = None
-    replicas: Annotated[
-        Count | None, doc("Keeps a fixed number of nodes, whatever pods there are; the pool is then static.")
-    ] = None
+    weight: Annotated[Weight | None, doc("Pools with a higher weight are tried first.")] = None
+    replicas: Annotated[Count | None, doc("A fixed number of nodes, which makes the pool static.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find what a static pool cannot have."""
+        """Find fields that a static pool cannot have."""
         yield from pool_problems(self.replicas, self.weight, self.limits)
 
 
 class NodePoolStatus(View, kw_only=True):
-    """What the pool has become."""
+    """The observed state of the pool."""
 
     nodes: Annotated[Int64 | None, doc("How many nodes the pool has.")] = None
-    resources: Annotated[ResourceAmounts | None, doc("What the pool's nodes come to.")] = None
+    resources: Annotated[ResourceAmounts | None, doc("The total resources of the nodes.")] = None
     node_class_observed_generation: Annotated[
         Int64 | None, doc("The generation of the node class that was seen last.")
     ] = None
-    conditions: Annotated[Conditions | None, doc("Whether the pool can make nodes, and why not.")] = None
+    conditions: Annotated[Conditions | None, doc("Whether the pool can create nodes, and why not.")] = None
 
 
 class NodePool(Object, kw_only=True):
-    """Nodes that are made and taken away together: what they are like, how many, and when they may go."""
+    """A pool of nodes from one template, with limits and disruption settings."""
 
-    spec: Annotated[NodePoolSpec, doc("What is wanted.")]
-    status: Annotated[NodePoolStatus | None, doc("What has become of it.")] = None
+    spec: Annotated[NodePoolSpec, doc("The desired state.")]
+    status: Annotated[NodePoolStatus | None, doc("The observed state.")] = None
 
 
 class ClaimResources(View, kw_only=True):
-    """What the node must have room for."""
+    """Resources that the node must offer."""
 
-    requests: Annotated[ResourceAmounts | None, doc("The least that the node must offer.")] = None
+    requests: Annotated[ResourceAmounts | None, doc("Minimum resources of the node.")] = None
 
 
 class NodeClaimSpec(View, kw_only=True):
-    """What the claimed node must be like."""
+    """The spec of the claimed node."""
 
-    requirements: Annotated[NodeRequirements, doc("What the labels of the node must be.")]
-    node_class_ref: Annotated[NodeClassReference, doc("How the provider makes the node.")]
-    resources: Annotated[ClaimResources | None, doc("What the node must have room for.")] = None
+    requirements: Annotated[NodeRequirements, doc("Required labels of the node.")]
+    node_class_ref: Annotated[NodeClassReference, doc("The node class, with settings of the provider.")]
+    resources: Annotated[ClaimResources | None, doc("Resources that the node must offer.")] = None
     taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of the node.")] = None
     startup_taints: Annotated[
         tuple[NodePoolTaint, ...] | None,
-        doc("Taints that the node starts with and that something takes away; pods need not tolerate them."),
+        doc("Taints of the new node that another controller removes; pods need not tolerate them."),
     ] = None
-    expire_after: Annotated[DurationOrNever, doc("How old the node may become; Never lets it live.")] = "720h"
+    expire_after: Annotated[DurationOrNever, doc("The maximum age of the node; Never disables expiry.")] = "720h"
     termination_grace_period: Annotated[
         Duration | None,
-        doc("How long pods may hold up the end of the node before they are deleted; for ever if not set."),
+        doc("How long pods may delay the termination of the node; without limit if not set."),
     ] = None
 
 
 class NodeClaimStatus(View, kw_only=True):
-    """What has become of the claim."""
+    """The observed state of the claim."""
 
     node_name: Annotated[str | None, doc("Name of the node.")] = None
-    provider_id: Annotated[str | None, doc("What the provider calls the machine.")] = None
+    provider_id: Annotated[str | None, doc("The id of the machine at the provider.")] = None
     image_id: Annotated[str | None, doc("The image that the machine runs.")] = None
-    capacity: Annotated[ResourceAmounts | None, doc("What the node has.")] = None
-    allocatable: Annotated[ResourceAmounts | None, doc("What of it pods can have.")] = None
-    last_pod_event_time: Annotated[Time | None, doc("When a pod last came to the node, or began to leave it.")] = None
-    conditions: Annotated[Conditions | None, doc("How far the node is, and whether it may go.")] = None
+    capacity: Annotated[ResourceAmounts | None, doc("Resources of the node.")] = None
+    allocatable: Annotated[ResourceAmounts | None, doc("Resources that pods can request.")] = None
+    last_pod_event_time: Annotated[Time | None, doc("When a pod was last added, or last began to terminate.")] = None
+    conditions: Annotated[Conditions | None, doc("The progress of the node, and whether it may be disrupted.")] = None
 
 
 class NodeClaim(Object, kw_only=True):
-    """One node that a pool asked for."""
+    """A request of a pool for one node."""
 
     spec: Annotated[
         NodeClaimSpec,
-        doc("What is wanted; it cannot change."),
-        rules(CelRule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
+        doc("The desired state; it cannot change."),
+        rules(CelRule("self == oldSelf", "create a new NodeClaim: the spec cannot change")),
     ]
-    status: Annotated[NodeClaimStatus | None, doc("What has become of it.")] = None
+    status: Annotated[NodeClaimStatus | None, doc("The observed state.")] = None

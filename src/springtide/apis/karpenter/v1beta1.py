@@ -1,8 +1,8 @@
-"""NodePool and NodeClaim as `karpenter.sh/v1beta1` had them, the version that budgets by reason were designed for.
+"""NodePool and NodeClaim in `karpenter.sh/v1beta1`, the version that budgets by reason were designed for.
 
-It is wider than any server's v1beta1 ever was: fields that came later are accepted, so that every stored object can
-be shown in it. Incomplete pools, such as a design document shows, are read with warnings: what they say about budgets
-can be checked and looked ahead although no server takes them yet.
+It has more fields than v1beta1 ever had: later fields are accepted, so that every stored object can be converted to it.
+Incomplete pools, as in a design document, are read with warnings: their budgets can be checked and forecast although
+the API server would reject them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Meta
 
 from springtide.apis.karpenter import disruption, types
-from springtide.apis.karpenter import disruption as budget_checks
 from springtide.apis.karpenter.disruption import Duration, DurationOrNever
 from springtide.apis.karpenter.types import NodePoolTaint, NodeRequirements, ResourceAmounts
 from springtide.apis.kinds import (
@@ -54,7 +53,7 @@ _Percent = Annotated[int, Meta(ge=0, le=100, extra_json_schema={"format": "int32
 
 
 class Kubelet(View, kw_only=True):
-    """Settings of the kubelet; in v1 they are the node class's."""
+    """Settings of the kubelet; in v1 they are in the node class."""
 
     __rules__ = (
         CelRule(
@@ -80,9 +79,9 @@ class Kubelet(View, kw_only=True):
     max_pods: Annotated[Count | None, doc("How many pods a node may run.")] = None
     pods_per_core: Annotated[Count | None, doc("How many pods a node may run for each core.")] = None
     system_reserved: Annotated[
-        _Reserved | None, doc("What is kept for the operating system."), _keys_among(_RESERVABLE)
+        _Reserved | None, doc("Resources reserved for the operating system."), _keys_among(_RESERVABLE)
     ] = None
-    kube_reserved: Annotated[_Reserved | None, doc("What is kept for Kubernetes itself."), _keys_among(_RESERVABLE)] = (
+    kube_reserved: Annotated[_Reserved | None, doc("Resources reserved for Kubernetes."), _keys_among(_RESERVABLE)] = (
         None
     )
     eviction_hard: Annotated[_Thresholds | None, doc("When pods are evicted at once."), _keys_among(_SIGNALS)] = None
@@ -106,7 +105,7 @@ class Kubelet(View, kw_only=True):
     )
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find thresholds that do not go together, and keys that the kubelet does not know."""
+        """Find inconsistent thresholds, and keys that the kubelet does not know."""
         high, low = self.image_gc_high_threshold_percent, self.image_gc_low_threshold_percent
         if high is not None and low is not None and high <= low:
             message = f"{high} is not greater than `imageGCLowThresholdPercent`, {low}"
@@ -127,7 +126,7 @@ class Kubelet(View, kw_only=True):
 
 
 class NodeClassReferenceV1Beta1(View, kw_only=True):
-    """The object that says how the provider makes nodes."""
+    """The node class, which has settings of the provider."""
 
     __mistaken__: ClassVar[dict[str, str]] = {"group": "write `apiVersion`, group and version"}
 
@@ -136,14 +135,14 @@ class NodeClassReferenceV1Beta1(View, kw_only=True):
     name: Annotated[NonEmpty, doc("Name of the node class.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find what v1 cannot do without."""
+        """Find fields that v1 requires."""
         for field, value in (("apiVersion", self.api_version), ("kind", self.kind)):
             if not value:
                 yield warning((field,), f"`{field}` is not set, which v1 requires", f"set `{field}`")
 
 
 class BudgetV1Beta1(disruption.Budget, kw_only=True):
-    """How many nodes of the pool may be disrupted at once: always, or while the budget's window is open."""
+    """How many nodes of the pool may be disrupted at once: always, or while the window of the budget is open."""
 
     __rules__ = (
         CelRule("!has(self.duration) || has(self.schedule)", "set `schedule`, or remove `duration`"),
@@ -156,7 +155,7 @@ _Budgets = Annotated[tuple[BudgetV1Beta1, ...], Meta(max_length=50), default([{"
 
 
 class DisruptionV1Beta1(View, kw_only=True):
-    """When Karpenter may take nodes away."""
+    """When Karpenter may disrupt nodes."""
 
     __mistaken__: ClassVar[dict[str, str]] = disruption.Disruption.__mistaken__ | {
         "ttlSecondsUntilExpired": "write `expireAfter`"
@@ -169,9 +168,9 @@ class DisruptionV1Beta1(View, kw_only=True):
     consolidation_policy: Annotated[Literal["WhenEmpty", "WhenUnderutilized"], doc("Which nodes are consolidated.")] = (
         "WhenUnderutilized"
     )
-    expire_after: Annotated[DurationOrNever, doc("How old a node may become; Never lets it live.")] = "720h"
+    expire_after: Annotated[DurationOrNever, doc("The maximum age of a node; Never disables expiry.")] = "720h"
     budgets: Annotated[
-        _Budgets, doc("How many nodes may be disrupted at once; the tightest budget counts. 10% if not set.")
+        _Budgets, doc("How many nodes may be disrupted at once; the tightest budget applies. 10% if not set.")
     ] = (BudgetV1Beta1(),)
     budget_default: Annotated[
         Literal["Floor", "Fallback"],
@@ -184,45 +183,47 @@ class DisruptionV1Beta1(View, kw_only=True):
     budget_accounting: disruption.BudgetAccounting = "Total"
     expiration_policy: Annotated[
         Literal["Forceful", "Graceful"],
-        doc("Whether expired nodes go when the budgets for Expired allow it (Graceful), or at once (Forceful)."),
+        doc("Whether expired nodes are removed as the budgets for Expired allow (Graceful) or at once (Forceful)."),
         extension,
     ] = "Graceful"
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find what servers of this version refuse, and budgets that do not do what they seem to."""
+        """Find fields that API servers of this version reject, and budgets without effect."""
         if self.consolidation_policy == "WhenEmpty" and self.consolidate_after is None:
-            message = "v1beta1 servers refuse the policy WhenEmpty without `consolidateAfter`; it is read as 0s here"
+            message = "v1beta1 servers reject the policy WhenEmpty without `consolidateAfter`; it is read as 0s here"
             yield warning(("consolidationPolicy",), message, "set `consolidateAfter`")
         if self.consolidation_policy == "WhenUnderutilized" and self.consolidate_after not in (None, "Never"):
-            message = "v1beta1 servers refuse `consolidateAfter` with the policy WhenUnderutilized; v1 takes it"
+            message = "v1beta1 servers reject `consolidateAfter` with the policy WhenUnderutilized; v1 accepts it"
             yield warning(("consolidateAfter",), message, "convert the object to karpenter.sh/v1")
-        yield from budget_checks.disruption_problems(self, context)
+        yield from disruption.disruption_problems(self, context)
 
 
 class NodeTemplateSpecV1Beta1(View, kw_only=True):
-    """What the nodes of the pool are like."""
+    """The spec of the nodes of the pool."""
 
     __rules__ = (CelRule("has(self.nodeClassRef) && has(self.requirements)", "set `nodeClassRef` and `requirements`"),)
 
     requirements: Annotated[
-        NodeRequirements | None, doc("What the labels of every node must be."), types.POOL_REQUIREMENTS_RULES
+        NodeRequirements | None, doc("Required labels of every node."), types.POOL_REQUIREMENTS_RULES
     ] = None
-    node_class_ref: Annotated[NodeClassReferenceV1Beta1 | None, doc("How the provider makes the nodes.")] = None
+    node_class_ref: Annotated[
+        NodeClassReferenceV1Beta1 | None, doc("The node class, with settings of the provider.")
+    ] = None
     taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of every node.")] = None
     startup_taints: Annotated[
         tuple[NodePoolTaint, ...] | None,
-        doc("Taints that a node starts with and that something takes away; pods need not tolerate them."),
+        doc("Taints of a new node that another controller removes; pods need not tolerate them."),
     ] = None
     resources: Annotated[types.ClaimResources | None, doc("Stays empty in a pool.")] = None
     kubelet: Annotated[Kubelet | None, doc("Settings of the kubelet.")] = None
     termination_grace_period: Annotated[
         Duration | None,
-        doc("How long pods may hold up the end of a node before they are deleted; for ever if not set."),
+        doc("How long pods may delay the termination of a node; without limit if not set."),
         extension,
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find what is missing before a server takes the pool."""
+        """Find missing fields without which the API server rejects the pool."""
         for name, value in (("nodeClassRef", self.node_class_ref), ("requirements", self.requirements)):
             if value is None:
                 yield _incomplete((name,), f"spec.template.spec.{name}")
@@ -231,87 +232,87 @@ class NodeTemplateSpecV1Beta1(View, kw_only=True):
 
 
 class NodeTemplateV1Beta1(View, kw_only=True):
-    """What the nodes of the pool are made from."""
+    """The template of the nodes of the pool."""
 
     __rules__ = (CelRule("has(self.spec)", "set `spec`"),)
 
-    metadata: Annotated[types.TemplateMetadata | None, doc("What every node is marked with.")] = None
-    spec: Annotated[NodeTemplateSpecV1Beta1 | None, doc("What every node is like.")] = None
+    metadata: Annotated[types.TemplateMetadata | None, doc("Labels and annotations of every node.")] = None
+    spec: Annotated[NodeTemplateSpecV1Beta1 | None, doc("The spec of every node.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find what is missing before a server takes the pool."""
+        """Find missing fields without which the API server rejects the pool."""
         if self.spec is None:
             yield _incomplete(("spec",), "spec.template.spec")
 
 
 def _incomplete(path: tuple[str, ...], field: str) -> Problem:
-    return warning(path, f"incomplete: a server refuses the pool until `{field}` is set", f"set `{field}`")
+    return warning(path, f"incomplete: the API server rejects the pool until `{field}` is set", f"set `{field}`")
 
 
 class NodePoolSpecV1Beta1(View, kw_only=True):
-    """What a pool's nodes are like, how many there may be, and when they may be taken away."""
+    """The template of the nodes, their limits, and when they may be disrupted."""
 
     __rules__ = (
         CelRule("has(self.template)", "set `template`"),
         *(msgspec.structs.replace(rule, extension=True) for rule in types.STATIC_POOL_RULES),
     )
 
-    template: Annotated[NodeTemplateV1Beta1 | None, doc("What the nodes of the pool are made from.")] = None
+    template: Annotated[NodeTemplateV1Beta1 | None, doc("The template of the nodes.")] = None
     disruption: Annotated[
         DisruptionV1Beta1,
-        doc("When nodes may be taken away."),
+        doc("When nodes may be disrupted."),
         default({"consolidationPolicy": "WhenUnderutilized", "expireAfter": "720h"}),
     ] = DisruptionV1Beta1()
-    limits: Annotated[ResourceAmounts | None, doc("How much the pool's nodes may come to.")] = None
-    weight: Annotated[types.Weight | None, doc("Which pool is asked first: the higher one.")] = None
+    limits: Annotated[ResourceAmounts | None, doc("The maximum total resources of the nodes.")] = None
+    weight: Annotated[types.Weight | None, doc("Pools with a higher weight are tried first.")] = None
     replicas: Annotated[
         Count | None,
-        doc("Keeps a fixed number of nodes, whatever pods there are; the pool is then static."),
+        doc("A fixed number of nodes, which makes the pool static."),
         extension,
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find what is missing before a server takes the pool, and what a static pool cannot have."""
+        """Find missing fields, and fields that a static pool cannot have."""
         if self.template is None:
             yield _incomplete(("template",), "spec.template")
         yield from types.pool_problems(self.replicas, self.weight, self.limits)
 
 
 class NodePoolV1Beta1(Object, kw_only=True):
-    """Nodes that are made and taken away together: what they are like, how many, and when they may go."""
+    """A pool of nodes from one template, with limits and disruption settings."""
 
-    spec: Annotated[NodePoolSpecV1Beta1, doc("What is wanted.")]
-    status: Annotated[types.NodePoolStatus | None, doc("What has become of it.")] = None
+    spec: Annotated[NodePoolSpecV1Beta1, doc("The desired state.")]
+    status: Annotated[types.NodePoolStatus | None, doc("The observed state.")] = None
 
 
 class NodeClaimSpecV1Beta1(View, kw_only=True):
-    """What the claimed node must be like."""
+    """The spec of the claimed node."""
 
-    requirements: Annotated[NodeRequirements, doc("What the labels of the node must be.")]
-    node_class_ref: Annotated[NodeClassReferenceV1Beta1, doc("How the provider makes the node.")]
-    resources: Annotated[types.ClaimResources | None, doc("What the node must have room for.")] = None
+    requirements: Annotated[NodeRequirements, doc("Required labels of the node.")]
+    node_class_ref: Annotated[NodeClassReferenceV1Beta1, doc("The node class, with settings of the provider.")]
+    resources: Annotated[types.ClaimResources | None, doc("Resources that the node must offer.")] = None
     taints: Annotated[tuple[NodePoolTaint, ...] | None, doc("Taints of the node.")] = None
     startup_taints: Annotated[
         tuple[NodePoolTaint, ...] | None,
-        doc("Taints that the node starts with and that something takes away; pods need not tolerate them."),
+        doc("Taints of the new node that another controller removes; pods need not tolerate them."),
     ] = None
     kubelet: Annotated[Kubelet | None, doc("Settings of the kubelet.")] = None
     expire_after: Annotated[
-        DurationOrNever | None, doc("How old the node may become; Never lets it live."), extension
+        DurationOrNever | None, doc("The maximum age of the node; Never disables expiry."), extension
     ] = None
     termination_grace_period: Annotated[
         Duration | None,
-        doc("How long pods may hold up the end of the node before they are deleted; for ever if not set."),
+        doc("How long pods may delay the termination of the node; without limit if not set."),
         extension,
     ] = None
 
 
 class NodeClaimV1Beta1(Object, kw_only=True):
-    """One node that a pool asked for."""
+    """A request of a pool for one node."""
 
     spec: Annotated[
         NodeClaimSpecV1Beta1,
-        doc("What is wanted; it cannot change."),
-        rules(CelRule("self == oldSelf", "make a new NodeClaim: the spec cannot change")),
+        doc("The desired state; it cannot change."),
+        rules(CelRule("self == oldSelf", "create a new NodeClaim: the spec cannot change")),
     ]
-    status: Annotated[types.NodeClaimStatus | None, doc("What has become of it.")] = None
+    status: Annotated[types.NodeClaimStatus | None, doc("The observed state.")] = None

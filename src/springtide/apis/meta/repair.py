@@ -1,7 +1,7 @@
-"""Repairs of a tree that somebody wrote, each with a word about it.
+"""Repairs of an object's tree, each with a warning.
 
-The tree itself is left as it is: every repair makes a new one. Whatever cannot be repaired, because it is not there or
-not of the expected form, is left for validation to report.
+Every repair makes a new tree. A value that cannot be repaired, because it is missing or of an unexpected type, is left
+for validation to report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class TreeRepair:
         self._origins: dict[Path, Path] = {}
 
     def at(self, path: Path) -> Any:
-        """Give what stands at a path now, or None."""
+        """Return the value at a path, or None."""
         found: Any = self.value
         for step in path:
             if isinstance(found, dict):
@@ -33,12 +33,12 @@ class TreeRepair:
         return found
 
     def entries(self, path: Path) -> list[Path]:
-        """Give the paths of the entries of a list, none where there is no list."""
+        """Return the paths of the entries of a list; none if there is no list."""
         found = self.at(path)
         return [(*path, position) for position in range(len(found))] if isinstance(found, list) else []
 
     def rename(self, place: Path, old: str, new: str, message: str) -> None:
-        """Rename a field where it stands; one whose new name is taken stays as it is."""
+        """Rename a field in place, unless the new name is taken."""
         holder = self.at(place)
         if not isinstance(holder, dict) or old not in holder or new in holder:
             return
@@ -47,21 +47,21 @@ class TreeRepair:
         self.value = replace_at(self.value, place, {new if key == old else key: held for key, held in holder.items()})
 
     def replace(self, path: Path, new: Any, message: str) -> None:
-        """Put another value where one stands."""
+        """Replace the value at a path."""
         self._problems.append(warning(self._written(path), message))
         self.value = replace_at(self.value, path, new)
 
-    def reading(self) -> NormalizedTree:
-        """Give the repaired object and everything that was done to it."""
+    def result(self) -> NormalizedTree:
+        """Return the repaired object and a warning for each repair."""
         return NormalizedTree(self.value, tuple(self._problems), dict(self._origins))
 
     def _written(self, path: Path) -> Path:
-        """Turn a path of the repaired tree into that of the written one."""
+        """Turn a path of the repaired tree into that of the original one."""
         return original_path(path, self._origins)
 
 
 def replace_at(tree: Any, path: Path, part: Any) -> Any:
-    """Give a copy of a tree with another part at a path that it has."""
+    """Return a copy of a tree with another value at an existing path."""
     if not path:
         return part
     head, rest = path[0], path[1:]

@@ -1,9 +1,7 @@
-"""How fast autoscalers may change replicas: what HorizontalAutoscaler and FederatedHPA say in the same words.
+"""What autoscalers share: limits of how fast replicas change, and references to the object that is scaled.
 
-Which `apiVersion` a scaled object has: the one that people miss by a letter or by some years.
-
-A reference with the wrong group or version is found by nobody, and nothing is scaled; so the mistake is named where
-the reference is written.
+A reference with a wrong group or version finds no object, so nothing would be scaled. The check therefore knows the
+current `apiVersion` of common kinds, and the wrong ones that users write.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from springtide.apis.problems import Path, Problem, error
 
 
 class SpeedLimit(View, kw_only=True):
-    """How much may change within a period; the kinds add in which unit."""
+    """How much may change within a period; the kinds add the unit."""
 
     value: Annotated[PositiveCount, doc("How much may change.")]
     period_seconds: Annotated[Annotated[int, int32(1, 1800)], doc("Within how many seconds.")]
@@ -61,14 +59,14 @@ _MISTAKEN_GROUPS = {
     "autoscaling.karmada.io/v1alpha1": ("", "autoscaling", "karmada.io", "autoscaling.karmada.io"),
     "autoscaling.karpenter.sh/v1alpha1": ("", "autoscaling", "karpenter.sh", "autoscaling.karpenter.sh"),
 }
-"""Groups that nobody else defines these kinds in: written with one of them, only one thing can be meant.
+"""Wrong groups that no other project defines these kinds in.
 
-`StatefulSet` of another group, for one, is a kind of its own, and none of our business.
+A `StatefulSet` of any other group, for example, is another project's kind.
 """
 
 
 def expected_api_version(kind: str, api_version: str | None) -> str | None:
-    """Give the `apiVersion` that must be meant for a kind, or None where the written one may be right."""
+    """Return the only possible `apiVersion` of a kind, or None if the written one may be right."""
     current = _CURRENT.get(kind)
     if current is None or api_version == current or (kind, api_version) in _ALSO_SERVED:
         return None
@@ -77,7 +75,7 @@ def expected_api_version(kind: str, api_version: str | None) -> str | None:
 
 
 def api_group_of(api_version: str) -> str:
-    """Take the group out of what stands for an apiVersion, be it whole or in part."""
+    """Return the group of an `apiVersion`, which may be incomplete."""
     group, slash, _ = api_version.strip().lower().partition("/")
     return "" if not slash and _VERSION.fullmatch(group) else group
 
@@ -88,26 +86,27 @@ class ScaleTarget(ScaleTargetReference, kw_only=True):
     __mistaken__ = {"namespace": "the target is in the namespace of this object"}
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find references that lead nowhere."""
-        meant = expected_api_version(self.kind, self.api_version)
+        """Find references that cannot find an object."""
+        expected = expected_api_version(self.kind, self.api_version)
         if not (self.api_version or "").strip():
-            if meant == "v1":
-                return  # no group is the group of the core kinds
-            hint = f"write `apiVersion: {meant}`" if meant else f"write the group and version of {self.kind}"
+            if expected == "v1":
+                return  # kinds of the core group have no group
+            hint = f"write `apiVersion: {expected}`" if expected else f"write the group and version of {self.kind}"
             yield error(("apiVersion",), f"`apiVersion` of the {self.kind} is not set: it would not be found", hint)
-        elif meant is not None:
+        elif expected is not None:
             yield error(
                 ("apiVersion",),
                 f"there is no {self.kind} in `{self.api_version}`",
-                f"write `apiVersion: {meant}`",
+                f"write `apiVersion: {expected}`",
             )
 
 
-def repair_target_version(mending: TreeRepair, path: Path) -> None:
-    """Repair the `apiVersion` of a reference where only one can be meant."""
-    kind, written = mending.at((*path, "kind")), mending.at((*path, "apiVersion"))
+def repair_target_version(repair: TreeRepair, path: Path) -> None:
+    """Repair the `apiVersion` of a reference if only one is possible."""
+    kind, written = repair.at((*path, "kind")), repair.at((*path, "apiVersion"))
     if not isinstance(kind, str) or not isinstance(written, str):
         return
-    meant = expected_api_version(kind, written)
-    if meant is not None:
-        mending.replace((*path, "apiVersion"), meant, f"`apiVersion: {written}` of the {kind} was changed to `{meant}`")
+    expected = expected_api_version(kind, written)
+    if expected is not None:
+        message = f"`apiVersion: {written}` of the {kind} was changed to `{expected}`"
+        repair.replace((*path, "apiVersion"), expected, message)

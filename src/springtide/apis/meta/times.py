@@ -1,12 +1,7 @@
-"""Instants as objects write them: RFC 3339, read as Kubernetes reads them.
-
-Instants as sentences write them: what a clock in a zone shows.
-
-Times at which something holds, as users write them in every kind that depends on time.
+"""Times in objects: RFC 3339 instants, local times in messages, and the windows that all time-dependent kinds use.
 
 A window recurs (`start` and `end` are patterns of local time) or happens once (`from` and `until` are instants).
-Calendars then take days away, or leave only some. The kinds declare where these parts stand; what they mean is the
-same everywhere and stands here.
+Calendars then exclude days, or leave only theirs.
 """
 
 from __future__ import annotations
@@ -42,7 +37,7 @@ _SECOND = datetime.timedelta(seconds=1)
 
 
 def parse_instant(text: str) -> int:
-    """Read an RFC 3339 time as whole seconds since the epoch; fractions are cut off. Raises `ValueError`."""
+    """Parse an RFC 3339 time to whole seconds since the epoch; fractions are cut off. Raises `ValueError`."""
     match = _RFC_3339.fullmatch(text)
     if match is None:
         msg = f"`{text}` is not an RFC 3339 time such as 2026-11-27T06:00:00Z"
@@ -51,15 +46,15 @@ def parse_instant(text: str) -> int:
     try:
         moment = datetime.datetime.fromisoformat(match["moment"] + offset).astimezone(datetime.UTC)
     except (ValueError, OverflowError) as failure:
-        msg = f"`{text}` is not a time of any day: {failure}"
+        msg = f"`{text}` is not a valid time: {failure}"
         raise ValueError(msg) from failure
     return (moment - _EPOCH) // _SECOND
 
 
 def instant_in(text: object) -> int | None:
-    """Read a time that somebody may have left in a status; None where it is none.
+    """Parse a time of an object, such as of a status; None if it is not a valid time.
 
-    API servers take times that no clock shows, such as one with the offset +99:99.
+    API servers accept some invalid times, such as one with the offset +99:99.
     """
     try:
         return parse_instant(text) if isinstance(text, str) else None
@@ -67,31 +62,31 @@ def instant_in(text: object) -> int | None:
         return None
 
 
-_WALL_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - wall time: the zone is what the sentence adds
+_WALL_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - local time; messages name the zone
 _FIRST, _LAST = FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def clock_time(at: int, zone: Zone) -> str:
-    """Write the time of day in a zone: `09:00 America/Los_Angeles`; seconds only where there are any."""
+    """Format the time of day in a zone: `09:00 America/Los_Angeles`; with seconds if they are not 0."""
     return f"{_format_time(_wall_time(at, zone))} {zone.name}"
 
 
 def date_and_time(at: int, zone: Zone) -> str:
-    """Write the day and time in a zone: `Fri 2026-06-05 17:00 America/Los_Angeles`."""
+    """Format the day and time in a zone: `Fri 2026-06-05 17:00 America/Los_Angeles`."""
     return dates_and_times([at], zone)
 
 
 def dates_and_times(instants: Iterable[int], zone: Zone) -> str:
-    """List days and times, and once the zone: `Fri 2026-06-05 17:00, Fri 2026-06-12 17:00 America/Los_Angeles`."""
+    """Format days and times: `Fri 2026-06-05 17:00, Fri 2026-06-12 17:00 America/Los_Angeles`."""
     walls = [_wall_time(at, zone) for at in instants]
     listed = (f"{_WEEKDAYS[wall.weekday()]} {wall.date().isoformat()} {_format_time(wall)}" for wall in walls)
     return f"{', '.join(listed)} {zone.name}"
 
 
 def _wall_time(at: int, zone: Zone) -> datetime.datetime:
-    # The last instant of 9999 in UTC, which people write for "forever", is past the last day in zones to the east.
+    # The last instant of 9999 in UTC, which users write for "forever", is past the last day in zones to the east.
     return _WALL_EPOCH + datetime.timedelta(seconds=min(max(zone.local(at), _FIRST), _LAST))
 
 
@@ -103,7 +98,7 @@ Listed = Annotated[str | int, stock(type="string")]
 
 
 class PatternSpec(View, kw_only=True):
-    """Times of the wall clock: every time that agrees with all fields; a field is one value or a comma list."""
+    """Local times: every time that matches all fields; a field is one value or a comma-separated list."""
 
     __mistaken__ = {
         "minute": "write `minutes`",
@@ -124,7 +119,7 @@ class PatternSpec(View, kw_only=True):
     ] = None
 
     def parse(self) -> TimePattern:
-        """Compile to the engine's pattern; raises `PatternError` for what `problems` reports as errors."""
+        """Compile to a time pattern; raises `TimePatternError` for what `problems` reports as errors."""
         return TimePattern.parse(
             minutes=self.minutes,
             hours=self.hours,
@@ -134,7 +129,7 @@ class PatternSpec(View, kw_only=True):
         )
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find values that no clock or calendar ever shows."""
+        """Find values that never occur."""
         try:
             pattern = self.parse()
         except TimePatternError as failure:
@@ -142,21 +137,21 @@ class PatternSpec(View, kw_only=True):
                 yield error((problem.field,), problem.message, problem.hint)
             return
         if pattern.leap_years_only:
-            yield warning(("days",), "29 February exists in leap years only: this happens every four years")
+            yield warning(("days",), "29 February exists in leap years only: this matches every four years")
 
 
 class CalendarReference(View, kw_only=True):
-    """A calendar, and what its days do to the times of the object that refers to it."""
+    """A calendar, and whether its days are excluded or the only ones."""
 
     name: Annotated[DnsName, doc("Name of the Calendar.")]
     mode: Annotated[
         Literal["Exclude", "Only"],
-        doc("Exclude takes the calendar's days away; Only leaves nothing but them."),
+        doc("Exclude removes the calendar's days; Only keeps nothing but them."),
     ] = "Exclude"
 
 
 class Window(View, kw_only=True):
-    """A stretch of time: one that recurs, from `start` to `end`, or a single one, from `from` to `until`."""
+    """A window of time: a recurring one, from `start` to `end`, or a single one, from `from` to `until`."""
 
     start: Annotated[PatternSpec | None, doc("Local times at which the window opens."), stock_required] = None
     end: Annotated[PatternSpec | None, doc("Local times at which the window closes."), stock_required] = None
@@ -164,7 +159,7 @@ class Window(View, kw_only=True):
     until: Annotated[Time | None, doc("Instant at which a window that happens once closes."), extension] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find windows that are neither recurring nor one-off, that are both, or that never or always hold."""
+        """Find windows that are neither recurring nor single, that are both, or that are never or always open."""
         recurs = self.start is not None or self.end is not None
         once = self.from_ is not None or self.until is not None
         if recurs and once:
@@ -194,16 +189,16 @@ class Window(View, kw_only=True):
 
     def _single_problems(self, context: ValidationContext) -> Iterator[Problem]:
         if self.from_ is None:
-            yield error((), "the window has no beginning: `from` is not set", "add `from`, an RFC 3339 time")
+            yield error((), "the window never opens: `from` is not set", "add `from`, an RFC 3339 time")
             return
         if self.until is None:
-            yield error((), "the window has no end: `until` is not set", "add `until`, an RFC 3339 time")
+            yield error((), "the window never closes: `until` is not set", "add `until`, an RFC 3339 time")
             return
         opens, closes = parse_instant(self.from_), parse_instant(self.until)
         if closes <= opens:
-            yield error(("until",), f"`until` {self.until} is not after `from` {self.from_}", "let it end later")
+            yield error(("until",), f"`until` {self.until} is not after `from` {self.from_}", "write a later `until`")
         elif closes <= context.now:
-            yield warning(("until",), f"the window is over since {self.until}", "remove it")
+            yield warning(("until",), f"the window has been over since {self.until}", "remove it")
 
 
 def open_times(window: Window, zone: Zone, policy: MatchPolicy) -> Timeline[bool]:
@@ -222,27 +217,27 @@ def on_calendars(
     calendars: Mapping[str, DayCalendar],
     zone: Zone,
 ) -> Timeline[bool]:
-    """Cut a timeline to the days that all referenced calendars leave; one that does not exist cuts nothing."""
+    """Restrict a timeline to the days that all referenced calendars leave; missing calendars are ignored."""
     return restrict(timeline, calendar_filters(references, calendars), zone)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCalendars:
-    """The calendars that are known where something is checked."""
+    """The calendars that are known to a check."""
 
     by_name: Mapping[str, DayCalendar]
     complete: bool = False
-    """Whether one that is not among them does not exist, and so cuts nothing; else it may be elsewhere."""
+    """Whether all existing calendars are known, so that references to others have no effect."""
 
-    def tell(self, references: Iterable[CalendarReference] | None) -> bool:
-        """Tell whether it is known what these references leave."""
+    def resolves(self, references: Iterable[CalendarReference] | None) -> bool:
+        """Return whether the effect of these references is known."""
         return self.complete or all(reference.name in self.by_name for reference in references or ())
 
 
 def calendar_filters(
     references: Iterable[CalendarReference], calendars: Mapping[str, DayCalendar]
 ) -> list[almanac.CalendarFilter]:
-    """Look up the calendars that are referred to; those that do not exist are left out."""
+    """Look up referenced calendars; missing ones are left out."""
     return [
         almanac.CalendarFilter(calendars[reference.name], CalendarMode(reference.mode))
         for reference in references

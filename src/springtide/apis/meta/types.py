@@ -1,8 +1,7 @@
-"""The parts that every Kubernetes object shares.
+"""Types that all kinds share: metadata, references, selectors, and both forms of conditions.
 
-Conditions as this API group writes them: true is happy, and `Ready` holds when all others do.
-
-They are older than the conditions of Kubernetes itself: a severity may stand there, a reason need not.
+`autoscaling.karpenter.sh` uses conditions in the style of Knative, which are older than those of Kubernetes itself:
+they may have a severity and need not have a reason. True means healthy, and `Ready` is true when all others are.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from springtide.apis.kinds import DnsName, Int64, NonEmpty, Time, View, by_key, 
 
 
 class ObjectMeta(View, kw_only=True):
-    """Who an object is."""
+    """Metadata of an object."""
 
     __opaque__ = (
         "deletionGracePeriodSeconds",
@@ -30,12 +29,12 @@ class ObjectMeta(View, kw_only=True):
     namespace: Annotated[DnsName | None, doc("Namespace, for kinds that live in one.")] = None
     labels: Annotated[Annotated[dict[str, str], text_format("labels")] | None, doc("Labels.")] = None
     annotations: Annotated[Annotated[dict[str, str], text_format("annotations")] | None, doc("Annotations.")] = None
-    creation_timestamp: Annotated[Time | None, doc("When the server stored the object first.")] = None
-    deletion_timestamp: Annotated[Time | None, doc("When the object was asked to go.")] = None
-    finalizers: Annotated[tuple[str, ...] | None, doc("Who must let go before the object goes.")] = None
+    creation_timestamp: Annotated[Time | None, doc("When the object was created.")] = None
+    deletion_timestamp: Annotated[Time | None, doc("When the object will be or was deleted.")] = None
+    finalizers: Annotated[tuple[str, ...] | None, doc("What must be removed before the object is deleted.")] = None
     generation: Annotated[int | None, doc("Counts the changes of the spec.")] = None
-    resource_version: Annotated[str | None, doc("The version that the server stored.")] = None
-    uid: Annotated[str | None, doc("Identity over time.")] = None
+    resource_version: Annotated[str | None, doc("The version of the object in storage.")] = None
+    uid: Annotated[str | None, doc("Unique identity, which a new object of the same name does not share.")] = None
 
 
 class Condition(View, kw_only=True):
@@ -89,25 +88,25 @@ class LabelSelectorRequirement(View, kw_only=True):
 
 
 class LabelSelector(View, kw_only=True):
-    """Which objects are meant, by their labels; all requirements must hold."""
+    """A selection of objects by labels; all requirements must hold."""
 
     match_labels: Annotated[dict[str, str] | None, doc("Labels that must have exactly these values.")] = None
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...] | None, doc("Requirements on labels.")] = None
 
 
 class Object(View, kw_only=True):
-    """The root of every kind: what it is and who it is; the kinds add their spec and status."""
+    """The root of every kind, which adds its spec and status."""
 
     api_version: Annotated[str, doc("Group and version of this kind.")]
     kind: Annotated[str, doc("The kind.")]
-    metadata: Annotated[ObjectMeta, doc("Who the object is.")]
+    metadata: Annotated[ObjectMeta, doc("Metadata of the object.")]
 
 
 Generation = Int64
 
 
 class KnativeCondition(View, kw_only=True):
-    """One observation about an object; true is always the good news."""
+    """One observation about an object; True means healthy."""
 
     type: Annotated[str, doc("What is observed, in CamelCase.")]
     status: Annotated[Literal["True", "False", "Unknown"], doc("Whether it holds.")]

@@ -1,4 +1,4 @@
-"""autoscaling.karpenter.sh: metrics that follow a schedule, autoscalers that follow metrics, and groups of nodes."""
+"""autoscaling.karpenter.sh: MetricsProducer, HorizontalAutoscaler and ScalableNodeGroup."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = (
                     _READY,
                     _AGE,
                 ),
-                lenient=read_producer,
+                normalizer=read_producer,
                 forecaster=forecast_schedule,
             ),
         ),

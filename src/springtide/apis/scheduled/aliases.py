@@ -1,8 +1,7 @@
-"""Other spellings of the kinds of this group: those that are understood, and those that can be repaired.
+"""Aliases of fields of this group, and repairs by `springtide convert`.
 
-The first implementation called the schedule `scheduleSpec`; it is read as what the design calls it. Ranges in patterns
-are not read, because the design has lists only, but each stands for exactly one list, and is repaired where somebody
-asks for it.
+The first implementation called the schedule `scheduleSpec`, which is read as an alias. Ranges in patterns are rejected,
+because the design has lists only, but each means exactly one list, so `springtide convert` writes that list.
 """
 
 from __future__ import annotations
@@ -20,39 +19,39 @@ _RANGE = re.compile(r"(?P<low>\w+)\s*-\s*(?P<high>\w+)", re.ASCII)
 
 
 def read_producer(value: dict[str, Any]) -> NormalizedTree:
-    """Read a MetricsProducer with the name that the schedule had in the first implementation."""
-    mending = TreeRepair(value)
-    mending.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` is read as `schedule`")
-    return mending.reading()
+    """Read the alias `scheduleSpec` of a MetricsProducer."""
+    repair = TreeRepair(value)
+    repair.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` is read as `schedule`")
+    return repair.result()
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Repair every slip that can mean only one thing."""
-    mending = TreeRepair(value)
+    """Repair mistakes with only one possible meaning."""
+    repair = TreeRepair(value)
     match value.get("kind"):
         case "MetricsProducer":
-            mending.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` was renamed to `schedule`")
-            for behavior in mending.entries(("spec", "schedule", "behaviors")):
+            repair.rename(("spec",), "scheduleSpec", "schedule", "`scheduleSpec` was renamed to `schedule`")
+            for behavior in repair.entries(("spec", "schedule", "behaviors")):
                 for pattern in ("start", "end"):
-                    _expand_ranges(mending, (*behavior, pattern))
+                    _expand_ranges(repair, (*behavior, pattern))
         case "HorizontalAutoscaler":
-            repair_target_version(mending, ("spec", "scaleTargetRef"))
-    return mending.reading()
+            repair_target_version(repair, ("spec", "scaleTargetRef"))
+    return repair.result()
 
 
-def _expand_ranges(mending: TreeRepair, pattern: Path) -> None:
+def _expand_ranges(repair: TreeRepair, pattern: Path) -> None:
     for name, field in PATTERN_FIELDS.items():
         path = (*pattern, name)
-        text = mending.at(path)
+        text = repair.at(path)
         if not isinstance(text, str):
             continue
         listed = ",".join(_expand_range(element.strip(), field) for element in text.split(","))
         if listed.count(",") > text.count(","):
-            mending.replace(path, listed, f'`{name}: {text}` was written out as "{listed}"')
+            repair.replace(path, listed, f'`{name}: {text}` was written out as "{listed}"')
 
 
 def _expand_range(element: str, field: PatternField) -> str:
-    """Write a range that does not run backwards as a list; anything else stays."""
+    """Return a range as a list; a reversed range, or no range, is returned unchanged."""
     ends = _RANGE.fullmatch(element)
     if ends is None:
         return element

@@ -1,4 +1,4 @@
-"""HorizontalAutoscaler: sets the replicas of anything that can be scaled, by queries on metrics."""
+"""HorizontalAutoscaler: scales any object with a scale subresource by Prometheus queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from springtide.quantity import Quantity as Amount
 
 MOST_METRICS = 32
 _MOST_POLICIES = 32
-"""Every query is parsed and asked, and every policy weighed, again and again: the work of one object has an end."""
+"""Limits for the work that one object causes on every reconcile."""
 _WITHOUT_REPLICAS = {
     "CronFederatedHPA": "autoscaling.karmada.io",
     "CronJob": "batch",
@@ -38,14 +38,14 @@ _WITHOUT_REPLICAS = {
     "Job": "batch",
     "ScaledObject": "keda.sh",
 }
-"""Kinds that people take for something that can be scaled, with their groups; in another one they may be."""
+"""Kinds without a scale subresource, with their groups; a kind of the same name in another group may have one."""
 _WHOLE = 10**9
 """One, in billionths."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
 
 
 class MetricTarget(View, kw_only=True):
-    """What the metric shall be, and how its distance from that becomes a number of replicas."""
+    """The target value of the metric, and how replicas are computed from it."""
 
     __rules__ = (
         CelRule(
@@ -133,12 +133,12 @@ class ScalingRules(DirectionRules, kw_only=True):
     ] = None
     tolerance: Annotated[
         Quantity | None,
-        doc("By which part a metric may miss its target without any change this way; 0 if not set."),
+        doc("The relative deviation from the target without any change in this direction; 0 if not set."),
         extension,
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find tolerances that nothing can be within."""
+        """Find negative tolerances."""
         if self.tolerance is not None and Amount.parse(self.tolerance).sign < 0:
             yield error(("tolerance",), f"a tolerance cannot be negative, is {self.tolerance}", "write a part, as 0.1")
 
@@ -156,7 +156,7 @@ class Behavior(View, kw_only=True):
             yield warning((), "both directions are Disabled: nothing will ever be scaled")
         down = self.scale_down.tolerance if self.scale_down is not None else None
         if down is not None and Amount.parse(down).nano >= _WHOLE:
-            hint = "write a part, as 0.1; `selectPolicy: Disabled` says that it is meant"
+            hint = "write a part, as 0.1; `selectPolicy: Disabled` disables scaling down"
             yield warning(("scaleDown", "tolerance"), f"no metric is ever {down} below its target", hint)
 
 
@@ -177,7 +177,7 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
     behavior: Annotated[Behavior | None, doc("How fast replicas may change.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find bounds that exclude each other, targets without replicas, and autoscalers that follow nothing."""
+        """Find a maximum below the minimum, targets that cannot be scaled, and autoscalers without metrics."""
         target = self.scale_target_ref
         group = _WITHOUT_REPLICAS.get(target.kind)
         if group is not None and api_group_of(target.api_version or "") in ("", group):
@@ -222,15 +222,15 @@ class ReplicaChange(View, kw_only=True):
 
     time: Annotated[Time, doc("When it was made.")]
     change: Annotated[Int32, doc("By how many replicas; fewer are negative.")]
-    doubtful: Annotated[bool | None, doc("Whether somebody else may have made it, while no controller ran.")] = None
+    doubtful: Annotated[bool | None, doc("Whether another client may have made it, while no controller ran.")] = None
 
 
 class HorizontalAutoscalerStatus(View, kw_only=True):
-    """What the autoscaler saw and did last."""
+    """The last observation and action of the autoscaler."""
 
     last_scale_time: Annotated[Time | None, doc("When replicas were changed last.")] = None
     current_replicas: Annotated[Count | None, doc("Replicas that were observed.")] = None
-    desired_replicas: Annotated[Count | None, doc("Replicas that were asked for.")] = None
+    desired_replicas: Annotated[Count | None, doc("Replicas that were requested.")] = None
     current_metrics: Annotated[
         tuple[MetricStatus, ...] | None, doc("The latest results, in the order of the spec.")
     ] = None
@@ -248,4 +248,4 @@ class HorizontalAutoscaler(Object, kw_only=True):
     """Scales an object by metrics, such as one that a MetricsProducer makes."""
 
     spec: Annotated[HorizontalAutoscalerSpec, doc("What is scaled, and by what.")]
-    status: Annotated[HorizontalAutoscalerStatus | None, doc("What was seen and done.")] = None
+    status: Annotated[HorizontalAutoscalerStatus | None, doc("The last observation and action.")] = None

@@ -1,9 +1,8 @@
-"""Which queries read the metric of which producer, and what follows from its value.
+"""Cross-object checks of this group: schedules with their calendars, and two objects for one node group.
 
-This is no parser of PromQL: it looks for the names of our own metrics and the matchers behind them. That is enough to
-tell people who depends on whom; whoever scales reads the query properly.
-
-Objects judged together: schedules with their calendars, and two objects for one node group.
+Also which queries read the metric of which producer. That is no PromQL parser: it searches for the names of our own
+metrics and the matchers behind them, which is enough to show users which objects depend on each other. The autoscaler
+itself parses the query.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ _MATCHER = re.compile(
 
 
 def query_reads(query: str, namespace: str | None, producer: MetricsProducer) -> bool:
-    """Tell whether a query of an object in a namespace mentions the metric of a producer."""
+    """Return whether a query of an object in a namespace mentions the metric of a producer."""
     return any(_matchers_select(found["matchers"], namespace, producer) for found in _selectors(query, producer))
 
 
 def query_is_only(query: str, namespace: str | None, producer: MetricsProducer) -> bool:
-    """Tell whether a query is nothing but the metric of a producer, chosen by its name."""
+    """Return whether a query is only the metric of a producer, selected by its name."""
     for found in _selectors(query, producer):
         matchers = _MATCHER.finditer(found["matchers"] or "")
         named = any(one["label"] == "name" and one["operator"] == "=" for one in matchers)
@@ -51,7 +50,7 @@ def query_is_only(query: str, namespace: str | None, producer: MetricsProducer) 
 
 
 def producers_named_in(query: str, namespace: str | None) -> Iterator[tuple[str | None, str]]:
-    """Give the namespace and the name of every producer whose metric a query of a namespace asks for by name."""
+    """Yield namespace and name of every producer whose metric a query in a namespace selects by name."""
     for found in _ANY_SELECTOR.finditer(query):
         chosen = {"namespace": namespace}
         for matcher in _MATCHER.finditer(found["matchers"] or ""):
@@ -64,7 +63,7 @@ def producers_named_in(query: str, namespace: str | None) -> Iterator[tuple[str 
 
 
 def queries_of(autoscaler: HorizontalAutoscaler) -> tuple[str, ...]:
-    """Give the queries of an autoscaler, in their order."""
+    """Return the queries of an autoscaler, in their order."""
     return tuple(one.prometheus.query for one in autoscaler.spec.metrics or () if one.prometheus is not None)
 
 
@@ -75,7 +74,7 @@ def _selectors(query: str, producer: MetricsProducer) -> Iterator[re.Match[str]]
 
 
 def _matchers_select(matchers: str | None, namespace: str | None, producer: MetricsProducer) -> bool:
-    """Tell whether matchers choose a producer; without a word about namespaces, only their own is meant."""
+    """Return whether matchers select a producer; without a namespace matcher, only in their own namespace."""
     labels = {"name": producer.metadata.name or "", "namespace": producer.metadata.namespace or "default"}
     written = list(_MATCHER.finditer(matchers or ""))
     if labels["namespace"] != namespace and not any(one["label"] == "namespace" for one in written):
@@ -97,20 +96,20 @@ def _matches(operator: str, wanted: str, value: str) -> bool:
 def schedule_problems_with_calendars(
     objects: Sequence[LoadedObject], context: ValidationContext, calendars: KnownCalendars
 ) -> Iterator[tuple[int, Problem]]:
-    """Find where behaviours with calendars meet others or never take effect, which no schedule tells by itself."""
+    """Find behaviours with calendars that collide with others or never take effect."""
     for position, loaded in enumerate(objects):
         view = loaded.view
         schedule = view.spec.schedule if isinstance(view, MetricsProducer) and loaded.sound else None
         if schedule is None or not any(behavior.calendars for behavior in schedule.behaviors):
             continue
-        told = {problem.message for problem in loaded.problems}
+        known = {problem.message for problem in loaded.problems}
         for found in schedule_findings(schedule, context, calendars):
-            if found.dated not in told:
+            if found.dated not in known:
                 yield position, warning(("spec", "schedule", *found.path), found.dated, found.hint)
 
 
 def node_group_problems(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Problem]]:
-    """Find objects for one node group; each problem with the position of its object."""
+    """Find several objects for one node group; each problem has the position of its object."""
     by_place: dict[tuple[str, str], list[tuple[int, GroupId]]] = {}
     for position, loaded in enumerate(objects):
         if not isinstance(loaded.view, ScalableNodeGroup) or not loaded.sound:
@@ -122,9 +121,11 @@ def node_group_problems(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, 
         for position, group in claims:
             others = [objects[other] for other, its in claims if other != position and may_be_same(group, its)]
             if others:
-                rivals = ", ".join(f"`{other.name}`{_namespace_suffix(other, objects[position])}" for other in others)
+                conflicting = ", ".join(
+                    f"`{other.name}`{_namespace_suffix(other, objects[position])}" for other in others
+                )
                 message = (
-                    f"this node group is also that of ScalableNodeGroup {rivals}:"
+                    f"this is also the node group of ScalableNodeGroup {conflicting}:"
                     " only the object that was created first scales it"
                 )
                 yield position, warning(("spec", "id"), message, "keep one object for each node group")

@@ -1,7 +1,4 @@
-"""The ids of node groups: what each type of group is found by, and when two ids mean the same group.
-
-ScalableNodeGroup: a group of nodes at a provider, with a number of replicas that autoscalers can set.
-"""
+"""ScalableNodeGroup: a node group of a provider, with replicas that autoscalers can set, and the ids of node groups."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ _AUTO_SCALING_GROUP_NAME = re.compile(r"[!-9;-~]{1,255}")
 _EKS_NODE_GROUP = re.compile(
     r"nodegroup/(?P<cluster>[A-Za-z0-9][-A-Za-z0-9_]{0,99})/(?P<name>[A-Za-z0-9][-A-Za-z0-9_]{0,62})(/[-A-Za-z0-9]+)?"
 )
-"""Names as EKS allows them: they become parts of the path that it is asked for."""
+"""Names as EKS allows them, because they become parts of a request path."""
 _MACHINE_DEPLOYMENT = re.compile(
     r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)"
 )
 _SIMULATED = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
-"""Nodes are named after their group, with a number behind it; the whole must be a label of at most 63 letters."""
+"""Nodes are named after their group with a number appended, which must be a label of at most 63 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class AutoScalingGroupId:
 
     @property
     def place(self) -> str:
-        """What ids of one group have in common."""
+        """What all ids of one group have in common."""
         return self.name
 
 
@@ -55,7 +52,7 @@ class EksNodeGroupId:
 
     @property
     def place(self) -> str:
-        """What ids of one group have in common; the end of an ARN, which is made anew with the group, is not."""
+        """What all ids of one group have in common; the ARN has a suffix that changes when the group is re-created."""
         return f"{self.region}/{self.account}/{self.cluster}/{self.name}"
 
 
@@ -68,19 +65,19 @@ class MachineDeploymentId:
 
     @property
     def place(self) -> str:
-        """What ids of one group have in common."""
+        """What all ids of one group have in common."""
         return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedGroupId:
-    """A group of simulated nodes, of which there is one of a name in a cluster."""
+    """A group of simulated nodes, whose name is unique in a cluster."""
 
     name: str
 
     @property
     def place(self) -> str:
-        """What ids of one group have in common."""
+        """What all ids of one group have in common."""
         return self.name
 
 
@@ -88,7 +85,7 @@ GroupId: TypeAlias = AutoScalingGroupId | EksNodeGroupId | MachineDeploymentId |
 
 
 def read_group_id(type_: str, id_: str) -> GroupId | None:
-    """Read the id of a group; None where it does not identify a group of its type."""
+    """Parse the id of a group; None if it is not an id of this type."""
     match type_:
         case "AWSEC2AutoScalingGroup":
             return read_auto_scaling_group(id_)
@@ -103,7 +100,7 @@ def read_group_id(type_: str, id_: str) -> GroupId | None:
 
 
 def read_auto_scaling_group(id_: str) -> AutoScalingGroupId | None:
-    """Read the name or the ARN of an EC2 Auto Scaling group; None if it is neither."""
+    """Parse the name or the ARN of an EC2 Auto Scaling group; None if it is neither."""
     if not id_.startswith("arn:"):
         return AutoScalingGroupId(id_) if _AUTO_SCALING_GROUP_NAME.fullmatch(id_) else None
     arn = _ARN.fullmatch(id_)
@@ -114,7 +111,7 @@ def read_auto_scaling_group(id_: str) -> AutoScalingGroupId | None:
 
 
 def read_eks_node_group(id_: str) -> EksNodeGroupId | None:
-    """Read the ARN of an EKS node group; None if it is something else."""
+    """Parse the ARN of an EKS node group; None if it is something else."""
     arn = _ARN.fullmatch(id_)
     found = _EKS_NODE_GROUP.fullmatch(arn["rest"]) if arn is not None and arn["service"] == "eks" else None
     if arn is None or found is None:
@@ -123,7 +120,7 @@ def read_eks_node_group(id_: str) -> EksNodeGroupId | None:
 
 
 def may_be_same(one: GroupId, other: GroupId) -> bool:
-    """Tell whether two ids can mean one group; a bare name may mean the group of that name in any region."""
+    """Return whether two ids may mean one group; a name without ARN may mean a group in any region."""
     if type(one) is not type(other) or one.place != other.place:
         return False
     if isinstance(one, AutoScalingGroupId) and isinstance(other, AutoScalingGroupId) and one.arn and other.arn:
@@ -132,14 +129,14 @@ def may_be_same(one: GroupId, other: GroupId) -> bool:
 
 
 class ScalableNodeGroupSpec(View, kw_only=True):
-    """Which group of nodes, and how many of them there shall be."""
+    """The node group, and the wanted number of nodes."""
 
     __mistaken__ = {"desiredReplicas": "write `replicas`", "name": "write `id`", "arn": "write `id`"}
 
-    replicas: Annotated[Count | None, doc("How many nodes there shall be; the group is left alone if not set.")] = None
+    replicas: Annotated[Count | None, doc("The wanted number of nodes; the group is not scaled if not set.")] = None
     type: Annotated[
         Literal["AWSEC2AutoScalingGroup", "AWSEKSNodeGroup", "ClusterAPI", "Simulated"],
-        doc("What the group is, and so who is asked to change it."),
+        doc("The type of the group, which decides the provider."),
         stock(type="string", enum=["AWSEC2AutoScalingGroup", "AWSEKSNodeGroup"]),
     ]
     id: Annotated[
@@ -151,15 +148,15 @@ class ScalableNodeGroupSpec(View, kw_only=True):
     ]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find ids that do not identify a group of their type."""
+        """Find ids that are not of the type."""
         if read_group_id(self.type, self.id) is None:
             yield _unknown_id(self.type, self.id)
 
 
 class ScalableNodeGroupStatus(View, kw_only=True):
-    """What is observed of the group."""
+    """The observed state of the group."""
 
-    replicas: Annotated[Count | None, doc("How many nodes of the group are there and ready.")] = None
+    replicas: Annotated[Count | None, doc("How many nodes of the group are ready.")] = None
     selector: Annotated[str | None, doc("Labels of the group's nodes, for the scale subresource.")] = None
     conditions: Annotated[KnativeConditions | None, doc("Active, AbleToScale, Stabilized; Ready is all of them.")] = (
         None
@@ -167,20 +164,20 @@ class ScalableNodeGroupStatus(View, kw_only=True):
 
 
 class ScalableNodeGroup(Object, kw_only=True):
-    """A group of nodes that can be scaled as a Deployment can."""
+    """A group of nodes that can be scaled like a Deployment."""
 
     spec: Annotated[ScalableNodeGroupSpec, doc("The group and its wanted size.")]
     status: Annotated[ScalableNodeGroupStatus | None, doc("The group as it is.")] = None
 
 
 def auto_scaling_group_name(id_: str) -> str | None:
-    """Give the name of an EC2 Auto Scaling group that is written as name or as ARN; None if it is neither."""
+    """Return the name of an EC2 Auto Scaling group from its name or ARN; None if it is neither."""
     found = read_auto_scaling_group(id_)
     return None if found is None else found.name
 
 
 def _unknown_id(type_: str, id_: str) -> Problem:
-    """Say what an id should look like."""
+    """Describe the expected form of an id."""
     match type_:
         case "AWSEC2AutoScalingGroup":
             what = "the name or ARN of an Auto Scaling group"

@@ -1,9 +1,4 @@
-"""Queues whose length can be a metric, and how each kind of queue is identified.
-
-The schedule of a MetricsProducer: behaviours that set a number of replicas while they are active.
-
-MetricsProducer: makes a metric that autoscalers follow, from a schedule, a queue, or the nodes that there are.
-"""
+"""MetricsProducer: produces a metric for autoscalers from a schedule, a queue, pending pods, or reserved capacity."""
 
 from __future__ import annotations
 
@@ -44,13 +39,13 @@ _JSON_POINTER = re.compile(r"(/([^~]|~[01])*)?")
 
 
 class QueueSpec(View, kw_only=True):
-    """A queue, and where it can be asked for its length."""
+    """A queue, and how its length is read."""
 
     __mistaken__ = {"arn": "write `id`", "url": "write `id`", "query": "write `id`"}
 
     type: Annotated[
         Literal["AWSSQSQueue", "Prometheus", "HTTP"],
-        doc("What kind of queue it is, and so who is asked."),
+        doc("The type of the queue, which decides how its length is read."),
         stock(type="string", enum=["AWSSQSQueue"]),
     ]
     id: Annotated[NonEmpty, doc("The queue: ARN of an SQS queue, a PromQL query, or a URL that answers JSON.")]
@@ -61,7 +56,7 @@ class QueueSpec(View, kw_only=True):
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find ids that do not identify a queue of their type."""
+        """Find ids that are not of the type."""
         match self.type:
             case "AWSSQSQueue" if not _SQS_ARN.fullmatch(self.id):
                 yield error(("id",), f'"{self.id}" is not the ARN of an SQS queue', _sqs_arn_hint(self.id))
@@ -72,7 +67,7 @@ class QueueSpec(View, kw_only=True):
         if self.pointer is None:
             return
         if self.type != "HTTP":
-            yield error(("pointer",), f"`pointer` is of no use for a queue of type {self.type}", "remove it")
+            yield error(("pointer",), f"`pointer` has no effect for a queue of type {self.type}", "remove it")
         elif not _JSON_POINTER.fullmatch(self.pointer):
             yield error(
                 ("pointer",),
@@ -91,17 +86,17 @@ def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:  # an IPv6 address without its bracket, a port that is no number
+    except ValueError:  # an IPv6 address without a bracket, or a port that is not a number
         return False
 
 
 class ScheduledBehavior(Window, kw_only=True):
-    """A number of replicas, and the times at which it is wanted."""
+    """A number of replicas, and the times at which it applies."""
 
     __mistaken__ = {
         "crontab": "write `start` and `end`: a schedule has no cron expressions",
-        "timezone": "`timezone` stands once, beside `behaviors`",
-        "timeZone": "`timezone` stands once, beside `behaviors`",
+        "timezone": "write `timezone` once, beside `behaviors`",
+        "timeZone": "write `timezone` once, beside `behaviors`",
         "value": "write `replicas`",
     }
     __rules__ = (
@@ -119,19 +114,19 @@ class ScheduledBehavior(Window, kw_only=True):
     priority: Annotated[
         Int32 | None, doc("The highest of the active behaviours wins, then the first listed; 0 if not set."), extension
     ] = None
-    suspend: Annotated[bool, doc("Leaves the behaviour out, as if it were not there."), extension] = False
+    suspend: Annotated[bool, doc("Disables the behaviour."), extension] = False
     lead_seconds: Annotated[
         Count | None, doc("How much earlier the behaviour begins, so that capacity is there in time."), extension
     ] = None
     calendars: Annotated[
         Annotated[tuple[CalendarReference, ...], by_key("name")] | None,
-        doc("Calendars that take days away, or leave only theirs."),
+        doc("Calendars that exclude days, or leave only theirs."),
         extension,
     ] = None
 
 
 class ScheduleSpec(View, kw_only=True):
-    """A number of replicas for each time: that of the behaviour that wins, else the default."""
+    """Replicas over time: those of the winning behaviour, else the default."""
 
     __mistaken__ = {"timeZone": "write `timezone`", "behaviours": "write `behaviors`", "rules": "write `behaviors`"}
 
@@ -147,13 +142,13 @@ class ScheduleSpec(View, kw_only=True):
         Literal["Literal", "Window"],
         doc(
             "Literal: active while the next end comes before the next start. Window: active from a start until the"
-            " end after it. Both are the same where starts and ends take turns."
+            " end after it. Both are the same if starts and ends alternate."
         ),
         extension,
     ] = "Literal"
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
-        """Find behaviours that share a name, that get in each other's way, or that are not what they seem."""
+        """Find behaviours with the same name, that collide, or that are ambiguous."""
         seen: dict[str, int] = {}
         for position, behavior in enumerate(self.behaviors):
             if behavior.name is None:
@@ -162,7 +157,7 @@ class ScheduleSpec(View, kw_only=True):
                 first = context.position("behaviors", seen[behavior.name])
                 yield error(
                     ("behaviors", position, "name"),
-                    f'"{behavior.name}" is the name of behaviors[{first}] already',
+                    f'"{behavior.name}" is already the name of behaviors[{first}]',
                     "give each behaviour a name of its own",
                 )
             seen.setdefault(behavior.name, position)
@@ -180,16 +175,16 @@ class PendingCapacitySpec(View, kw_only=True):
 
 
 class ReservedCapacitySpec(View, kw_only=True):
-    """How much of a group of nodes is spoken for."""
+    """How much of a group of nodes is requested by pods."""
 
     node_selector: Annotated[
         Annotated[dict[str, str], Meta(min_length=1, max_length=1)],
-        doc("The one label that tells the group's nodes from all others."),
+        doc("The label that selects the nodes of the group."),
     ]
 
 
 class MetricsProducerSpec(View, kw_only=True):
-    """What the metric is made from: exactly one source."""
+    """The source of the metric: exactly one."""
 
     __mistaken__ = {
         "scheduleSpec": "write `schedule`",
@@ -214,16 +209,16 @@ class MetricsProducerSpec(View, kw_only=True):
     schedule: Annotated[ScheduleSpec | None, doc("A number of replicas for each time.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find producers with no source, or with several."""
+        """Find producers without a source, or with several."""
         sources = (self.pending_capacity, self.queue, self.reserved_capacity, self.schedule)
         given = [name for name, source in zip(_PRODUCERS, sources, strict=True) if source is not None]
         if not given:
-            yield error((), "nothing is produced", f"set one of {', '.join(_PRODUCERS)}")
+            yield error((), "the producer has no source", f"set one of {', '.join(_PRODUCERS)}")
         elif len(given) > 1:
             yield error(
                 (given[1],),
                 f"a producer has one source, this one has {len(given)}: {', '.join(given)}",
-                "make an object of its own for each",
+                "create a separate object for each",
             )
 
 
@@ -231,12 +226,12 @@ class PendingCapacityStatus(View, kw_only=True):
     """What was found among pending pods."""
 
     schedulable_pods: Annotated[
-        Int64 | None, doc("How many pending pods a new node of the group would take."), extension
+        Int64 | None, doc("How many pending pods would fit on a new node of the group."), extension
     ] = None
 
 
 class QueueStatus(View, kw_only=True):
-    """The queue as it was seen last."""
+    """The last observation of the queue."""
 
     length: Annotated[Int64 | None, doc("How many messages wait.")] = None
     oldest_message_age_seconds: Annotated[Int64 | None, doc("How long the oldest has waited.")] = None
@@ -273,12 +268,12 @@ class MetricsProducerStatus(View, kw_only=True):
     scheduled_capacity: Annotated[ScheduledCapacityStatus | None, doc("Of a schedule.")] = None
     conditions: Annotated[
         KnativeConditions | None,
-        doc("Active and Calculable; Ready is both. Unambiguous tells whether a schedule may be misread."),
+        doc("Active and Calculable; Ready is both. Unambiguous is False if a schedule may be misread."),
     ] = None
 
 
 class MetricsProducer(Object, kw_only=True):
-    """Makes a metric that any number of autoscalers can follow."""
+    """Produces a metric that any number of autoscalers can follow."""
 
     spec: Annotated[MetricsProducerSpec, doc("What the metric is made from.")]
     status: Annotated[MetricsProducerStatus | None, doc("What was produced last.")] = None

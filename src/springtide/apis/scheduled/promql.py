@@ -1,18 +1,11 @@
-"""The PromQL parser, with every way in which it fails told as an exception.
+"""Checks of PromQL queries that need no Prometheus: syntax, the type of the result, and two common mistakes.
 
-Unions of which the right side never counts: `a or b` of two metrics that one MetricsProducer has.
+An aggregation with several arguments, such as `max(a, b)`, is no PromQL: aggregations work on the samples of one
+vector. The query probably means `max(a or b)`, but `or` drops samples of its right side that have the labels of one of
+its left side. So the hint proposes `or` only if matchers make sure that the labels differ.
 
-`or` leaves out what has the labels of a sample of its left side, and the names of metrics are no labels. A producer
-that exports the one metric exports the other with the same labels, so nothing of it is ever left.
-
-Aggregations that are written as functions of several arguments: `max(a, b)`.
-
-It reads like arithmetic, and is no PromQL: aggregations work on the samples of one vector, and Prometheus refuses a
-second argument. What is meant is the aggregation over the samples of both. `max(a or b)` is that only where no sample
-of one has the labels of a sample of the other: `or` drops those of its right side that have the labels of one of its
-left side. So it is shown only where matchers make sure that they differ.
-
-PromQL as far as its text tells: what is not PromQL at all, and what can never have a number as its result.
+In `a or b` of two metrics of one MetricsProducer, the right side never counts: both metrics have the same labels, and
+the metric name does not count as one.
 """
 
 from __future__ import annotations
@@ -44,17 +37,17 @@ from springtide.apis.problems import Path, Problem, error, warning
 
 
 class PromqlParserPanic(Exception):
-    """A text on which the parser itself goes wrong; the message says how."""
+    """The parser crashed on a text; the message says how."""
 
 
 def parse_unchecked(text: str) -> Expr:
-    """Make an expression of a text; raises `ValueError` where it is no PromQL, and `ParserBroke`."""
+    """Parse PromQL; raises `ValueError` if it is invalid, and `PromqlParserPanic`."""
     try:
         expression: Expr = promql_parser.parse(text)
     except ValueError:
         raise
     except BaseException as failure:
-        # What goes wrong within the parser is no Exception, so that nobody catches it who does not mean to.
+        # A panic of the parser is a BaseException, so that it is not caught by accident.
         if type(failure).__name__ != "PanicException":
             raise
         raise PromqlParserPanic(str(failure)) from None
@@ -62,23 +55,23 @@ def parse_unchecked(text: str) -> Expr:
 
 
 _METRIC_FAMILY = re.compile(r"karpenter_(scheduled|reserved_capacity)_")
-"""What the metrics begin with that a producer has all at once; of a queue, only some are known everywhere."""
+"""Prefixes of the metrics that one producer always has together; of queues, some metrics may be missing."""
 
 
 def redundant_union_operands(expression: Expr) -> Iterator[Expr]:
-    """Find selectors on the right side of a union that reads everything of them on its left side already."""
-    waiting = [expression]
-    while waiting:
-        match waiting.pop():
+    """Find selectors on the right side of `or` whose samples are all dropped, as the left side has their labels."""
+    pending = [expression]
+    while pending:
+        match pending.pop():
             case BinaryExpr() as binary:
                 left, right = _without_parentheses(binary.lhs), _without_parentheses(binary.rhs)
                 if str(binary.op) == "or" and _series_key(left) is not None and _series_key(left) == _series_key(right):
                     yield right
-                waiting += (binary.rhs, binary.lhs)
+                pending += (binary.rhs, binary.lhs)
             case AggregateExpr() | ParenExpr() | UnaryExpr() as outer:
-                waiting.append(outer.expr)
+                pending.append(outer.expr)
             case Call() as call:
-                waiting += reversed(call.args)
+                pending += reversed(call.args)
 
 
 def _without_parentheses(expression: Expr) -> Expr:
@@ -88,7 +81,7 @@ def _without_parentheses(expression: Expr) -> Expr:
 
 
 def _series_key(expression: Expr) -> tuple[str, frozenset[tuple[str, str, str]]] | None:
-    """Give what tells of which producers the series are that an expression selects, if it is a selector of ours."""
+    """Return the family and the matchers of a selector of our metrics; None for other expressions."""
     if not isinstance(expression, VectorSelector) or expression.offset is not None or expression.at is not None:
         return None
     family = _METRIC_FAMILY.match(expression.name or "")
@@ -97,11 +90,11 @@ def _series_key(expression: Expr) -> tuple[str, frozenset[tuple[str, str, str]]]
     return family[1], frozenset((one.name, str(one.op), one.value) for one in expression.matchers.matchers)
 
 
-# `quantile`, `topk`, `bottomk`, `count_values`, `limitk` and `limit_ratio` take a parameter first, and are left alone.
+# Not `quantile`, `topk`, `bottomk`, `count_values`, `limitk` and `limit_ratio`, whose first argument is a parameter.
 _AGGREGATIONS = ("sum", "min", "max", "avg", "group", "count", "stddev", "stdvar")
 _CALL = re.compile(rf"\b({'|'.join(_AGGREGATIONS)})\s*(?:(?:by|without)\s*\([^()]*\)\s*)?\(", re.IGNORECASE)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-# A quote that is not closed reaches to the end: else every quote after it would be tried as the first.
+# An unclosed quote reaches to the end; otherwise every later quote would be tried as the first.
 _QUOTED_OR_COMMENT = re.compile(
     r"\"(?:\\.?|[^\"\\])*(?:\"|\Z)|'(?:\\.?|[^'\\])*(?:'|\Z)|`[^`]*(?:`|\Z)|(?P<comment>#[^\n]*)", re.DOTALL
 )
@@ -109,12 +102,12 @@ _QUOTED_OR_COMMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Misaggregation:
-    """An aggregation with several arguments, and the legal query that it stands for."""
+    """An aggregation with several arguments, and the valid query that it probably means."""
 
     operator: str
     written: str
     legal: str | None
-    """What means the same for certain; None where `or` may leave something out."""
+    """The equivalent valid query; None if `or` could drop samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +116,14 @@ class _Labels:
 
     known: Mapping[str, str]
     all: bool = False
-    """Whether it has no others."""
+    """Whether there are no others."""
 
     def of(self, label: str) -> str | None:
-        """Give the value of a label, which is empty where there is none; None where it may be anything."""
+        """Return the value of a label, empty if there is none; None if it is unknown."""
         return self.known.get(label, "" if self.all else None)
 
     def differ(self, other: _Labels) -> bool:
-        """Tell whether no sample of the one can have the labels of a sample of the other."""
+        """Return whether no sample of the one can have the labels of a sample of the other."""
         return any(
             mine is not None and theirs is not None and mine != theirs
             for mine, theirs in ((self.of(label), other.of(label)) for label in (*self.known, *other.known))
@@ -141,7 +134,7 @@ _NONE = _Labels(MappingProxyType({}), all=True)
 
 
 def misaggregations(query: str) -> Iterator[Misaggregation]:
-    """Find aggregations that are written as functions of several arguments."""
+    """Find aggregations with several arguments."""
     plain = _blank_out(query, quoted=False)
     masked = _blank_out(query, quoted=True)
     calls = [call for call in _CALL.finditer(masked) if masked[call.start() - 1 : call.start()] != ":"]
@@ -159,7 +152,7 @@ def misaggregations(query: str) -> Iterator[Misaggregation]:
 
 
 def _union(beginning: str, arguments: Sequence[str]) -> str | None:
-    """Write an aggregation over the samples of all arguments, where `or` leaves none of them out."""
+    """Return an aggregation over the samples of all arguments, if `or` drops none of them."""
     try:
         expressions = [parse_unchecked(argument) for argument in arguments]
         labels = [_known_labels(expression) for expression in expressions]
@@ -179,7 +172,7 @@ def _union(beginning: str, arguments: Sequence[str]) -> str | None:
 
 
 def _known_labels(expression: Expr) -> _Labels | None:
-    """Give the labels that all samples of an expression have; None where that cannot be told from its text."""
+    """Return the labels that all samples of an expression have; None if they are unknown."""
     if _is_scalar(expression):
         return _NONE
     match expression:
@@ -195,7 +188,7 @@ def _known_labels(expression: Expr) -> _Labels | None:
 
 
 def _is_scalar(expression: Expr) -> bool:
-    """Tell whether an expression is a number and no vector, which `or` does not join."""
+    """Return whether an expression is a scalar, which `or` does not accept."""
     match expression:
         case NumberLiteral():
             return True
@@ -210,16 +203,16 @@ def _is_scalar(expression: Expr) -> bool:
 
 
 def _blank_out(query: str, *, quoted: bool) -> str:
-    """Blank out comments and, if wanted, what stands in quotes: commas and brackets there are no syntax."""
+    """Blank out comments and, if wanted, strings, whose commas and brackets are no syntax."""
     return _QUOTED_OR_COMMENT.sub(
         lambda found: " " * len(found[0]) if found["comment"] else "_" * len(found[0]) if quoted else found[0], query
     )
 
 
 def _arguments(text: str) -> dict[int, list[int]]:
-    """Give, by where brackets open, the positions of the opening one, of the commas directly within, and of its end.
+    """Return, for each opening bracket, its position, those of the commas directly within, and that of its end.
 
-    Brackets that are not closed, or by another kind, are left out.
+    Unclosed and mismatched brackets are left out.
     """
     found: dict[int, list[int]] = {}
     marks: list[list[int]] = []
@@ -238,38 +231,38 @@ def _arguments(text: str) -> dict[int, list[int]]:
 
 
 _LONGEST = 10_000
-"""Characters of a query beyond which it is not parsed."""
+"""The maximum length of a query that is parsed."""
 _MARKS = re.compile(r"[-+*/%^<>=!~(\[@]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _MOST_MARKS = 500
-"""Operators and brackets beyond which a query is not parsed, wherever they stand: the parser's time grows with the
-square of how deep a query is, and some thousand levels exhaust the stack of the process."""
+"""The maximum number of operators and brackets of a query that is parsed: the time of the parser grows with the square
+of the nesting depth, and some thousand levels exhaust the stack of the process."""
 _REGEX_MARKS = 50
-"""What a `~` counts as: the parser compiles the pattern that follows."""
+"""How many operators a `~` counts as, because the parser compiles the following pattern."""
 
 _MOST_SHOWN = 200
-"""Characters of a query that sentences quote."""
+"""Characters of a query that messages quote."""
 
 
 class PromqlError(Exception):
-    """A text of which no expression was made; the message says why."""
+    """A query that was not parsed; the message says why."""
 
     def __init__(self, message: str, hint: str = "", *, certain: bool = True) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        """What to write instead, where that is known."""
+        """What to write instead, if that is known."""
         self.certain = certain
-        """Whether every Prometheus will refuse it; otherwise only the server that is asked can tell."""
+        """Whether every Prometheus rejects it; otherwise only the server in use can decide."""
 
     def __str__(self) -> str:
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
 
 def parse_promql(query: str) -> Expr:
-    """Make an expression of a query; raises `Unparsed`.
+    """Parse a query; raises `PromqlError`.
 
-    Queries are written by users of namespaces, and the parser is a library that may be driven to exhaust time and
-    stack: what is too long or too deep for it does not reach it.
+    Queries come from users of namespaces, and could exhaust time or stack of the parser: queries that are too long or
+    too deep are not parsed.
     """
     marks = sum(_REGEX_MARKS if mark[0] == "~" else 1 for mark in _MARKS.finditer(query))
     if len(query) > _LONGEST or marks > _MOST_MARKS:
@@ -280,9 +273,9 @@ def parse_promql(query: str) -> Expr:
         )
     for found in misaggregations(query):
         raise PromqlError(
-            f"{quote_query(found.written)} is not PromQL: an aggregation takes one vector, and Prometheus refuses more",
+            f"{quote_query(found.written)} is not PromQL: an aggregation takes one vector, and Prometheus rejects more",
             _aggregation_hint(found),
-            certain=False,  # servers that only resemble Prometheus take the highest of all arguments
+            certain=False,  # some compatible servers accept several arguments
         )
     try:
         return parse_unchecked(query)
@@ -293,7 +286,7 @@ def parse_promql(query: str) -> Expr:
 
 
 def query_problems(query: str, path: Path) -> Iterator[Problem]:
-    """Find queries that Prometheus will refuse, whose result is never a number, or of which a part is never read."""
+    """Find queries that Prometheus rejects, whose result is not a number, or of which a part has no effect."""
     try:
         expression = parse_promql(query)
     except PromqlError as unparsed:
@@ -305,20 +298,20 @@ def query_problems(query: str, path: Path) -> Iterator[Problem]:
     for unread in redundant_union_operands(expression):
         yield warning(
             path,
-            f"{quote_query(unread.prettify())} is never read: "
-            "what stands before `or` has the same labels, and counts alone",
-            "list both as metrics of their own, of which the highest counts",
+            f"{quote_query(unread.prettify())} has no effect: "
+            "the left side of `or` has the same labels, and only it counts",
+            "list both as separate metrics, of which the highest counts",
         )
 
 
 def quote_query(query: str) -> str:
-    """Quote a query in a sentence, in one line and not the whole of a long one."""
+    """Quote a query in a message: in one line, and shortened."""
     line = " ".join(query.split())
     return f"`{line}`" if len(line) <= _MOST_SHOWN else f"`{line[:_MOST_SHOWN]}…`"
 
 
 def non_numeric_type(expression: Expr) -> str | None:
-    """Say what the result of an expression is, where it can be no number and no vector of numbers."""
+    """Return the type of the result of an expression, if it is neither a number nor a vector."""
     while isinstance(expression, ParenExpr):
         expression = expression.expr
     if isinstance(expression, StringLiteral):
@@ -329,27 +322,29 @@ def non_numeric_type(expression: Expr) -> str | None:
 
 
 def _aggregation_hint(found: Misaggregation) -> str:
-    """Say what to write in place of an aggregation with several arguments."""
-    listed = "list the queries as metrics of their own, of which the highest counts"
+    """Return the hint for an aggregation with several arguments."""
+    listed = "list the queries as separate metrics, of which the highest counts"
     if found.legal is not None:
-        # What is cut off could not be typed.
+        # A shortened query could not be copied.
         union = quote_query(found.legal) if len(found.legal) <= _MOST_SHOWN else "`or` between the arguments"
         return f"write {union}" + (f", or {listed}" if found.operator == "max" else "")
-    warned = "`a or b` leaves out samples of `b` that have the same labels as one of `a`"
+    warned = "`a or b` drops samples of `b` that have the same labels as one of `a`"
     if found.operator == "max":
         return f"{listed} ({warned})"
     return f"aggregate one vector; to join two, make sure that a label differs: {warned}"
 
 
 def _parse_error(query: str, words: str) -> PromqlError:
-    """Say in which way the parser refused a query."""
+    """Turn an error message of the parser into an error."""
     if not query.strip():
         return PromqlError("the query is empty", 'write PromQL, such as `karpenter_scheduled_capacity{name="…"}`')
     if words == "invalid promql query":
         return PromqlError(f"{quote_query(query)} is not PromQL")
     if words.startswith("unknown function"):
-        # Functions are added to PromQL, and to what resembles it, with every year.
+        # New versions of Prometheus and compatible servers have more functions.
         return PromqlError(f"{quote_query(query)}: {words}", "use one that your Prometheus has", certain=False)
     if words.startswith("set operator"):
-        return PromqlError(f"{quote_query(query)} is not PromQL: {words}", "make numbers vectors: `a or vector(3)`")
+        return PromqlError(
+            f"{quote_query(query)} is not PromQL: {words}", "turn numbers into vectors: `a or vector(3)`"
+        )
     return PromqlError(f"{quote_query(query)} is not PromQL: {words}")

@@ -1,14 +1,10 @@
-"""What a schedule means: a number of replicas for every instant, and the behaviours that claim it.
+"""The schedule of a MetricsProducer: compiled to replicas over time, searched for conflicts, and forecast.
 
-Behaviours are ranked once, by priority and then by their place in the list. Wherever several are active, the first in
-rank wins.
+Behaviours are ranked by priority and then by their position in the list. Wherever several are active, the first in rank
+wins.
 
-Behaviours that are not what they seem: read in two ways, in each other's way, or never seen.
-
-Calendars may not be known. What a behaviour with calendars does on which day cannot be told then, so nothing is said
-about its meeting others; whoever knows the calendars gives them.
-
-What a MetricsProducer's schedule will do: one lane of replicas, with the behaviour behind every change.
+The search warns of behaviours that are ambiguous, that collide, or that never take effect. Calendars may be unknown to
+it; the collisions of a behaviour with unknown calendars are not reported.
 """
 
 from __future__ import annotations
@@ -53,25 +49,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledBehavior:
-    """A behaviour that is not suspended: what it wants, and when."""
+    """A behaviour that is not suspended, with the times at which it is active."""
 
     position: int
-    """Its place in the list of behaviours."""
+    """Its position in the list of behaviours."""
     behavior: ScheduledBehavior
     active: Timeline[bool]
     written_position: int | None = None
-    """Where its author finds it, if others were left out of the list."""
+    """Its position in the manifest, if invalid entries were removed from the list."""
 
     @property
     def label(self) -> str:
-        """How sentences call the behaviour: by its name, else by its place."""
+        """The behaviour in messages: by its name, else by its position."""
         if self.behavior.name:
             return f"behaviour `{self.behavior.name}`"
         return f"`behaviors[{self.position if self.written_position is None else self.written_position}]`"
 
     @property
     def priority(self) -> int:
-        """The higher wins."""
+        """The higher priority wins."""
         return self.behavior.priority or 0
 
     @property
@@ -81,14 +77,14 @@ class CompiledBehavior:
 
 
 def zone_of(spec: ScheduleSpec, default: str) -> Zone:
-    """Give the zone that a schedule is read in."""
+    """Return the time zone of a schedule."""
     return load_zone(spec.timezone or default)
 
 
 def active_times(
     behavior: ScheduledBehavior, policy: MatchPolicy, zone: Zone, calendars: Mapping[str, DayCalendar]
 ) -> Timeline[bool]:
-    """Compile a behaviour without errors: its window, cut by calendars, then begun early."""
+    """Compile a behaviour without errors: its window, restricted by calendars, then with its lead time."""
     window = open_times(behavior, zone, policy)
     return with_lead_time(on_calendars(window, behavior.calendars or (), calendars, zone), behavior.lead_seconds or 0)
 
@@ -96,7 +92,7 @@ def active_times(
 def compile_behaviors(
     spec: ScheduleSpec, zone: Zone, calendars: Mapping[str, DayCalendar]
 ) -> tuple[CompiledBehavior, ...]:
-    """Compile the behaviours that take part, ranked: where several are active, the first of them wins."""
+    """Compile the behaviours that are not suspended, ranked: of several active ones the first wins."""
     policy = MatchPolicy(spec.match_policy)
     claims = (
         CompiledBehavior(position, behavior, active_times(behavior, policy, zone, calendars))
@@ -112,24 +108,24 @@ def compile_schedule(spec: ScheduleSpec, zone: Zone, calendars: Mapping[str, Day
 
 
 def replicas_over_time(claims: Sequence[CompiledBehavior], default: int) -> Timeline[int]:
-    """Give the value of whoever wins, or the default, over time."""
+    """Return the value of the winning behaviour, or the default, over time."""
     return overlay([(claim.active, claim.replicas) for claim in claims], default)
 
 
 def active_behaviors(claims: Sequence[CompiledBehavior], at: int) -> tuple[CompiledBehavior, ...]:
-    """Give the behaviours that are active at an instant, the one that wins first."""
+    """Return the behaviours that are active at an instant, the winning one first."""
     return tuple(claim for claim in claims if claim.active.at(at))
 
 
 _DAY = 24 * 60 * 60
-# Every date but 29 February comes within the first, and every date on every weekday often enough within the second.
+# The first includes every date except 29 February, the second most combinations of date and weekday.
 _SHADOW_HORIZON = 400 * _DAY
 _COLLISION_HORIZON = 2 * 366 * _DAY
-# What recurs by weekdays alone does so every week; in one of these clocks may change, and hide a part of it.
+# A pattern of weekdays alone repeats weekly; in one of these weeks a change of clocks may hide a part of it.
 _WEEKLY_HORIZON = 3 * 7 * _DAY
 _SHOWN = 3
 
-# A check must answer at once, whatever it is given. Schedules that people write are far below these bounds.
+# Bounds for the duration of a check; real schedules are far below.
 _MOST_COMPARED = 50
 _LONGEST_YEARS = 9
 _YEARS_FOR_EVENTS_PER_DAY = 60
@@ -139,33 +135,33 @@ _CLAIMS_PER_STEP = 8
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFinding:
-    """Something about a schedule that its author may not have meant."""
+    """A part of a schedule that is probably a mistake."""
 
     reason: str
-    """What it is, in one CamelCase word, for conditions."""
+    """The reason for conditions, in CamelCase."""
     path: Path
-    """Where, relative to the schedule."""
+    """The path, relative to the schedule."""
     message: str
-    """What, in words that are as true tomorrow as they are today."""
+    """The message without dates, which does not change over time."""
     hint: str
     first: str = ""
-    """What, with the times at which it happens first, where they are known."""
+    """The message with the first times at which it happens, if they are known."""
 
     @property
     def dated(self) -> str:
-        """What, and when first if that is known."""
+        """The message, with its first times if they are known."""
         return self.first or self.message
 
 
 def schedule_problems(spec: ScheduleSpec, context: ValidationContext) -> Iterator[Problem]:
-    """Warn of surprises in a schedule; paths are relative to it."""
+    """Warn of probable mistakes in a schedule; paths are relative to it."""
     return (warning(found.path, found.dated, found.hint) for found in schedule_findings(spec, context))
 
 
 def schedule_findings(
     spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars | None = None
 ) -> Iterator[ScheduleFinding]:
-    """Find surprises in a schedule: what is found is true, of schedules that change all the time not all may be."""
+    """Find probable mistakes in a schedule; in a very busy schedule, the search may end before it has found all."""
     with limit_search(_MOST_STEPS) as effort:
         return iter(_search(spec, context, calendars or KnownCalendars({}), effort))
 
@@ -173,7 +169,7 @@ def schedule_findings(
 def _search(
     spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars, effort: SearchBudget
 ) -> list[ScheduleFinding]:
-    """Search one thing after the other; what a search says that was cut short may not be true."""
+    """Run all searches; the result of a search that exceeds the budget is discarded."""
     found: list[ScheduleFinding] = []
     zone = zone_of(spec, context.default_zone)
     policy = MatchPolicy(spec.match_policy)
@@ -214,9 +210,9 @@ def _search(
         if excluded:
             continue
         if not claim.behavior.calendars:
-            # What is known to be always active need not be searched for its end.
+            # The timeline of an always active behaviour need not be searched for its end.
             compared.append(replace(claim, active=always()) if filled else claim)
-        elif calendars.tell(claim.behavior.calendars):
+        elif calendars.resolves(claim.behavior.calendars):
             compared.append(claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
     shadowed = _never_winning(compared, context.now)
@@ -238,7 +234,7 @@ def _search(
 def collisions(
     claims: Sequence[CompiledBehavior], from_: int, until: int, first: int | None = None
 ) -> Iterator[tuple[CompiledBehavior, CompiledBehavior, LayerOverlap]]:
-    """Find the pairs of ranked claims that are active together with different replicas: winner, loser, and when."""
+    """Find pairs of behaviours that are active together with different replicas: winner, loser, and when."""
     by_name = {str(claim.position): claim for claim in claims}
     layers = [TimelineLayer(name, claim.active, claim.replicas, claim.priority) for name, claim in by_name.items()]
     for overlap in overlaps(layers, from_, until, first):
@@ -251,7 +247,7 @@ def _is_valid(behavior: ScheduledBehavior, context: ValidationContext) -> bool:
 
 
 def _is_excluded(claim: CompiledBehavior, policy: MatchPolicy, zone: Zone, now: int) -> bool:
-    """Tell whether calendars leave nothing of a behaviour that would be active some time."""
+    """Return whether calendars exclude all times of a behaviour."""
     if not claim.behavior.calendars or not _never_again(claim.active, now):
         return False
     return not _never_again(open_times(claim.behavior, zone, policy), now)
@@ -262,9 +258,9 @@ def _never_again(active: Timeline[bool], now: int) -> bool:
 
 
 def _is_weekly(claim: CompiledBehavior) -> bool:
-    """Tell whether a claim is made in every week alike: by weekdays and times of the wall clock, and by nothing else.
+    """Return whether a behaviour repeats weekly: its patterns have weekdays and times only, and it has no lead time.
 
-    A lead is in elapsed time, and reaches back to another time of the clock in the weeks in which clocks change.
+    A lead time is elapsed time, so it begins at another local time in weeks in which clocks change.
     """
     patterns = (claim.behavior.start, claim.behavior.end)
     by_weekdays = all(pattern is not None and pattern.days is None and pattern.months is None for pattern in patterns)
@@ -272,14 +268,17 @@ def _is_weekly(claim: CompiledBehavior) -> bool:
 
 
 def _years_to_search(claims: Sequence[CompiledBehavior]) -> int:
-    """Look far ahead for rare events, and not so far where there are many to look at."""
+    """Return how many years to search: many for rare events, fewer for frequent ones."""
     patterns = [spec.parse() for claim in claims for spec in (claim.behavior.start, claim.behavior.end) if spec]
     events_per_day = sum(len(pattern.walls.times) for pattern in patterns)
     return max(1, min(_LONGEST_YEARS, _YEARS_FOR_EVENTS_PER_DAY // max(1, events_per_day)))
 
 
 def _alternation_findings(claim: CompiledBehavior, zone: Zone, now: int, years: int) -> Iterator[ScheduleFinding]:
-    """Find where "the next end comes before the next start" is not "from a start until the next end"."""
+    """Find times at which the literal reading differs from windows.
+
+    Literal: active while the next end comes before the next start. Windows: active from a start until the next end.
+    """
     start, end = claim.behavior.start, claim.behavior.end
     if start is None or end is None:
         return
@@ -295,7 +294,7 @@ def _alternation_findings(claim: CompiledBehavior, zone: Zone, now: int, years: 
     literally = literal.at(first)
     states = ("active", "not active") if literally else ("not active", "active")
     sooner, later = ("end", "start") if literally else ("start", "end")
-    fact = f"starts and ends of {claim.label} do not take turns"
+    fact = f"starts and ends of {claim.label} do not alternate"
     yield ScheduleFinding(
         "NotAlternating",
         ("behaviors", claim.position, "start"),
@@ -309,13 +308,13 @@ def _alternation_findings(claim: CompiledBehavior, zone: Zone, now: int, years: 
 
 @dataclass(frozen=True, slots=True)
 class _WindowLengths:
-    """The longest pause between the windows of a behaviour, before its lead, and the longest window."""
+    """The longest pause between the windows of a behaviour, without its lead time, and the longest window."""
 
     pause: int | None
     length: int | None
 
     def is_filled_by(self, lead: int) -> bool:
-        """Whether a lead reaches from every window back to the one before."""
+        """Whether a lead time fills every pause between windows."""
         return self.pause is not None and lead >= self.pause
 
 
@@ -323,13 +322,13 @@ def _window_lengths(claim: CompiledBehavior, policy: MatchPolicy, zone: Zone, no
     window = open_times(claim.behavior, zone, policy)
     windows = list(takewhile(lambda span: span[0] <= now + _SHADOW_HORIZON, active_spans(window, now)))
     pauses = [later[0] - earlier[1] for earlier, later in pairwise(windows) if earlier[1] is not None]
-    # The first window may have begun before now; the others are seen whole.
+    # The first window may have begun before now.
     lengths = [end - start for start, end in windows if end is not None and start > now]
     return _WindowLengths(max(pauses, default=None), max(lengths, default=None))
 
 
 def _lead_findings(claim: CompiledBehavior, lead: int, rhythm: _WindowLengths) -> Iterator[ScheduleFinding]:
-    """Find leads that swallow what they should precede."""
+    """Find lead times that are as long as the pauses or the windows."""
     path = ("behaviors", claim.position, "leadSeconds")
     if rhythm.is_filled_by(lead):
         yield ScheduleFinding(
@@ -348,7 +347,7 @@ def _lead_findings(claim: CompiledBehavior, lead: int, rhythm: _WindowLengths) -
 
 
 def _never_winning(claims: Sequence[CompiledBehavior], now: int) -> list[CompiledBehavior]:
-    """Find the claims that are active within the horizon and never win."""
+    """Find behaviours that are active within the horizon and never win."""
     won, active = set[int](), set[int]()
     for at, states in merged([claim.active for claim in claims], now):
         if at > now + _SHADOW_HORIZON or len(won) == len(claims) or exceeds_budget(len(claims) // _CLAIMS_PER_STEP):
@@ -360,17 +359,17 @@ def _never_winning(claims: Sequence[CompiledBehavior], now: int) -> list[Compile
 
 
 def _collision_findings(claims: Sequence[CompiledBehavior], zone: Zone, now: int) -> Iterator[ScheduleFinding]:
-    # The days of a calendar are in some weeks and not in others.
+    # With calendars, weeks differ.
     weekly = all(_is_weekly(claim) and not claim.behavior.calendars for claim in claims)
     horizon = _WEEKLY_HORIZON if weekly else _COLLISION_HORIZON
     for winner, loser, overlap in collisions(claims, now, now + horizon, _SHOWN):
         if winner.priority != loser.priority:
-            continue  # somebody has decided who wins
+            continue  # the user decided which one wins
         fact = (
             f"{winner.label} (replicas {winner.replicas}) and {loser.label} (replicas {loser.replicas}) are active at"
             " the same time"
         )
-        verdict = f"{winner.label} wins, being listed first"
+        verdict = f"{winner.label} wins, as it is listed first"
         times = dates_and_times((at for at, _ in overlap.spans), zone)
         yield ScheduleFinding(
             "Collision",
@@ -382,7 +381,7 @@ def _collision_findings(claims: Sequence[CompiledBehavior], zone: Zone, now: int
 
 
 def forecast_schedule(producer: MetricsProducer, question: ForecastQuery) -> Outlook:
-    """Look ahead; producers of other metrics do not depend on time and have no lanes."""
+    """Forecast the replicas; producers without a schedule have no lanes."""
     schedule = producer.spec.schedule
     if schedule is None:
         return Outlook(zones=(question.default_zone,), lanes=())
@@ -393,33 +392,33 @@ def forecast_schedule(producer: MetricsProducer, question: ForecastQuery) -> Out
         LaneStyle.LEVEL,
         replicas_over_time(claims, schedule.default_replicas),
         question,
-        because=lambda at, _: _change_reason(claims, at, zone),
-        because_now=_current_reason(claims, question.start, zone),
+        because=lambda at, _: _change_reason(claims, at, zone, schedule.default_replicas),
+        because_now=_current_reason(claims, question.start, zone, schedule.default_replicas),
     )
     return Outlook((zone.name,), (lane,), tuple(_collisions(claims, question)))
 
 
-def _change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone) -> str:
-    """Say who begins or ends at an instant, and so sets the value."""
+def _change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
+    """Say which behaviour begins or ends at an instant, and which value follows."""
     before, after = active_behaviors(claims, at - 1), active_behaviors(claims, at)
     clock = clock_time(at, zone)
     if after and after[0] not in before:
         lead = after[0].behavior.lead_seconds
         early = f", {lead} seconds early" if lead else ""
         return f"{after[0].label} starts ({clock}{early})"
-    heir = f"{after[0].label} goes on" if after else "the default"
-    return f"{before[0].label} ends ({clock}): {heir}"
+    following = f"{after[0].label} continues" if after else f"back to the default of {default}"
+    return f"window of {before[0].label} over ({clock}): {following}"
 
 
-def _current_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone) -> str:
+def _current_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
     active = active_behaviors(claims, at)
-    who = f"{active[0].label} is active" if active else "no behaviour is active: the default"
-    return f"{who} ({clock_time(at, zone)})"
+    reason = f"{active[0].label} is active" if active else f"no behaviour is active: the default of {default}"
+    return f"{reason} ({clock_time(at, zone)})"
 
 
 def _collisions(claims: Sequence[CompiledBehavior], question: ForecastQuery) -> Iterator[LaneCollision]:
     for winner, loser, overlap in collisions(claims, question.start, question.until):
-        reason = "by priority" if winner.priority != loser.priority else "being listed first"
+        reason = "by priority" if winner.priority != loser.priority else "as it is listed first"
         for at, until in overlap.spans:
             yield LaneCollision(
                 at,

@@ -1,14 +1,39 @@
-"""springtide.dev: the kinds that belong to nobody else."""
+"""springtide.dev: the kinds that only Springtide has, Calendar, Grant and NodeClass."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from springtide.apis.kinds import Kind, KindVersion, NormalizedTree, PrinterColumn
-from springtide.apis.springtide.calendars import forecast_calendar
-from springtide.apis.springtide.types import Calendar, Grant, NodeClass
+from msgspec import Meta
+
+from springtide.apis.kinds import Kind, KindVersion, NormalizedTree, PrinterColumn, View, doc
+from springtide.apis.meta.types import Conditions, Object
+from springtide.apis.springtide.calendars import Calendar, forecast_calendar
+from springtide.apis.springtide.grants import Grant
 
 __all__ = ["KINDS", "fixes"]
+
+
+class NodeClassSpec(View, kw_only=True):
+    """The provider of the nodes, and its settings."""
+
+    provider: Annotated[Literal["simulated", "cluster-api", "aws"], doc("Who makes the nodes.")]
+    parameters: Annotated[Annotated[dict[str, str], Meta(max_length=100)] | None, doc("Settings of the provider.")] = (
+        None
+    )
+
+
+class NodeClassStatus(View, kw_only=True):
+    """What is observed about the class."""
+
+    conditions: Annotated[Conditions | None, doc("What is observed about the class.")] = None
+
+
+class NodeClass(Object, kw_only=True):
+    """Where the nodes of a NodePool come from."""
+
+    spec: Annotated[NodeClassSpec, doc("The provider, and its settings.")]
+    status: Annotated[NodeClassStatus | None, doc("What is observed.")] = None
 
 
 _GROUP = "springtide.dev"
@@ -73,5 +98,5 @@ KINDS: tuple[Kind, ...] = (
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Repair slips that can mean only one thing; these kinds have none."""
+    """Return the object unchanged: these kinds have no repairs."""
     return NormalizedTree(value)

@@ -1,4 +1,4 @@
-"""autoscaling.x-k8s.io: room that is kept free, and room that is asked for."""
+"""autoscaling.x-k8s.io: CapacityBuffer, ProvisioningRequest and ProvisioningClass."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ KINDS: tuple[Kind, ...] = (
         short_names=("provreq", "provreqs"),
         versions=(
             KindVersion(
-                name="v1", view=ProvisioningRequest, storage=True, columns=_REQUEST_COLUMNS, lenient=read_request
+                name="v1", view=ProvisioningRequest, storage=True, columns=_REQUEST_COLUMNS, normalizer=read_request
             ),
             KindVersion(
                 name="v1beta1",
                 view=ProvisioningRequest,
                 deprecated=f"{_GROUP}/v1beta1 ProvisioningRequest is deprecated: use {_GROUP}/v1",
                 columns=_REQUEST_COLUMNS,
-                lenient=read_request,
+                normalizer=read_request,
             ),
         ),
     ),
@@ -87,7 +87,7 @@ KINDS: tuple[Kind, ...] = (
                 view=ProvisioningClass,
                 storage=True,
                 columns=(PrinterColumn("Description", "string", ".description"), _AGE),
-                lenient=read_class,
+                normalizer=read_class,
             ),
         ),
     ),

@@ -1,8 +1,7 @@
-"""Other spellings of the fields of this group: those that are understood, and those that can be repaired.
+"""Aliases of fields of this group, and repairs by `springtide convert`.
 
-Older drafts of ProvisioningRequest named some fields differently; they are read as what they became. Slips in the
-names of resources are not read as anything, because any name could be meant: they are errors, and are repaired only
-where somebody asks for it.
+Older drafts of ProvisioningRequest named some fields differently; these names are read as aliases. Misspelt names of
+resources are errors, because any name could be meant; `springtide convert` repairs the most likely ones.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ def read_class(value: dict[str, Any]) -> NormalizedTree:
 
 
 def fixes(value: dict[str, Any]) -> NormalizedTree:
-    """Repair every slip that can mean only one thing."""
+    """Repair mistakes with only one possible meaning."""
     match value.get("kind"):
         case "ProvisioningRequest":
             return _with_renamed(value, _FORMER_FIELDS, "was renamed to `{new}`")
         case "ProvisioningClass":
             return _with_renamed(value, _FORMER_CLASS_FIELDS, "was renamed to `{new}`")
         case "CapacityBuffer":
-            return _with_renamed(value, _resource_slips(value), "was renamed to `{new}`")
+            return _with_renamed(value, _resource_renames(value), "was renamed to `{new}`")
     return NormalizedTree(value)
 
 
-def _resource_slips(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
+def _resource_renames(value: dict[str, Any]) -> tuple[tuple[Path, str, str], ...]:
     limits = TreeRepair(value).at(("spec", "limits"))
-    slips: list[tuple[Path, str, str]] = []
+    repairs: list[tuple[Path, str, str]] = []
     for name in limits if isinstance(limits, dict) else ():
-        meant = None if is_known(name) else meant_resource(name)
-        if meant in _CERTAIN:
-            slips.append((("spec", "limits"), name, meant))
-    return tuple(slips)
+        intended = None if is_known(name) else meant_resource(name)
+        if intended in _CERTAIN:
+            repairs.append((("spec", "limits"), name, intended))
+    return tuple(repairs)
 
 
 def _with_renamed(value: dict[str, Any], renames: tuple[tuple[Path, str, str], ...], words: str) -> NormalizedTree:
-    mending = TreeRepair(value)
+    repair = TreeRepair(value)
     for place, old, new in renames:
-        mending.rename(place, old, new, f"`{old}` {words.format(new=new)}")
-    return mending.reading()
+        repair.rename(place, old, new, f"`{old}` {words.format(new=new)}")
+    return repair.result()

@@ -1,14 +1,10 @@
-"""CapacityBuffer: room that is kept free in the cluster, in chunks of the shape of a pod.
+"""CapacityBuffer: capacity that is kept free in the cluster, in chunks of the size of a pod.
 
-How many chunks a buffer has.
+The number of chunks is the larger of the fixed count and the percentage of the target's replicas, and at most what the
+limits allow. A percentage rounds up, so that any percentage of a running workload is at least one chunk. All numbers
+are exact, without overflow at 32 bits.
 
-The larger of the fixed count and the share of the target, and never more than the limits hold. A share rounds up, so
-that any share of any running workload is at least one chunk. All numbers are exact: shares of large workloads do not
-wrap round at 32 bits.
-
-When a buffer is active, and why.
-
-The windows of a buffer are read as people mean them: open from a start until the end after it.
+The windows of a buffer's schedule are open from a start until the next end.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from springtide.almanac import DayCalendar, MatchPolicy, Timeline, always, both, either, load_zone
-from springtide.almanac import Zone as ImportedZone
+from springtide.almanac import Zone as TimeZone
 from springtide.apis.core.resources import amounts, name_problems
 from springtide.apis.forecast import ForecastQuery, Lane, LaneStyle, Outlook, timeline_lane
 from springtide.apis.kinds import (
@@ -40,7 +36,7 @@ from springtide.apis.kinds import (
 from springtide.apis.meta.times import CalendarReference, Window, calendar_filters, clock_time, open_times
 from springtide.apis.meta.types import Conditions, LabelSelector, LocalReference, Object
 from springtide.apis.problems import Problem, error, warning
-from springtide.quantity import Quantity as ImportedQuantity
+from springtide.quantity import Quantity as Amount
 
 ACTIVE_CAPACITY = "buffer.x-k8s.io/active-capacity"
 
@@ -63,20 +59,20 @@ class ScalableReference(View, kw_only=True):
     name: Annotated[NonEmpty, doc("Name of the workload.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find references that lead to nothing, or to something that has no replicas."""
+        """Find references with a wrong group, and to kinds without replicas."""
         group, _, version = (self.api_group or "").partition("/")
-        home = _GROUPS.get(self.kind)
+        expected = _GROUPS.get(self.kind)
         if version:
             yield error(("apiGroup",), f'"{self.api_group}" is a group with a version', f"write `apiGroup: {group}`")
         elif self.kind in _WITHOUT_REPLICAS:
             yield error(("kind",), f"a {self.kind} has no number of replicas to follow", "name what is scaled")
-        elif home is not None and group != home:
+        elif expected is not None and group != expected:
             found = f'"{group}"' if group else "the core group"
-            yield warning(("apiGroup",), f"there is no {self.kind} in {found}", f"write `apiGroup: {home}`")
+            yield warning(("apiGroup",), f"there is no {self.kind} in {found}", f"write `apiGroup: {expected}`")
 
 
 class BufferWindow(Window, kw_only=True):
-    """A stretch of time in which the buffer is active: one that recurs, or one that happens once."""
+    """A window in which the buffer is active: a recurring or a single one."""
 
     __rules__ = (
         CelRule(
@@ -89,7 +85,7 @@ class BufferWindow(Window, kw_only=True):
 
 
 class BufferSchedule(View, kw_only=True):
-    """When the buffer exists; outside these times it is as if it did not."""
+    """When the buffer reserves capacity."""
 
     __mistaken__ = {"timezone": "write `timeZone`", "behaviors": "write `windows`"}
 
@@ -100,17 +96,17 @@ class BufferSchedule(View, kw_only=True):
     ] = None
     calendars: Annotated[
         Annotated[tuple[CalendarReference, ...], Meta(max_length=16), by_key("name")] | None,
-        doc("Calendars that take days away, or leave only some."),
+        doc("Calendars that exclude days, or leave only theirs."),
     ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find schedules that change nothing."""
+        """Find schedules without effect."""
         if not self.windows and not self.calendars:
             yield warning((), "the schedule has neither windows nor calendars: the buffer is always active")
 
 
 class CapacityBufferSpec(View, kw_only=True):
-    """The shape of the chunks, how many there are, and when."""
+    """The pod template of the chunks, their number, and the schedule."""
 
     __rules__ = (
         CelRule(
@@ -133,7 +129,7 @@ class CapacityBufferSpec(View, kw_only=True):
         ),
         CelRule(
             "!has(self.dedicated) || !self.dedicated || has(self.podSelector)",
-            "Set podSelector: a dedicated buffer must say for which pods.",
+            "Set podSelector: a dedicated buffer needs to select its pods.",
             extension=True,
         ),
     )
@@ -141,18 +137,18 @@ class CapacityBufferSpec(View, kw_only=True):
         "podTemplate": "write `podTemplateRef`",
         "scaleTargetRef": "write `scalableRef`, with `apiGroup` instead of `apiVersion`",
         "strategy": "write `provisioningStrategy`",
-        "minReplicas": "write `replicas`: with `percentage` it is the least that there is",
+        "minReplicas": "write `replicas`: with `percentage` it is the minimum",
     }
 
-    provisioning_strategy: Annotated[str, doc("How the room is kept; strategies of others are left to them.")] = (
+    provisioning_strategy: Annotated[str, doc("How capacity is kept free; other strategies than ours are ignored.")] = (
         ACTIVE_CAPACITY
     )
     pod_template_ref: Annotated[
-        LocalReference | None, doc("The PodTemplate that is the shape of a chunk. Either this or scalableRef.")
+        LocalReference | None, doc("The PodTemplate of a chunk. Either this or scalableRef.")
     ] = None
     scalable_ref: Annotated[
         ScalableReference | None,
-        doc("The workload whose pods are the shape of a chunk. Either this or podTemplateRef."),
+        doc("The workload whose pod template is that of a chunk. Either this or podTemplateRef."),
     ] = None
     replicas: Annotated[Count | None, doc("How many chunks; with percentage, the larger of the two.")] = None
     percentage: Annotated[
@@ -160,7 +156,7 @@ class CapacityBufferSpec(View, kw_only=True):
     ] = None
     limits: Annotated[
         dict[str, Quantity] | None,
-        doc("The most that all chunks together may ask for; as many chunks as fit, if nothing else says how many."),
+        doc("The maximum of what all chunks together request; as many chunks as fit if no other size is set."),
     ] = None
     schedule: Annotated[BufferSchedule | None, doc("When the buffer is active; always if not set."), extension] = None
     dedicated: Annotated[
@@ -169,7 +165,7 @@ class CapacityBufferSpec(View, kw_only=True):
     pod_selector: Annotated[LabelSelector | None, doc("The pods that a dedicated buffer is for."), extension] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find buffers without a shape or a size, and settings that have no effect."""
+        """Find buffers without a pod template or a size, and settings without effect."""
         yield from self._shape_problems()
         yield from self._size_problems()
         for problem in name_problems(self.limits):
@@ -180,12 +176,12 @@ class CapacityBufferSpec(View, kw_only=True):
         if self.provisioning_strategy not in (ACTIVE_CAPACITY, ""):
             yield warning(
                 ("provisioningStrategy",),
-                f'strategy "{self.provisioning_strategy}" is not ours: the buffer is left alone',
+                f'strategy "{self.provisioning_strategy}" belongs to another project: Springtide ignores the buffer',
                 f"ours is `{ACTIVE_CAPACITY}`",
             )
         if self.dedicated and self.pod_selector is None:
             yield error(
-                ("dedicated",), "a dedicated buffer must say for which pods", "add `podSelector: {matchLabels: {…}}`"
+                ("dedicated",), "a dedicated buffer needs a `podSelector`", "add `podSelector: {matchLabels: {…}}`"
             )
         if self.pod_selector is not None and not self.dedicated:
             yield warning(
@@ -195,10 +191,12 @@ class CapacityBufferSpec(View, kw_only=True):
     def _shape_problems(self) -> Iterator[Problem]:
         if self.pod_template_ref is not None and self.scalable_ref is not None:
             yield error(
-                ("scalableRef",), "the chunks cannot have two shapes", "keep either `podTemplateRef` or `scalableRef`"
+                ("scalableRef",),
+                "the chunks cannot have two pod templates",
+                "keep either `podTemplateRef` or `scalableRef`",
             )
         elif self.pod_template_ref is None and self.scalable_ref is None:
-            yield error((), "the chunks have no shape", "add `podTemplateRef` or `scalableRef`")
+            yield error((), "the chunks have no pod template", "add `podTemplateRef` or `scalableRef`")
 
     def _size_problems(self) -> Iterator[Problem]:
         if self.replicas is None and self.percentage is None and not self.limits:
@@ -206,32 +204,32 @@ class CapacityBufferSpec(View, kw_only=True):
         elif self.percentage is not None and self.scalable_ref is None:
             if self.replicas is None and not self.limits:
                 hint = "add `replicas` or `limits`, or refer to a workload with `scalableRef`"
-                yield error(("percentage",), "`percentage` is of a workload's replicas, and there is none", hint)
+                yield error(("percentage",), "`percentage` needs a workload, and there is no `scalableRef`", hint)
             else:
                 hint = "remove it, or refer to a workload with `scalableRef`"
-                yield warning(("percentage",), "`percentage` is ignored: there is no workload it could be of", hint)
+                yield warning(("percentage",), "`percentage` is ignored without a workload", hint)
 
 
 class CapacityBufferStatus(View, kw_only=True):
-    """What the buffer comes to."""
+    """The observed state of the buffer."""
 
     pod_template_ref: Annotated[LocalReference | None, doc("The PodTemplate that the chunks are made from.")] = None
     replicas: Annotated[Count | None, doc("How many chunks there should be, after limits and quotas.")] = None
-    ready_replicas: Annotated[Count | None, doc("How many chunks have room on nodes that are ready."), extension] = None
+    ready_replicas: Annotated[Count | None, doc("How many chunks have capacity on ready nodes."), extension] = None
     pod_template_generation: Annotated[Int64 | None, doc("Generation of the PodTemplate.")] = None
     provisioning_strategy: Annotated[str | None, doc("The strategy that is followed.")] = None
     conditions: Annotated[Conditions | None, doc("What is observed about the buffer.")] = None
 
 
 class CapacityBuffer(Object, kw_only=True):
-    """Room that is kept free in the cluster, so that new pods start without waiting for a node."""
+    """Capacity that is kept free in the cluster, so that new pods start without waiting for a node."""
 
     spec: Annotated[CapacityBufferSpec, doc("What is kept free, how much of it, and when.")]
-    status: Annotated[CapacityBufferStatus | None, doc("What the buffer comes to.")] = None
+    status: Annotated[CapacityBufferStatus | None, doc("The observed state of the buffer.")] = None
 
 
 class BufferSizeError(ValueError):
-    """A buffer whose size cannot be told; the message is the one that its condition shows."""
+    """The size of a buffer is undefined; its condition shows the message."""
 
 
 def chunk_count(
@@ -239,8 +237,8 @@ def chunk_count(
     replicas: int | None = None,
     percentage: int | None = None,
     target_replicas: int | None = None,
-    limits: Mapping[str, ImportedQuantity] | None = None,
-    requests: Mapping[str, ImportedQuantity] | None = None,
+    limits: Mapping[str, Amount] | None = None,
+    requests: Mapping[str, Amount] | None = None,
 ) -> int:
     """Count the chunks of a buffer.
 
@@ -265,8 +263,8 @@ def _requested_chunks(replicas: int | None, percentage: int | None, target_repli
     return max(sizes, default=None)
 
 
-def _limit_by_resources(limits: Mapping[str, ImportedQuantity], requests: Mapping[str, ImportedQuantity]) -> int:
-    """Count how many chunks fit into all limits; resources that a chunk does not ask for limit nothing."""
+def _limit_by_resources(limits: Mapping[str, Amount], requests: Mapping[str, Amount]) -> int:
+    """Count how many chunks fit into all limits; limits of resources that a chunk does not request are ignored."""
     counts = [
         limit.milli // requests[name].milli
         for name, limit in limits.items()
@@ -283,49 +281,49 @@ _LANE = "active"
 
 @dataclass(frozen=True, slots=True)
 class BufferActiveTimes:
-    """A compiled schedule: its windows and its calendars, each by itself so that reasons can name them."""
+    """A compiled schedule: its windows and calendars, kept separate so that reasons can name them."""
 
-    zone: ImportedZone
+    zone: TimeZone
     windows: tuple[Timeline[bool], ...]
     calendars: tuple[tuple[str, Timeline[bool]], ...]
-    """The calendars' names, and when each lets the buffer be active."""
+    """The names of the calendars, and the times at which each lets the buffer be active."""
 
     def timeline(self) -> Timeline[bool]:
-        """Give the times at which the buffer is active."""
+        """Return the times at which the buffer is active."""
         return both(either(*self.windows), *(allows for _, allows in self.calendars))
 
     def state(self, at: int) -> str:
-        """Say why the buffer is active or not at an instant."""
-        if (refusing := self._refusing(at)) is not None:
-            return f"calendar `{refusing}` leaves the day out ({self.zone.name})"
+        """Return why the buffer is active or not at an instant."""
+        if (excluding := self._excluding(at)) is not None:
+            return f"calendar `{excluding}` excludes the day ({self.zone.name})"
         if (window := self._open(at)) is not None:
             return f"`windows[{window}]` is open ({self.zone.name})"
         return f"no window is open ({self.zone.name})"
 
     def change(self, at: int, active: bool) -> str:
-        """Say why the buffer becomes active, or stops being so, at an instant."""
+        """Return why the buffer becomes active or inactive at an instant."""
         when = clock_time(at, self.zone)
         if not active:
-            refusing = self._refusing(at)
-            if refusing is not None:
-                return f"calendar `{refusing}` leaves the day out ({when})"
+            excluding = self._excluding(at)
+            if excluding is not None:
+                return f"calendar `{excluding}` excludes the day ({when})"
             return f"`windows[{self._open(at - 1)}]` closes ({when})"
-        refused = self._refusing(at - 1)
-        if refused is not None:
-            return f"calendar `{refused}` lets the day be used ({when})"
+        excluded = self._excluding(at - 1)
+        if excluded is not None:
+            return f"calendar `{excluded}` allows the day ({when})"
         return f"`windows[{self._open(at)}]` opens ({when})"
 
     def _open(self, at: int) -> int | None:
         return next((position for position, window in enumerate(self.windows) if window.at(at)), None)
 
-    def _refusing(self, at: int) -> str | None:
+    def _excluding(self, at: int) -> str | None:
         return next((name for name, allows in self.calendars if not allows.at(at)), None)
 
 
 def buffer_active_times(
     schedule: BufferSchedule, default_zone: str, calendars: Mapping[str, DayCalendar]
 ) -> BufferActiveTimes:
-    """Compile a schedule without errors; calendars that do not exist leave nothing out."""
+    """Compile a schedule without errors; missing calendars are ignored."""
     zone = load_zone(schedule.time_zone or default_zone)
     windows = tuple(open_times(window, zone, MatchPolicy.WINDOW) for window in schedule.windows or ())
     used = [reference for reference in schedule.calendars or () if reference.name in calendars]
@@ -340,7 +338,7 @@ def buffer_active_times(
 
 
 def forecast_buffer(buffer: CapacityBuffer, question: ForecastQuery) -> Outlook:
-    """Look ahead: when the buffer is active."""
+    """Forecast when the buffer is active."""
     schedule = buffer.spec.schedule
     if schedule is None:
         lane = Lane(_LANE, LaneStyle.ACTIVE, True, (), None, "the buffer has no schedule: it is always active")

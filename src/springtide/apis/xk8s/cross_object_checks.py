@@ -1,4 +1,4 @@
-"""Buffers judged together with the templates and workloads that their chunks take their shape from."""
+"""Cross-object checks of this group: buffers with the templates and workloads that define their chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from springtide.apis.xk8s.buffers import (
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """What a chunk looks like, and how many replicas the workload has that it is taken from."""
+    """The pod template of a chunk, and the replicas of its workload, if it is from one."""
 
     pod: PodSpec
     replicas: int | None = None
@@ -48,10 +48,12 @@ def buffer_problems(objects: Sequence[LoadedObject]) -> Iterator[tuple[int, Prob
 
 
 def size_problems(spec: CapacityBufferSpec, shape: ChunkTemplate) -> Iterator[Problem]:
-    """Find limits that have nothing to do with the chunks, or that are too small for any of them."""
+    """Find limits of resources that chunks do not request, and limits that are too small for any chunk."""
     requests, limits = pod_requests(shape.pod), amounts(spec.limits)
     if not any(amount.sign > 0 for amount in requests.values()):
-        yield warning((), "the pods ask for nothing, so the chunks take no room", "add `resources.requests` to them")
+        yield warning(
+            (), "the pods request nothing, so the chunks reserve no capacity", "add `resources.requests` to them"
+        )
     if not limits or not all(is_known(name) for name in limits):
         return
     try:
@@ -64,17 +66,17 @@ def size_problems(spec: CapacityBufferSpec, shape: ChunkTemplate) -> Iterator[Pr
         )
     except BufferSizeError as failure:
         asked = ", ".join(requests) or "nothing"
-        yield error(("limits",), str(failure), f"limit what the pods ask for, which is {asked}")
+        yield error(("limits",), str(failure), f"limit what the pods request, which is {asked}")
         return
     for name in limits:
         if name not in requests:
-            yield warning(("limits", name), f"the pods do not ask for `{name}`: this limit never applies")
+            yield warning(("limits", name), f"the pods do not request `{name}`: this limit never applies")
     if count == 0 and chunk_count(limits=limits, requests=requests) == 0:
         yield warning(("limits",), "the limits are too small for a single chunk")
 
 
 def _reference(spec: CapacityBufferSpec) -> tuple[str, str] | None:
-    """Give kind and name of what the shape is taken from, where that is one thing."""
+    """Return kind and name of the object with the pod template, if there is exactly one."""
     match spec.pod_template_ref, spec.scalable_ref:
         case LocalReference() as template, None:
             return "PodTemplate", template.name

@@ -1,9 +1,7 @@
-"""Provisioning classes: what they are called today, what they were called before, and what they take.
+"""ProvisioningRequest and ProvisioningClass: capacity for a group of pods, all of it or none.
 
-The names have changed twice. All of them lead to the same two engines, and what the user wrote is never rewritten:
-pods name the class too, and must name it the same way.
-
-ProvisioningRequest and ProvisioningClass: room for a group of pods, all of it or none.
+The names of the classes have changed twice. All of them select the same two engines, and Springtide never rewrites the
+name in a request: pods name the class too, and must use the same name.
 """
 
 from __future__ import annotations
@@ -40,12 +38,12 @@ _NANOSECONDS = 10**9
 
 
 def engine_of(class_name: str) -> str | None:
-    """Give today's name of a class that we provide, under whichever of its names; None for classes of others."""
+    """Return the current name of one of our classes; None for classes of other projects."""
     return class_name if class_name in CLASSES else FORMER_NAMES.get(class_name)
 
 
 def class_problems(class_name: str) -> Iterator[Problem]:
-    """Find names that are out of date, misspelt, or somebody else's."""
+    """Find class names that are outdated, misspelt, or of another project."""
     if class_name in CLASSES:
         return
     if class_name in FORMER_NAMES:
@@ -54,13 +52,13 @@ def class_problems(class_name: str) -> Iterator[Problem]:
         return
     guess = nearest(class_name, (*CLASSES, *FORMER_NAMES))
     hint = f"did you mean `{engine_of(guess)}`?" if guess is not None else f"ours are {' and '.join(CLASSES)}"
-    yield warning((), f'class "{class_name}" is not ours: the request is left to whoever provides it', hint)
+    yield warning((), f'class "{class_name}" belongs to another project: Springtide ignores the request', hint)
 
 
 def valid_for(text: str) -> int:
-    """Read how long a request is retried, in whole seconds: a number of seconds, or a duration such as `2h`.
+    """Parse how long a request is retried, in whole seconds: a number of seconds, or a duration such as `2h`.
 
-    Raises `ValueError` for what is neither, and for what is over before it begins.
+    Raises `ValueError` for other values, and for less than a second.
     """
     if _SECONDS.fullmatch(text):
         seconds = int(text)
@@ -71,13 +69,13 @@ def valid_for(text: str) -> int:
             msg = f'"{text}" is neither a number of seconds nor a duration'
             raise ValueError(msg) from failure
     if seconds < 1:
-        msg = f'"{text}" is over before it begins'
+        msg = f'"{text}" is shorter than a second'
         raise ValueError(msg)
     return seconds
 
 
 def parameter_problems(parameters: Mapping[str, str] | None, class_name: str) -> Iterator[Problem]:
-    """Find values that our classes cannot use; names that nobody knows may be anybody's and are left alone."""
+    """Find values that our classes do not accept; unknown parameters are ignored."""
     engine = engine_of(class_name)
     if engine is None:
         return
@@ -98,7 +96,7 @@ def parameter_problems(parameters: Mapping[str, str] | None, class_name: str) ->
 def _spelling_problems(name: str) -> Iterator[Problem]:
     for known in _PARAMETERS:
         if name != known and name.lower() == known.lower():
-            yield warning((name,), f"`{name}` has no effect: upper and lower case count", f"write `{known}`")
+            yield warning((name,), f"`{name}` has no effect: names are case-sensitive", f"write `{known}`")
 
 
 _IMMUTABLE = CelRule("self == oldSelf", "A request cannot be changed: delete it and create another.")
@@ -115,26 +113,26 @@ class TemplateReference(View, kw_only=True):
 
 
 class PodSet(View, kw_only=True):
-    """Pods of one shape."""
+    """Pods of one template."""
 
     __mistaken__ = {"replicas": "write `count`"}
 
-    pod_template_ref: Annotated[TemplateReference, doc("The PodTemplate that the pods have the shape of.")]
+    pod_template_ref: Annotated[TemplateReference, doc("The PodTemplate of the pods.")]
     count: Annotated[PositiveCount, doc("How many pods.")]
 
 
 class ProvisioningRequestSpec(View, kw_only=True):
-    """The pods that need room, and how it is to be found."""
+    """The pods that need capacity, and how it is provided."""
 
     pod_sets: Annotated[
         Annotated[tuple[PodSet, ...], Meta(min_length=1, max_length=32)],
-        doc("The pods that need room."),
+        doc("The pods that need capacity."),
         rules(_IMMUTABLE),
     ]
     provisioning_class_name: Annotated[
         Annotated[DnsName, _SUBDOMAIN],
         doc(
-            "How room is found: check-capacity.autoscaling.x-k8s.io looks for what is free, "
+            "How capacity is provided: check-capacity.autoscaling.x-k8s.io looks for free capacity, "
             "best-effort-atomic-scale-up.autoscaling.x-k8s.io adds nodes for all pods or for none."
         ),
         rules(_IMMUTABLE),
@@ -142,7 +140,7 @@ class ProvisioningRequestSpec(View, kw_only=True):
     parameters: Annotated[Parameters | None, doc("Settings of the class."), rules(_IMMUTABLE)] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find classes under old or unknown names, and parameters that the class cannot use."""
+        """Find outdated and unknown classes, and parameters that the class does not accept."""
         for problem in class_problems(self.provisioning_class_name):
             yield problem.under("provisioningClassName")
         for problem in parameter_problems(self.parameters, self.provisioning_class_name):
@@ -150,39 +148,37 @@ class ProvisioningRequestSpec(View, kw_only=True):
 
 
 class ProvisioningRequestStatus(View, kw_only=True):
-    """How far the request is."""
+    """The observed state of the request."""
 
     conditions: Annotated[Conditions | None, doc("Accepted, Provisioned, Failed, BookingExpired, CapacityRevoked.")] = (
         None
     )
     provisioning_class_details: Annotated[
         Annotated[dict[str, Annotated[str, Meta(max_length=32768)]], Meta(max_length=64)] | None,
-        doc("What the class has to say beyond the conditions."),
+        doc("Details from the class beyond the conditions."),
     ] = None
 
 
 class ProvisioningRequest(Object, kw_only=True):
-    """A request for room for a group of pods, which is answered once and as a whole."""
+    """A request for capacity for a group of pods, which is answered once and as a whole."""
 
-    spec: Annotated[ProvisioningRequestSpec, doc("The pods, and how room is found for them. It cannot be changed.")]
-    status: Annotated[ProvisioningRequestStatus | None, doc("How far the request is.")] = None
+    spec: Annotated[ProvisioningRequestSpec, doc("The pods, and how they get capacity. It cannot be changed.")]
+    status: Annotated[ProvisioningRequestStatus | None, doc("The observed state of the request.")] = None
 
 
 class ProvisioningClass(Object, kw_only=True):
-    """A way of finding room that requests may name, and the settings it has unless a request says otherwise."""
+    """A way to provide capacity, which requests name, and its default parameters."""
 
     __mistaken__ = {
         "spec": "a ProvisioningClass has no spec: write `parameters` beside `metadata`",
-        "name": "the name of the class stands in `metadata`",
+        "name": "write the name of the class in `metadata`",
     }
 
-    description: Annotated[str | None, doc("What the class is for, in words for people.")] = None
-    parameters: Annotated[
-        Parameters | None, doc("Settings that requests of the class have unless they say otherwise.")
-    ] = None
+    description: Annotated[str | None, doc("What the class is for.")] = None
+    parameters: Annotated[Parameters | None, doc("Default parameters of requests of the class.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find classes under old or unknown names, and parameters that the class cannot use."""
+        """Find outdated and unknown classes, and parameters that the class does not accept."""
         name = self.metadata.name or ""
         for problem in class_problems(name):
             yield problem.under("metadata", "name")

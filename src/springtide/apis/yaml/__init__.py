@@ -1,4 +1,4 @@
-"""Manifests as text: read with positions and Kubernetes' scalar rules, changed without losing comments."""
+"""YAML manifests: parsed with positions and Kubernetes' scalar rules, and edited without losing comments."""
 
 from springtide.apis.yaml.document import (
     Document,

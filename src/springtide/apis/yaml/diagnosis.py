@@ -1,10 +1,8 @@
-"""A parser's account of its failure, told in the words of the person who wrote the text.
+"""Why a text is not YAML: messages that name the cause and its position.
 
-Why a text is not YAML, in words that name the cause.
-
-A parser reports where it gave up, which is often lines after the mistake and in terms of its own grammar.
-So we first suspect the mistakes that people make: one is believed when mending it makes the parser come further.
-What has no fix to try is told from the parser's account.
+A parser reports where it failed, which is often lines after the mistake, and in terms of its grammar. So the common
+mistakes are tried first: one is confirmed if the parser gets further with the corrected text. For all other failures
+the parser's error is translated.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from springtide.apis.yaml.failures import Mistake, ParseFailure, find_failure, suspects
+from springtide.apis.yaml.failures import Mistake, ParseFailure, find_failure, suspected_mistakes
 from springtide.apis.yaml.nodes import clipped, fastest_parser
 
 if TYPE_CHECKING:
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 _ENTRY: Final = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[^\s#:'\"][^#:]*?):\s+(?P<value>\S.*?)(?:\s+#.*|\s*)$")
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|(?<!\S)#.*|(?<![^\s:,\[{])[\[{]|[\]}]')
 _CLOSING: Final = {"[": "]", "{": "}"}
+_TEMPLATE: Final = re.compile(r"\{\{|\{%")
 
 
 class Diagnosis(NamedTuple):
@@ -33,8 +32,45 @@ class Diagnosis(NamedTuple):
     hint: str = ""
 
 
-def diagnose_failure(text: str, failure: ParseFailure) -> Diagnosis:
-    """Translate the parser's account of why it cannot read a text."""
+def diagnose(text: str, failure: ParseFailure, parser: ParserFactory = fastest_parser) -> Diagnosis:
+    """Return the cause of a parser's failure on this text."""
+    if template := _template(text, failure):
+        return template
+    if mistake := find_mistake(text, failure, parser):
+        return Diagnosis(mistake.line, mistake.column, mistake.message, mistake.hint)
+    cause = _translate(text, failure)
+    lines = text.splitlines()
+    # A failure beyond the last line is reported at the end of the text.
+    return cause if cause.line < len(lines) else cause._replace(line=len(lines) - 1, column=len(lines[-1]))
+
+
+def find_mistake(text: str, failure: ParseFailure, parser: ParserFactory = fastest_parser) -> Mistake | None:
+    """Return the mistake that caused a failure, confirmed by correcting it, or None if it is not a known one."""
+    for mistake in suspected_mistakes(text, failure):
+        left = find_failure(mistake.corrected, parser)
+        if left is None or _is_further(left, failure):
+            return mistake
+    return None
+
+
+def _is_further(now: ParseFailure, before: ParseFailure) -> bool:
+    # An open quote fails only at the end of the text, so the position at which it opens is compared.
+    if before.is_open_quote:
+        return now.is_open_quote and now.context_line > before.context_line
+    return now.line > before.line and not (now.is_open_quote and now.context_line <= before.line)
+
+
+def _template(text: str, failure: ParseFailure) -> Diagnosis | None:
+    lines = text.splitlines()
+    for number in (failure.line, failure.line - 1, failure.context_line):
+        if 0 <= number < len(lines) and (opening := _TEMPLATE.search(lines[number])):
+            message = f"`{opening[0]}` opens a template, which is not YAML"
+            return Diagnosis(number, opening.start(), message, "render the template first, or quote the value")
+    return None
+
+
+def _translate(text: str, failure: ParseFailure) -> Diagnosis:
+    """Translate a parser's error."""
     lines = text.splitlines()
     line = _line(lines, failure.line)
     indentation = line[: len(line) - len(line.lstrip())]
@@ -45,7 +81,7 @@ def diagnose_failure(text: str, failure: ParseFailure) -> Diagnosis:
         message, hint = "the quote that opens here is never closed", "end the text with the same quote"
         return Diagnosis(failure.context_line, failure.context_column, message, hint)
     if "escape" in failure.problem:
-        message = "this is not an escape that double quotes know"
+        message = "this escape does not exist in double quotes"
         hint = "write `\\\\` for a backslash, or put the text in single quotes"
         return Diagnosis(failure.line, max(line.rfind("\\", 0, failure.column + 1), 0), message, hint)
     if failure.is_open_bracket:
@@ -61,20 +97,20 @@ def diagnose_failure(text: str, failure: ParseFailure) -> Diagnosis:
         hint = "begin the list on a line of its own, or write it in brackets"
         return Diagnosis(failure.line, failure.column, message, hint)
     if here == ":":
-        message, hint = "no name stands before this colon", "write one, or quote the text"
+        message, hint = "there is no key before this colon", "write one, or quote the text"
         return Diagnosis(failure.line, failure.column, message, hint)
     if here in {"]", "}"}:
-        message = f"`{here}` closes nothing"
+        message = f"`{here}` has no opening bracket"
         return Diagnosis(failure.line, failure.column, message, "remove it, or quote the value")
     if "expected ':'" in failure.problem:
         word = clipped(_line(lines, failure.context_line)[failure.context_column :].strip())
         message, hint = f"`{word}` is neither a key nor a value here", "write `key: value`, or remove it"
         return Diagnosis(failure.context_line, failure.context_column, message, hint)
     if "document start" in failure.problem:
-        message = f"`{clipped(line[failure.column :].strip())}` stands after a complete document"
+        message = f"`{clipped(line[failure.column :].strip())}` follows a complete document"
         return Diagnosis(failure.line, failure.column, message, "begin another one with `---`, or remove this part")
     if "block" in failure.context:
-        return _misfit(lines, failure)
+        return _wrong_indentation(lines, failure)
     return Diagnosis(failure.line, failure.column, f"{failure.context} {failure.problem}".strip())
 
 
@@ -88,7 +124,7 @@ def _special_start(line: str, number: int, column: int) -> Diagnosis:
 
 
 def _open_bracket(lines: list[str], failure: ParseFailure) -> Diagnosis:
-    """Point at the bracket that is still open, or into it where it goes wrong on its own line."""
+    """Return the position of the open bracket or, for a failure on its own line, the position of that."""
     before = [*lines[: failure.line], _line(lines, failure.line)[: failure.column]]
     unclosed = _last_unclosed(before)
     if unclosed is None:
@@ -104,7 +140,7 @@ def _open_bracket(lines: list[str], failure: ParseFailure) -> Diagnosis:
 
 
 def _last_unclosed(lines: list[str]) -> tuple[int, int, str] | None:
-    """The innermost bracket still open at the end; texts that span lines are not seen."""
+    """Return the innermost bracket that is still open at the end; strings that span lines are not recognised."""
     still_open: list[tuple[int, int, str]] = []
     for number, line in enumerate(lines):
         for part in _BRACKETS.finditer(line):
@@ -117,25 +153,25 @@ def _last_unclosed(lines: list[str]) -> tuple[int, int, str] | None:
 
 def _misplaced_colon(line: str, failure: ParseFailure) -> Diagnosis:
     if ": " in line[: failure.column]:
-        message = "a second `:` stands in an unquoted value"
+        message = "an unquoted value contains a second `:`"
         return Diagnosis(failure.line, failure.column, message, _quote_hint(line))
     column = len(line) - len(line.lstrip())
     message = "this line is indented deeper than the one above, which already holds a value"
     return Diagnosis(failure.line, column, message, "give both lines the same indentation")
 
 
-def _misfit(lines: list[str], failure: ParseFailure) -> Diagnosis:
+def _wrong_indentation(lines: list[str], failure: ParseFailure) -> Diagnosis:
     line = _line(lines, failure.line)
     indent = len(line) - len(line.lstrip())
     if failure.column > indent:
-        message = f"`{clipped(line[failure.column :].strip())}` stands after a complete value"
+        message = f"`{clipped(line[failure.column :].strip())}` follows a complete value"
         return Diagnosis(failure.line, failure.column, message, "quote the whole value, or remove this part")
-    message = f"this line is indented by {indent}, which fits nothing above it"
+    message = f"this line is indented by {indent}, which matches no line above it"
     return Diagnosis(failure.line, failure.column, message, _alignment_hint(lines, failure.line, indent))
 
 
 def _alignment_hint(lines: list[str], number: int, indent: int) -> str:
-    """Name the indentations next to the wrong one: that of the line above, and of the nearest one further left."""
+    """Name the possible indentations: that of the line above, and of the nearest line that is indented less."""
     fitting: list[str] = []
     for above in range(number - 1, -1, -1):
         line = lines[above]
@@ -152,43 +188,3 @@ def _quote_hint(line: str) -> str:
         value = entry["value"].replace("\\", "\\\\").replace('"', '\\"')
         return f'write `{clipped(entry["key"])}: "{clipped(value)}"`'
     return "put quotes around the value"
-
-
-_TEMPLATE: Final = re.compile(r"\{\{|\{%")
-
-
-def diagnose(text: str, failure: ParseFailure, parser: ParserFactory = fastest_parser) -> Diagnosis:
-    """Name the cause of a parser's failure on this text."""
-    if template := _template(text, failure):
-        return template
-    if mistake := find_mistake(text, failure, parser):
-        return Diagnosis(mistake.line, mistake.column, mistake.message, mistake.hint)
-    cause = diagnose_failure(text, failure)
-    lines = text.splitlines()
-    # Where the parser wanted more than the text has, the mistake is at its end.
-    return cause if cause.line < len(lines) else cause._replace(line=len(lines) - 1, column=len(lines[-1]))
-
-
-def find_mistake(text: str, failure: ParseFailure, parser: ParserFactory = fastest_parser) -> Mistake | None:
-    """Give the mistake behind a failure, proven by mending it; None if it is none that we know."""
-    for mistake in suspects(text, failure):
-        left = find_failure(mistake.mended, parser)
-        if left is None or _is_further(left, failure):
-            return mistake
-    return None
-
-
-def _is_further(now: ParseFailure, before: ParseFailure) -> bool:
-    # An open quote is noticed at the end of the text only, so what counts is where it opens.
-    if before.is_open_quote:
-        return now.is_open_quote and now.context_line > before.context_line
-    return now.line > before.line and not (now.is_open_quote and now.context_line <= before.line)
-
-
-def _template(text: str, failure: ParseFailure) -> Diagnosis | None:
-    lines = text.splitlines()
-    for number in (failure.line, failure.line - 1, failure.context_line):
-        if 0 <= number < len(lines) and (opening := _TEMPLATE.search(lines[number])):
-            message = f"`{opening[0]}` opens a template, which is not YAML"
-            return Diagnosis(number, opening.start(), message, "render the template first, or quote the value")
-    return None

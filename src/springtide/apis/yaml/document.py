@@ -1,9 +1,7 @@
-"""A manifest as it was read: its value, and where in the file each part of it stands.
+"""The documents of a file: their values, and the position of every field.
 
-Reading files of manifests: every document for itself, so that an unreadable one never hides the others.
-
-A line that begins with `---` ends a document whatever stands before it, even an open quote.
-So a file can be cut there before anything is parsed, and each part gets its own parser and its own verdict.
+Documents are parsed one by one, so that an unreadable one does not hide the others. A line that begins with `---` ends
+a document in any context, even inside an open quote, so the file is split there before anything is parsed.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ if TYPE_CHECKING:
 
 
 class Position(NamedTuple):
-    """A place in a file as editors count it: lines and columns from 1."""
+    """A position in a file as editors count it: lines and columns from 1."""
 
     line: int
     column: int
 
 
 class PlacedProblem(NamedTuple):
-    """A problem of how the text is written, which only its place can tell apart from its double."""
+    """A problem of the notation, with its position, because a repeated key has the same path twice."""
 
     problem: Problem
     position: Position
@@ -52,7 +50,7 @@ class PlacedProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableDocument:
-    """A part of a file that is not YAML: where it goes wrong, why, and the fix."""
+    """A part of a file that is not YAML: the position and the cause of the failure, and the fix."""
 
     line: int
     column: int
@@ -62,7 +60,7 @@ class UnreadableDocument:
 
 @dataclass(frozen=True, slots=True)
 class FileSegment:
-    """A stretch of a file that stands for itself: its text, and where it begins."""
+    """A part of a file that is parsed on its own: its text, and where it begins."""
 
     text: str
     offset: int = 0
@@ -70,7 +68,7 @@ class FileSegment:
     first_column: int = 1
 
     def position(self, line: int, column: int) -> Position:
-        """Turn the parser's place in this text, counted from zero, into a place in the file."""
+        """Convert the parser's position in this text, counted from zero, to a position in the file."""
         return Position(line + self.first_line, column + (self.first_column if line == 0 else 1))
 
 
@@ -85,29 +83,29 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The document's own text, comments included, without the `---` around it."""
+        """The text of the document with its comments, without the `---` around it."""
         return self.segment.text
 
     @property
     def offset(self) -> int:
-        """Where the text begins in the file, in characters."""
+        """The offset of the text in the file, in characters."""
         return self.segment.offset
 
     @property
     def first_line(self) -> int:
-        """The line of the file on which the first value stands."""
+        """The line of the file on which the first value begins."""
         return self._position_of(self.root).line
 
     def position(self, path: Path) -> Position:
-        """Where a field stands: its key, or the list item; where there is none, the nearest field around it."""
+        """Return the position of a field's key or of a list item; for a missing field, that of its nearest parent."""
         return self._position_of(self._find(path)[0])
 
     def value_position(self, path: Path) -> Position:
-        """Where the value of a field begins; where there is none, the nearest field around it."""
+        """Return the position of a field's value; for a missing field, that of its nearest parent."""
         return self._position_of(self._find(path)[1])
 
     def _find(self, path: Path) -> tuple[Node, Node]:
-        """The nodes of the last step of a path: the key (for a list item the item itself), and the value."""
+        """Return the nodes of the last step of a path: the key (for a list item the item itself), and the value."""
         label = value = self.root
         for step in path:
             inner = resolved(value)
@@ -127,14 +125,14 @@ class Document:
 
 
 def document_of(root: Node, segment: FileSegment) -> Document:
-    """Give the document that a tree stands for."""
+    """Make a document of a tree."""
     value, findings = value_of(root, segment.first_line)
     placed = [PlacedProblem(problem, segment.position(node.line, node.column)) for problem, node in findings]
     return Document(value, root, segment, tuple(sorted(placed, key=lambda found: found.position)))
 
 
 def document_without_text(value: Any) -> Document:
-    """Give a document for a value that was not read from a text: all of it stands at the first place."""
+    """Make a document for a value without a text; the position of every field is the first one."""
     return Document(value, MappingNode(0, 0, 0, 0), FileSegment(""))
 
 
@@ -143,12 +141,12 @@ _DIRECTIVES: Final = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*%[^\n]*\n(?:[ \t\r]
 
 
 def read(text: str, parser: ParserFactory = fastest_parser) -> list[Document | UnreadableDocument]:
-    """Read every document of a file, in order; empty ones are left out."""
+    """Parse every document of a file, in order; empty documents are left out."""
     return [result for segment in segments(text) for result in read_segment(segment, parser)]
 
 
 def segments(text: str) -> Iterator[FileSegment]:
-    """Cut a file at its document markers; YAML directives stay with the document they are for."""
+    """Split a file at its document markers; YAML directives stay with their document."""
     start = 1 if text.startswith(BYTE_ORDER_MARK) else 0
     line, column = 1, 1
     for marker in _MARKER.finditer(text, start):
@@ -169,7 +167,7 @@ def _count_lines(text: str) -> int:
 def read_segment(
     segment: FileSegment, parser: ParserFactory = fastest_parser
 ) -> Iterator[Document | UnreadableDocument]:
-    """Read the document of one part of a file."""
+    """Parse one part of a file."""
     try:
         roots = list(compose(segment.text, parser))
     except RefusedError as refused:

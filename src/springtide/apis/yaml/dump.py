@@ -1,9 +1,7 @@
-"""When a text needs quotes in YAML, and how it is written then.
+"""Writing objects as YAML, in the usual style of Kubernetes manifests.
 
-Two readers must agree on what we write: ours, and those that follow YAML 1.1 to the letter, for which `NO` is
-false and `22:00` a number. Where either could take a text for something else, it is quoted.
-
-Objects written as YAML the way a person would for Kubernetes.
+A string must be the same for parsers with Kubernetes' rules and for strict YAML 1.1 parsers, for which `NO` is false
+and `22:00` a number. A string that either could take for another value is quoted.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _NUMBER_IN_YAML_1_1: Final = re.compile(
 
 
 def scalar_text(value: str | int | float | bool | None, *, flow: bool = False, style: str = "") -> str:
-    """Write a scalar on one line; a text keeps the quotes of `style` where they can hold it."""
+    """Write a scalar on one line; a string keeps the quotes of `style` if they can hold it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -45,12 +43,12 @@ def scalar_text(value: str | int | float | bool | None, *, flow: bool = False, s
     if style != '"' and is_plain(value, flow=flow):
         return value
     if not style and '"' in value and value.isprintable():
-        return "'" + value.replace("'", "''") + "'"  # JSON, as annotations hold it, stays readable
+        return "'" + value.replace("'", "''") + "'"  # keeps JSON in annotations readable
     return double_quoted(value)
 
 
 def is_plain(text: str, *, flow: bool = False) -> bool:
-    """Tell whether a text can stand without quotes and is the same text for every reader."""
+    """Tell whether a string needs no quotes to be the same string for every parser."""
     if not text or not text.isprintable() or text in _SPECIAL or text in DISPUTED_WORDS:
         return False
     if resolve(text) != text or is_not_finite(text) or _NUMBER_IN_YAML_1_1.fullmatch(text):
@@ -59,7 +57,7 @@ def is_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def double_quoted(text: str) -> str:
-    """Write a text in double quotes: JSON's escapes are a part of YAML's, which prints fewer characters."""
+    """Write a string in double quotes, with JSON's escapes, which YAML allows too."""
     return "".join(
         character if character.isprintable() else _escaped(character)
         for character in json.dumps(text, ensure_ascii=False)
@@ -75,13 +73,13 @@ def _float_text(value: float) -> str:
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be written: an object holds finite numbers only")
     text = repr(value)
-    # YAML 1.1 knows an exponent only after a point.
+    # YAML 1.1 allows an exponent only after a decimal point.
     return text if "." in text else text.replace("e", ".0e")
 
 
 _FIRST_KEYS: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 _INDENT: Final = "  "
-# A key on one line with its value may not be longer for most parsers.
+# Most parsers reject a longer key that is on one line with its value.
 _MAX_KEY_LENGTH: Final = 1000
 
 
@@ -94,7 +92,7 @@ def dump(value: Any) -> str:
 
 
 def block_lines(value: Any) -> list[str]:
-    """Write a value as lines that begin in the first column."""
+    """Write a value as lines without indentation."""
     if isinstance(value, dict) and value:
         return [line for key, item in value.items() for line in entry_lines(key, item)]
     if isinstance(value, list) and value:
@@ -144,7 +142,7 @@ def _flow_part(value: Any) -> str:
 
 
 def _is_literal(text: str) -> bool:
-    """Tell whether a block can hold a text as it is: more than a line, and nothing that would vanish unseen."""
+    """Tell whether a string is written as a block: it has several lines, and no invisible characters at their ends."""
     lines = text.split("\n")
     return (
         len(lines) > 1

@@ -1,6 +1,6 @@
-"""How a document is laid out on its lines: where parts begin and end, and which comments are whose.
+"""Minimal edits of a text: rename a key, replace a value, insert or remove an entry or item.
 
-The smallest changes of a text: a key renamed, a value replaced, a part inserted or removed.
+`TextLayout` finds where entries, items and comments begin and end on their lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LayoutPart(NamedTuple):
 
 
 class LayoutComment(NamedTuple):
-    """A comment, and whether it has its line for itself."""
+    """A comment, and whether it is alone on its line."""
 
     start: int
     text: str
@@ -34,14 +34,14 @@ class LayoutComment(NamedTuple):
 
 @dataclass(frozen=True)
 class TextLayout:
-    """The geometry of one text and its tree."""
+    """The layout of one text and its tree."""
 
     text: str
     root: Node
 
     @cached_property
     def comments(self) -> list[LayoutComment]:
-        """Every comment, in the order of the text."""
+        """All comments, in the order of the text."""
         masked = list(self.text)
         for scalar in scalars(self.root):
             masked[scalar.start : scalar.end] = re.sub("[^\n]", "x", self.text[scalar.start : scalar.end])
@@ -56,24 +56,24 @@ class TextLayout:
         return "\r\n" if "\r\n" in self.text else "\n"
 
     def line_start(self, offset: int) -> int:
-        """Where the line of an offset begins."""
+        """Return the offset at which the line of an offset begins."""
         return self.text.rfind("\n", 0, offset) + 1
 
     def line_end(self, offset: int) -> int:
-        """Where the line of an offset ends, before its line break."""
+        """Return the offset at which the line of an offset ends, before its line break."""
         end = self.text.find("\n", offset)
         return len(self.text) if end < 0 else end
 
     def is_first_on_line(self, offset: int) -> bool:
-        """Tell whether only spaces stand before an offset."""
+        """Tell whether an offset is preceded only by spaces on its line."""
         return not self.text[self.line_start(offset) : offset].strip()
 
     def column(self, offset: int) -> int:
-        """How far an offset is from the beginning of its line."""
+        """Return the distance of an offset from the beginning of its line."""
         return offset - self.line_start(offset)
 
     def content_end(self, node: Node) -> int:
-        """Where the last character of a node's own text ends; comments and blank lines after it do not count."""
+        """Return the end of a node's own text, without comments and blank lines after it."""
         if isinstance(node, ScalarNode) and node.style in {"|", ">"}:
             return len(self.text[: node.end].rstrip())
         if isinstance(node, ScalarNode | AliasNode) or node.flow:
@@ -82,11 +82,11 @@ class TextLayout:
         return self.content_end(last)
 
     def next_line(self, node: Node) -> int:
-        """Where the line after a node's last one begins."""
+        """Return the offset of the line that follows a node."""
         return min(self.line_end(self.content_end(node)) + 1, len(self.text))
 
     def parts(self, node: MappingNode | SequenceNode) -> list[LayoutPart]:
-        """The entries or items of a node."""
+        """Return the entries or items of a node."""
         if isinstance(node, MappingNode):
             return [LayoutPart(key.start, self._after_colon(key, value), value) for key, value in node.entries]
         if node.flow:
@@ -95,7 +95,7 @@ class TextLayout:
         return [LayoutPart(dash, dash + 1, item) for dash, item in zip(dashes, node.items, strict=True)]
 
     def start_with_comments(self, offset: int) -> int:
-        """Where a part's lines begin, together with the comment lines that stand directly above it."""
+        """Return the offset of a part's first line, or of the comment lines directly above it."""
         lines = {self.line_start(comment.start) for comment in self.comments if comment.is_line}
         start = self.line_start(offset)
         while start and self.line_start(start - 1) in lines:
@@ -107,7 +107,7 @@ class TextLayout:
         return key.end if colon < 0 else colon + 1
 
     def _dash(self, node: SequenceNode, item: Node) -> int:
-        """The dash of an item: in the column of the list, on the item's line or above."""
+        """Return the offset of an item's dash: in the column of the list, on the item's line or above."""
         column = self.column(node.start)
         line = self.line_start(item.start)
         while self.text[line + column : line + column + 1] != "-" and line > node.start:
@@ -116,7 +116,7 @@ class TextLayout:
 
 
 class TextEdit(NamedTuple):
-    """Text to put in the place of other text; comments before `drops_until` go on purpose, with what they are on."""
+    """A replacement of a part of the text; comments up to `drops_until` are removed on purpose, with their part."""
 
     start: int
     end: int
@@ -125,20 +125,20 @@ class TextEdit(NamedTuple):
 
 
 class ValueSlot(NamedTuple):
-    """Where a value stands: in which part of what."""
+    """The place of a value: its parent node, and the part of it."""
 
     parent: MappingNode | SequenceNode
     part: LayoutPart
 
 
 def rename(key: Node, name: str, *, flow: bool) -> TextEdit:
-    """Give a key another name; its quotes stay."""
+    """Rename a key and keep its quotes."""
     style = key.style if isinstance(key, ScalarNode) else ""
     return TextEdit(key.start, key.end, scalar_text(name, flow=flow, style=style))
 
 
 def insert(layout: TextLayout, node: MappingNode | SequenceNode, index: int, name: str | None, value: Any) -> TextEdit:
-    """Put a part before the one at `index`, or behind the last; a list's part has no name."""
+    """Insert a part before the one at `index`, or after the last; an item of a list has no name."""
     parts = layout.parts(node)
     if node.flow:
         text = flow_entry(name, value) if name is not None else flow_text([value])[1:-1]
@@ -160,7 +160,7 @@ def insert(layout: TextLayout, node: MappingNode | SequenceNode, index: int, nam
 
 
 def remove(layout: TextLayout, node: MappingNode | SequenceNode, index: int) -> TextEdit:
-    """Take a part out, with its own comments: at its end, and on the lines directly above."""
+    """Remove a part with its comments: at its end, and on the lines directly above."""
     parts = layout.parts(node)
     part = parts[index]
     if node.flow:
@@ -170,7 +170,7 @@ def remove(layout: TextLayout, node: MappingNode | SequenceNode, index: int) -> 
     end = layout.next_line(part.value)
     if layout.is_first_on_line(part.start) or index + 1 == len(parts):
         return TextEdit(layout.start_with_comments(part.start), end, "", drops_until=end)
-    # The next part takes the place behind the dash; comments above it stay above it.
+    # The next part moves to the line of the dash; comments above it stay above it.
     following = parts[index + 1].start
     between = layout.text[end : layout.line_start(following)].strip()
     indent = " " * layout.column(following)
@@ -183,7 +183,7 @@ def _flow_end(layout: TextLayout, part: LayoutPart) -> int:
 
 
 def replace(layout: TextLayout, node: Node, value: Any, slot: ValueSlot) -> TextEdit:
-    """Put another value in the place of a node."""
+    """Replace the value of a node."""
     end = layout.content_end(node)
     is_word = isinstance(node, ScalarNode) and node.style not in {"|", ">"} and end > node.start
     if not slot.parent.flow and not (is_word and len(block_lines(value)) == 1 and not _is_block(value)):
@@ -201,7 +201,7 @@ def _is_block(value: Any) -> bool:
 
 
 def _replace_lines(layout: TextLayout, node: Node, value: Any, slot: ValueSlot) -> TextEdit:
-    """Write a value behind its label anew; a comment on the label's line stays there."""
+    """Rewrite a value after its label; a comment on the label's line stays there."""
     label_end = slot.part.after_label
     end = layout.content_end(node)
     tail_start = end if layout.line_start(end) == layout.line_start(label_end) else label_end
@@ -218,7 +218,7 @@ def _replace_lines(layout: TextLayout, node: Node, value: Any, slot: ValueSlot) 
         text = comment_text + _below(layout, indent + "  ", lines)
     else:
         text = f" {lines[0]}" + _below(layout, indent + "  ", lines[1:])
-    # What stands behind the old value on its last line has been taken along.
+    # The comment after the old value on its last line is part of the new text.
     return TextEdit(label_end, layout.line_end(end) if tail_start == end else end, text)
 
 

@@ -1,8 +1,6 @@
-"""Where and why the parser gave up on a text.
+"""Where and why a parser fails, and the common mistakes that may have caused it, each with the corrected text.
 
-The mistakes that people make in YAML, each with the text as it was meant.
-
-A suspicion alone proves nothing: `//` may well stand in a script. So the caller tries the mended text.
+A suspected mistake need not be one: `//` may be part of a script. So the caller parses the corrected text.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _START: Final = yaml.Mark("", 0, 0, 0, None, 0)
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """A parser's own account: what is wrong where (counted from zero), and what it was in the middle of."""
+    """A parser's error: the problem and its position (counted from zero), and the construct that it was parsing."""
 
     line: int
     column: int
@@ -35,17 +33,17 @@ class ParseFailure:
 
     @property
     def is_open_quote(self) -> bool:
-        """The text ended inside a quoted scalar, which says nothing of where the closing quote is missing."""
+        """Whether the text ended inside a quoted scalar; the closing quote may be missing much earlier."""
         return "quoted scalar" in self.context and ("end of stream" in self.problem or "document" in self.problem)
 
     @property
     def is_open_bracket(self) -> bool:
-        """A list in brackets or a mapping in braces did not go on as it must."""
+        """Whether the failure is inside a list in brackets or a mapping in braces."""
         return "parsing a flow" in self.context
 
 
 def failure_of(error: yaml.YAMLError) -> ParseFailure:
-    """Give PyYAML's exception in one shape, whichever of its parsers raised it."""
+    """Convert PyYAML's exception, which differs between its parsers."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None) or _START
     context = getattr(error, "context_mark", None) or mark
     return ParseFailure(
@@ -59,7 +57,7 @@ def failure_of(error: yaml.YAMLError) -> ParseFailure:
 
 
 def find_failure(text: str, parser: ParserFactory = fastest_parser) -> ParseFailure | None:
-    """Give what keeps a text from being read, or None."""
+    """Return the failure to parse a text, or None if it can be parsed."""
     try:
         for _ in compose(text, parser):
             pass
@@ -84,18 +82,18 @@ _ENTRY: Final = re.compile(r"-(?:\s|$)|[^\s#].*?:(?:\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake and where it stands, counted from zero; `repair` says what was mended if that is beyond doubt."""
+    """A mistake and its position, counted from zero; `repair` describes the correction if only one is possible."""
 
     line: int
     column: int
     message: str
     hint: str
-    mended: str
+    corrected: str
     repair: str = ""
 
 
-def suspects(text: str, failure: ParseFailure) -> Iterator[Mistake]:
-    """Give the mistakes that may have led to a failure, the most telling first."""
+def suspected_mistakes(text: str, failure: ParseFailure) -> Iterator[Mistake]:
+    """Yield the mistakes that may have caused a failure, the most likely first."""
     lines = text.splitlines(keepends=True)
     numbers = _suspicious_lines(lines, failure)
     for number in numbers:
@@ -107,7 +105,7 @@ def suspects(text: str, failure: ParseFailure) -> Iterator[Mistake]:
 
 
 def _suspicious_lines(lines: list[str], failure: ParseFailure) -> list[int]:
-    """The line of the failure, those just above it, and the one on which began what the parser failed in."""
+    """Return the line of the failure, the lines just above it, and the line on which its context begins."""
     last = min(failure.line, len(lines) - 1)
     above = (number for number in range(last, -1, -1) if lines[number].strip() and lines[number].lstrip()[0] != "#")
     nearest = [number for _, number in zip(range(_LINES_ABOVE), above, strict=False)]
@@ -122,12 +120,12 @@ def _slash_comment(lines: list[str], number: int) -> Iterator[Mistake]:
         while first and _SLASH_LINE.match(lines[first - 1]):
             first -= 1
         commented = [line.replace("//", "#", 1) for line in lines[first : number + 1]]
-        mended = "".join([*lines[:first], *commented, *lines[number + 1 :]])
-        yield Mistake(first, lines[first].index("//"), message, hint, mended, COMMENT_REPAIR)
+        corrected = "".join([*lines[:first], *commented, *lines[number + 1 :]])
+        yield Mistake(first, lines[first].index("//"), message, hint, corrected, COMMENT_REPAIR)
     for slashes in _TRAILING_SLASHES.finditer(line):
         column = slashes.end() - 2
-        mended = _replaced(lines, number, f"{line[:column]}#{line[column + 2 :].rstrip()}")
-        yield Mistake(number, column, message, hint, mended, COMMENT_REPAIR)
+        corrected = _replaced(lines, number, f"{line[:column]}#{line[column + 2 :].rstrip()}")
+        yield Mistake(number, column, message, hint, corrected, COMMENT_REPAIR)
 
 
 def _missing_colon(lines: list[str], number: int) -> Iterator[Mistake]:
@@ -141,18 +139,18 @@ def _missing_colon(lines: list[str], number: int) -> Iterator[Mistake]:
             f"`{word}` is not followed by a colon",
             f"write `{word}:`",
             _replaced(lines, number, f"{line[:end]}:{rest}"),
-            # With nothing beneath it, the word may as well be a value gone astray.
+            # Without a block beneath it, the word may also be a misplaced value.
             f"wrote `{word}:` for `{word}`" if _has_block_beneath(lines, number, column) else "",
         )
     elif pair := _WORD_AND_VALUE.match(line) or _TIGHT_COLON.match(line):
         what = "no space after its colon" if pair.re is _TIGHT_COLON else "no colon"
-        meant = f"{pair['word']}: {pair['value']}"
+        expected = f"{pair['word']}: {pair['value']}"
         yield Mistake(
             number,
             pair.start("word"),
             f"`{clipped(line[pair.start('word') :])}` has {what}",
-            f"write `{clipped(meant)}`",
-            _replaced(lines, number, f"{pair['lead']}{meant}"),
+            f"write `{clipped(expected)}`",
+            _replaced(lines, number, f"{pair['lead']}{expected}"),
         )
 
 
@@ -181,6 +179,6 @@ def _has_block_beneath(lines: list[str], number: int, column: int) -> bool:
 
 
 def _replaced(lines: list[str], number: int, line: str) -> str:
-    """The text with another line in the place of one, which keeps its line break."""
+    """Return the text with one line replaced, which keeps its line break."""
     line_break = lines[number][len(lines[number].rstrip()) :]
     return "".join([*lines[:number], line, line_break, *lines[number + 1 :]])

@@ -1,20 +1,11 @@
-"""The refusal of a text that the grammar of YAML allows, or that no parser should see.
+"""The node tree of a YAML text, with positions, quoting and aliases, and how it is composed from a parser's events.
 
-Pieces of text as they stand in messages.
+The events of the parser are used, not its composer. That keeps quoting, aliases and positions, needs no recursion, and
+stops a text that nests too deeply, or whose aliases expand to too many values, before it uses time or memory.
 
-Characters that no YAML text may hold, and where they stand.
-
-The parsers of YAML: libyaml's where it is installed, for it is ten times as fast, else PyYAML's own.
-
-Both must read alike, so the portable one is brought into line here. What is left are oddities inside of unquoted
-values, a tab or a lone question mark, which only libyaml takes.
-
-The tree of a YAML text: what stands where, quoting and aliases included.
-
-From text to tree, through the parser's events and not its composer.
-
-That keeps quoting, aliases and places, needs no recursion, and stops a text that nests or repeats itself without
-end before it costs anything.
+The parser is libyaml's where it is installed, because it is ten times as fast, and PyYAML's otherwise. Both must accept
+the same texts, so `PortableParser` adapts PyYAML's. The differences that remain are inside unquoted values: a tab, or a
+question mark alone, which only libyaml accepts.
 """
 
 from __future__ import annotations
@@ -31,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RefusedError(Exception):
-    """What is wrong with a text, where (counted from zero), and what to do about it."""
+    """A text that is rejected although YAML's grammar may allow it: where (counted from zero), why, and the fix."""
 
     def __init__(self, line: int, column: int, message: str, hint: str) -> None:
         super().__init__(message)
@@ -45,7 +36,7 @@ _MAX_LENGTH: Final = 60
 
 
 def clipped(text: str) -> str:
-    """A text that is never longer than a line."""
+    """Shorten a text to the length that a message has room for."""
     return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}…"
 
 
@@ -55,7 +46,7 @@ _NOT_TEXT: Final = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uf
 
 
 def check_characters(text: str) -> None:
-    """Refuse a text with control characters, halves of characters, or bytes that were no UTF-8."""
+    """Raise `RefusedError` for control characters, halves of surrogate pairs, and bytes that are not UTF-8."""
     match = _NOT_TEXT.search(text)
     if match is None:
         return
@@ -65,44 +56,44 @@ def check_characters(text: str) -> None:
     if 0xDC80 <= code <= 0xDCFF:
         message, hint = f"the byte 0x{code - 0xDC00:02X} is not UTF-8", "save the file as UTF-8"
     elif match[0] == BYTE_ORDER_MARK:
-        message, hint = "a byte order mark stands inside the file", "remove it; were two files joined here?"
+        message, hint = "a byte order mark is inside the file", "remove it; were two files joined here?"
     else:
-        message, hint = f"the character U+{code:04X} cannot stand in YAML", "remove it"
+        message, hint = f"the character U+{code:04X} is not allowed in YAML", "remove it"
     raise RefusedError(len(breaks), column, message, hint)
 
 
 class EventSource(Protocol):
-    """A parser at work."""
+    """A parser's stream of events."""
 
     def check_event(self) -> bool:
         """Tell whether another event follows."""
         ...
 
     def get_event(self) -> Any:
-        """Take the next event."""
+        """Return the next event."""
         ...
 
 
 class ParserFactory(Protocol):
-    """What makes a parser of a text."""
+    """Creates a parser for a text."""
 
     def __call__(self, stream: str, /) -> EventSource:
-        """Begin to parse."""
+        """Return the events of a text."""
         ...
 
 
 class PortableParser(yaml.SafeLoader):
-    """PyYAML's own parser, as lenient and as strict as libyaml."""
+    """PyYAML's parser, adapted to accept and reject the same texts as libyaml."""
 
     def scan_to_next_token(self) -> None:
-        """Skip tabs too, except where they would indent."""
+        """Skip tabs too, except in indentation."""
         super().scan_to_next_token()
         while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
             self.forward()
             super().scan_to_next_token()
 
     def scan_flow_scalar(self, style: str) -> Any:
-        """Give an error of YAML for an escape that is no character of Unicode."""
+        """Raise a YAML error for an escape that is not a Unicode character."""
         try:
             return super().scan_flow_scalar(style)
         except (ValueError, OverflowError):
@@ -114,8 +105,8 @@ fastest_parser: Final[ParserFactory] = getattr(yaml, "CSafeLoader", PortablePars
 
 
 @dataclass(slots=True)
-class _Placed:
-    """What every node knows: where it begins and ends in the text, and how much it stands for."""
+class _BaseNode:
+    """The common fields of nodes: where the node begins and ends, its height, and how many nodes it expands to."""
 
     start: int
     end: int
@@ -128,32 +119,32 @@ class _Placed:
 
 
 @dataclass(slots=True)
-class ScalarNode(_Placed):
-    """A word, number or text; `style` is empty unless it is quoted or a block."""
+class ScalarNode(_BaseNode):
+    """A scalar; `style` is empty unless it is quoted or a block scalar."""
 
     text: str = ""
     style: str = ""
 
 
 @dataclass(slots=True)
-class SequenceNode(_Placed):
-    """A list; `flow` when it is written in brackets."""
+class SequenceNode(_BaseNode):
+    """A sequence; `flow` if it is written in brackets."""
 
     flow: bool = False
     items: list[Node] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class MappingNode(_Placed):
-    """Keys with values in the order of the text; `flow` when it is written in braces."""
+class MappingNode(_BaseNode):
+    """A mapping, with its entries in the order of the text; `flow` if it is written in braces."""
 
     flow: bool = False
     entries: list[tuple[Node, Node]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class AliasNode(_Placed):
-    """`*name`: another node, once more."""
+class AliasNode(_BaseNode):
+    """An alias, such as `*name`, and the node that it refers to."""
 
     target: Node = field(kw_only=True)
 
@@ -162,14 +153,14 @@ Node: TypeAlias = ScalarNode | SequenceNode | MappingNode | AliasNode
 
 
 def resolved(node: Node) -> ScalarNode | SequenceNode | MappingNode:
-    """The node itself, or what it is an alias of."""
+    """Return the node itself or, for an alias, its target."""
     while isinstance(node, AliasNode):
         node = node.target
     return node
 
 
 def scalars(node: Node) -> Iterator[ScalarNode]:
-    """Every scalar that is written in a tree, keys included, in the order of the text."""
+    """Yield every scalar of a tree, keys included, in the order of the text."""
     if isinstance(node, ScalarNode):
         yield node
     elif isinstance(node, SequenceNode):
@@ -182,16 +173,16 @@ def scalars(node: Node) -> Iterator[ScalarNode]:
 
 
 MAX_DEPTH: Final = 100
-"""How many lists and mappings may stand inside each other."""
+"""How deeply lists and mappings may be nested."""
 
 MAX_ALIASED: Final = 100_000
-"""How many values all aliases of a document together may stand for."""
+"""How many values all aliases of a document together may expand to."""
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 
 
 def compose(text: str, parser: ParserFactory = fastest_parser) -> Iterator[Node]:
-    """Yield the root of each document; raise YAMLError or RefusedError where the text cannot be read."""
+    """Yield the root of each document; raises YAMLError or RefusedError where the text cannot be parsed."""
     check_characters(text)
     source = parser(text)
     while source.check_event():
@@ -201,7 +192,7 @@ def compose(text: str, parser: ParserFactory = fastest_parser) -> Iterator[Node]
 
 
 class _Composer:
-    """Builds one document's tree; containers that are still open stand on a stack."""
+    """Builds the tree of one document, with a stack of the containers that are still open."""
 
     def __init__(self, source: EventSource) -> None:
         self._source = source
@@ -217,7 +208,7 @@ class _Composer:
                 return node
 
     def _take(self, event: Any) -> Node | None:
-        """Handle one event; give the node that it completes, if it completes one."""
+        """Handle one event; return the node that it completes, if any."""
         if isinstance(event, yaml.ScalarEvent):
             return self._complete(_scalar(event))
         if isinstance(event, yaml.MappingStartEvent):
@@ -268,13 +259,13 @@ class _Composer:
         target = self._anchors.get(name)
         if target is None:
             if any(node.anchor == name for node in self._open):
-                message, hint = f"`*{name}` stands inside of what it repeats", "write the value out"
+                message, hint = f"`*{name}` is inside the value that it refers to", "write the value out"
             else:
-                message, hint = f"`*{name}` repeats nothing", f"mark a value above with `&{name}`, or quote it"
+                message, hint = f"`*{name}` refers to no anchor", f"mark a value above with `&{name}`, or quote it"
             raise RefusedError(line, column, message, hint)
         self._aliased += target.size
         if self._aliased > MAX_ALIASED:
-            message = f"the aliases stand for more than {MAX_ALIASED} values"
+            message = f"the aliases expand to more than {MAX_ALIASED} values"
             raise RefusedError(line, column, message, "write the values out")
         node = AliasNode(start, end, line, column, target=target, height=target.height, size=target.size)
         if len(self._open) + node.height > MAX_DEPTH:

@@ -1,4 +1,4 @@
-"""Mending a text that cannot be read as it was meant, where only one thing can have been meant."""
+"""Repairing YAML mistakes that have only one possible correction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARKER: Final = "---\n"
 
 
 class Repair(NamedTuple):
-    """A mistake, the place where it stood, how to mend it, and what was done."""
+    """A mistake, its position, how to correct it, and what was done."""
 
     position: Position
     message: str
@@ -37,42 +37,42 @@ class Repair(NamedTuple):
 
 
 def repair(text: str) -> tuple[str, list[Repair]]:
-    """Mend comments that begin with `//`, colons that are missing, and objects without `---` between them.
+    """Repair comments that begin with `//`, missing colons, and objects without `---` between them.
 
-    A document that is as it was meant, or that cannot be mended beyond doubt, stays as it is.
+    A document without mistakes, or with one that has several possible corrections, is not changed.
     """
-    mended, repairs, done = "", list[Repair](), 0
+    corrected, repairs, done = "", list[Repair](), 0
     for segment in segments(text):
         part, found = _repair_segment(segment)
         for start, placed in reversed(list(_missing_markers(replace(segment, text=part)))):
             part = part[:start] + _MARKER + part[start:]
             found.append(Repair(placed.position, placed.problem.message, placed.problem.hint, "wrote `---` before it"))
-        mended += text[done : segment.offset] + part
+        corrected += text[done : segment.offset] + part
         done = segment.offset + len(segment.text)
         repairs += sorted(found)
-    return mended + text[done:], repairs
+    return corrected + text[done:], repairs
 
 
 def read_repaired(text: str) -> list[Document | UnreadableDocument]:
-    """Read every document of a file and, beside each mistake that can be mended, what was meant.
+    """Parse every document of a file; a mistake that can be repaired is reported, and the rest is parsed as repaired.
 
-    So a slip hides nothing that comes after it: all of the text is judged, as it would be without the slip.
+    So a mistake does not hide the problems after it.
     """
     return [result for segment in segments(text) for result in _read_through(segment)]
 
 
 def _read_through(segment: FileSegment) -> Iterator[Document | UnreadableDocument]:
-    mended, repairs = _repair_segment(segment)
+    corrected, repairs = _repair_segment(segment)
     for found in repairs:
         yield UnreadableDocument(*found.position, found.message, found.hint)
-    segment = replace(segment, text=mended)
-    joints = list(_missing_markers(segment))
-    starts = [0, *(start for start, _ in joints)]
-    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(mended)], strict=True)):
-        before = segment if number == 0 else _from(segment, start, joints[number - 1][1].position)
-        for result in read_segment(replace(before, text=mended[start:end])):
+    segment = replace(segment, text=corrected)
+    markers = list(_missing_markers(segment))
+    starts = [0, *(start for start, _ in markers)]
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(corrected)], strict=True)):
+        before = segment if number == 0 else _from(segment, start, markers[number - 1][1].position)
+        for result in read_segment(replace(before, text=corrected[start:end])):
             if number and isinstance(result, Document):
-                yield replace(result, problems=(joints[number - 1][1], *result.problems))
+                yield replace(result, problems=(markers[number - 1][1], *result.problems))
             else:
                 yield result
 
@@ -82,15 +82,15 @@ def _from(segment: FileSegment, start: int, position: Position) -> FileSegment:
 
 
 def _repair_segment(segment: FileSegment) -> tuple[str, list[Repair]]:
-    """Mend what keeps a document from being read."""
+    """Repair the mistakes that make a document unreadable."""
     text = segment.text
     mistakes: dict[int, Mistake] = {}
     while failure := find_failure(text):
         mistake = find_mistake(text, failure)
         if mistake is None or not mistake.repair:
             return segment.text, []
-        mistakes |= dict.fromkeys(_changed_lines(text, mistake.mended), mistake)
-        text = mistake.mended
+        mistakes |= dict.fromkeys(_changed_lines(text, mistake.corrected), mistake)
+        text = mistake.corrected
     comment = next((mistake for mistake in mistakes.values() if mistake.repair == COMMENT_REPAIR), None)
     if comment is not None:
         commented = _comment_out_slashes(text)
@@ -106,13 +106,13 @@ def _repair_segment(segment: FileSegment) -> tuple[str, list[Repair]]:
 
 
 def _column(before: str, after: str) -> int:
-    """Where a mended line begins to differ: at the slashes, or at the word that lacks its colon."""
+    """Return where a repaired line begins to differ: at the slashes, or at the word without a colon."""
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     return common if before[common:].startswith("//") else len(before) - len(before.lstrip(" -"))
 
 
 def _comment_out_slashes(text: str) -> str:
-    """Mend the comments that were taken for a part of an unquoted value, and so went unnoticed."""
+    """Repair comments that were parsed as part of an unquoted value, and so caused no failure."""
     unquoted = [scalar for scalar in scalars(next(compose(text))) if not scalar.style]
     commented = text
     for scalar in reversed(unquoted):
@@ -127,7 +127,7 @@ def _changed_lines(before: str, after: str) -> list[int]:
 
 
 def _missing_markers(segment: FileSegment) -> Iterator[tuple[int, PlacedProblem]]:
-    """Find where another object begins in a readable document without a marker: it says again what it is."""
+    """Find where another object begins without a marker: at a repeated `apiVersion`, `kind` or `metadata`."""
     if find_failure(segment.text) is not None:
         return
     for root in compose(segment.text):
@@ -144,7 +144,7 @@ def _missing_markers(segment: FileSegment) -> Iterator[tuple[int, PlacedProblem]
 
 
 def _begins_another(name: str, seen: set[str]) -> bool:
-    """Tell the head of another object from a line of the same head that is there twice."""
+    """Tell whether a repeated key begins another object, and is not repeated within one."""
     if name == "apiversion":
         return "kind" in seen
     return bool({"metadata", "spec"} & seen and {"apiversion", "kind"} & seen)

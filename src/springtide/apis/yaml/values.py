@@ -1,10 +1,7 @@
-"""What an unquoted word means: Kubernetes' reading of YAML scalars.
+"""The values of a node tree, by Kubernetes' rules for scalars, and the problems of its notation.
 
-A generic YAML 1.1 reader turns `22:00` into 1320, `NO` into false and `2026-12-24` into a date.
-Times, country codes and days are exactly what people write in our kinds, so here they are text.
-Numbers follow the Go reader that the Kubernetes tools use.
-
-From the tree of a text to the plain value it stands for, and what is wrong with the way it is written.
+A YAML 1.1 parser turns `22:00` into 1320, `NO` into false and `2026-12-24` into a date. Users of our kinds write times,
+country codes and dates, so here these are strings. Numbers follow the Go parser that the Kubernetes tools use.
 """
 
 from __future__ import annotations
@@ -36,19 +33,19 @@ _WORDS: Final[dict[str, bool | None]] = {
 DISPUTED_WORDS: Final = frozenset(
     word for lower in ("y", "n", "yes", "no", "on", "off") for word in (lower, lower.capitalize(), lower.upper())
 )
-"""Words that we read as text, and the Kubernetes command-line tools as a truth value."""
+"""Words that are strings here, and booleans for kubectl."""
 
 _FIRST_OF_NUMBER: Final = frozenset("0123456789+-.")
 _BASED: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+))")
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-# A number with more digits than this is beyond every floating-point number; Go leaves it as text.
+# A number with more digits than this is larger than every floating-point number; Go treats it as a string.
 _MAX_DIGITS: Final = 308
 
 
 def resolve(text: str) -> Scalar:
-    """Give the value of an unquoted scalar."""
+    """Return the value of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _FIRST_OF_NUMBER:
@@ -69,12 +66,12 @@ def resolve(text: str) -> Scalar:
 
 
 def is_not_finite(text: str) -> bool:
-    """Tell whether an unquoted scalar is an infinity or not a number, neither of which an object can hold."""
+    """Tell whether an unquoted scalar is an infinity or NaN, which JSON and so an object cannot hold."""
     return bool(_NOT_FINITE.fullmatch(text))
 
 
 def key_text(value: str | int | float | bool) -> str:
-    """Write a key that is no string as the Kubernetes tools do when they make JSON of it."""
+    """Return a key as a string, as the Kubernetes tools do when they convert YAML to JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -85,11 +82,11 @@ def key_text(value: str | int | float | bool) -> str:
 
 
 def _shortest_single(value: float) -> str:
-    """The shortest text of a number in single precision, with an exponent from a million up."""
+    """Return the shortest text of a number in single precision, with an exponent from a million on."""
     single = _single_precision(value)
     if single is None:
         return "-Inf" if value < 0 else "+Inf"
-    # Nine digits always tell one such number from the next.
+    # Nine digits always distinguish two such numbers.
     digits = next(n for n in range(9) if _single_precision(float(f"{single:.{n}e}")) == single)
     mantissa, exponent = f"{single:.{digits}e}".split("e")
     if -4 <= int(exponent) < 6:
@@ -115,13 +112,13 @@ _OBJECT_KEYS: Final = ("apiVersion", "kind", "metadata")
 
 
 def value_of(root: Node, first_line: int = 1) -> tuple[Any, list[Finding]]:
-    """Give the plain value of a tree that begins on a line of its file, and every problem with its node."""
+    """Return the value of a tree that begins on a line of its file, and every problem with its node."""
     reader = _ValueReader(first_line)
     return reader.value(root, ()), reader.findings
 
 
 def fields(node: MappingNode) -> dict[str, Entry]:
-    """The entries of a mapping by name, merged ones included; of a repeated key the last one counts."""
+    """Return the entries of a mapping by name, merged ones included; of a repeated key the last one counts."""
     merged: dict[str, Entry] = {}
     own: dict[str, Entry] = {}
     for key, value in node.entries:
@@ -134,12 +131,12 @@ def fields(node: MappingNode) -> dict[str, Entry]:
 
 
 def merges(node: MappingNode) -> bool:
-    """Tell whether a mapping takes entries from another one."""
+    """Tell whether a mapping merges entries of another one with `<<`."""
     return any(_is_merge(key) for key, _ in node.entries)
 
 
 def name_of(key: Node) -> str | None:
-    """The key as text; None where no text can stand for it."""
+    """Return the key as a string, or None if it is null, a list or a mapping."""
     scalar = resolved(key)
     if not isinstance(scalar, ScalarNode):
         return None
@@ -152,7 +149,7 @@ def _is_merge(key: Node) -> bool:
 
 
 def _merge_sources(value: Node) -> Iterator[MappingNode]:
-    """The mappings to merge, the one that wins first."""
+    """Yield the mappings to merge, the one with the highest precedence first."""
     inner = resolved(value)
     for candidate in inner.items if isinstance(inner, SequenceNode) else [inner]:
         source = resolved(candidate)
@@ -169,7 +166,7 @@ def _scalar_value(node: ScalarNode) -> str | int | float | bool | None:
 
 
 class _ValueReader:
-    """Walks a tree once; the depth of a tree is bounded, so recursion is safe."""
+    """Visits a tree once; recursion is safe because the depth of a tree is bounded."""
 
     def __init__(self, first_line: int) -> None:
         self.findings: list[Finding] = []
@@ -225,7 +222,7 @@ class _ValueReader:
         inner = resolved(value)
         sources = inner.items if isinstance(inner, SequenceNode) else [inner]
         if not all(isinstance(resolved(source), MappingNode) for source in sources):
-            self._report(key, path, "`<<` merges something that is no mapping", "give it an alias of a mapping")
+            self._report(key, path, "`<<` merges a value that is not a mapping", "write an alias of a mapping")
 
     def _refuse_key(self, key: Node, path: Path) -> None:
         inner = resolved(key)
@@ -243,7 +240,7 @@ class _ValueReader:
         if len(path) == 1 and path[0] in _OBJECT_KEYS:
             hint = "does a new object begin here, and its `---` is missing?"
         line = first.line + self._first_line
-        self._report(key, path, f"`{path[-1]}` stands twice in this mapping, first on line {line}", hint)
+        self._report(key, path, f"`{path[-1]}` is repeated in this mapping, first on line {line}", hint)
 
     def _check_tag(self, node: Node, path: Path, expected: str) -> None:
         if node.tag is not None and node.tag not in (_STANDARD + expected, "!"):
@@ -251,12 +248,12 @@ class _ValueReader:
             self._report(node, path, f"the tag `{clipped(shown)}` is not known", "write the value without a tag")
 
     def _warn_of_disputed(self, node: ScalarNode, path: Path) -> None:
-        meant = "true" if node.text.lower() in {"y", "yes", "on"} else "false"
-        message = f"`{node.text}` is text here, but kubectl reads it as {meant}"
-        self.findings.append((warning(path, message, f'write "{node.text}" or {meant}'), node))
+        expected = "true" if node.text.lower() in {"y", "yes", "on"} else "false"
+        message = f"`{node.text}` is text here, but kubectl reads it as {expected}"
+        self.findings.append((warning(path, message, f'write "{node.text}" or {expected}'), node))
 
     def _warn_of_slashes(self, node: ScalarNode, path: Path) -> None:
-        message = "`//` does not start a comment in YAML: what follows is a part of the value"
+        message = "`//` does not start a comment in YAML: the rest of the line is part of the value"
         self.findings.append((warning(path, message, "write `#` instead, or quote the value"), node))
 
     def _report(self, node: Node, path: Path, message: str, hint: str) -> None:

@@ -1,7 +1,8 @@
-"""The kinds that every cluster has: their structure, their defaults and the rules they obey.
+"""The built-in kinds: their schemas, defaults, conversion and validation.
 
-Structure comes as data from a kube-apiserver (`kinds.json`, written by `tools/builtin_kinds.py`), defaults from a
-table (`defaults.json`); code holds only what one field takes from another. Fields that are not declared are kept.
+Schemas are data of a kube-apiserver (`kinds.json`, written by `tools/builtin_kinds.py`), and so are plain defaults
+(`defaults.json`) and enums (`enums.json`). Code holds the defaults that depend on other fields and the validation
+rules. Unknown fields are kept.
 """
 
 from springtide.apiserver.builtin.conversion import convert

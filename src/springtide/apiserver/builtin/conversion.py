@@ -1,12 +1,8 @@
-"""What version 1 of autoscalers keeps in annotations, in the shape in which a server writes it there.
+"""Conversion of HorizontalPodAutoscalers between v1 and v2, the only built-in kind that is served in two versions.
 
-Metrics stand there as version 1 would have had them, flat and with other names; a behaviour stands there with the names
-that the server's own type has. Others read these annotations, so the shapes are not ours to choose.
-
-Objects of one version as another: autoscalers, the one built-in kind that is served in two.
-
-Version 1 knows a target for the use of CPU and nothing else. What it cannot say stands in annotations, so that nothing
-is lost on the way there and back; only the order of metrics is, for the use of CPU comes last on the way back.
+v1 has a CPU target and nothing else. All other fields of v2 are kept in annotations, so that a round trip loses nothing
+but the order of metrics: the CPU metric comes last. The annotations have the format of a kube-apiserver, because other
+programs read them: metrics as v1 has them, behavior with the names of the internal Go type.
 """
 
 from __future__ import annotations
@@ -50,7 +46,7 @@ _TARGETS: dict[str, _Shape] = {
         ("targetAverageValue", "target.averageValue"),
     ),
 }
-"""The fields of each source in version 1, and where they stand in version 2."""
+"""The fields of each metric source in v1, and their paths in v2."""
 
 _CURRENT_METRICS: dict[str, _Shape] = {
     "object": (
@@ -90,12 +86,12 @@ _TARGET_TYPES = (("averageUtilization", "Utilization"), ("averageValue", "Averag
 
 
 def annotated_metric(metric: Object) -> Object:
-    """Write a metric as version 1 has it."""
+    """Return a metric of v2 in the format of v1."""
     return _flattened(metric, _TARGETS)
 
 
 def metric_of(written: Object) -> Object:
-    """Read a metric of version 1; what its target is tells of which type it is."""
+    """Return a metric of v1 in the format of v2. The type of its target follows from the field that is set."""
     metric = _unfolded(written, _TARGETS)
     for name in _TARGETS:
         if name in metric:
@@ -106,22 +102,22 @@ def metric_of(written: Object) -> Object:
 
 
 def annotated_current_metric(metric: Object) -> Object:
-    """Write what a metric is now as version 1 has it."""
+    """Return a current metric of v2 in the format of v1."""
     return _flattened(metric, _CURRENT_METRICS)
 
 
 def current_metric_of(written: Object) -> Object:
-    """Read what a metric is now."""
+    """Return a current metric of v1 in the format of v2."""
     return _unfolded(written, _CURRENT_METRICS)
 
 
 def annotated_behavior(behavior: Object) -> Object:
-    """Write a behaviour with the names of the server's own type, of which none is left out."""
+    """Return a behavior with the field names of the Go type. Unset fields are written as null."""
     return {_go_name(name): _annotated_rules(behavior.get(name)) for name in ("scaleUp", "scaleDown")}
 
 
 def behavior_of(written: Object) -> Object | None:
-    """Read a behaviour; None: it says nothing."""
+    """Return the behavior that an annotation holds, or None if it is empty."""
     found = {name: _rules_of(written.get(_go_name(name))) for name in ("scaleUp", "scaleDown")}
     return {name: rules for name, rules in found.items() if rules is not None} or None
 
@@ -194,11 +190,11 @@ _ANNOTATED: tuple[tuple[str, str, str, Callable[[Any], Any], Callable[[Any], Any
     ("status", "currentMetrics", "current-metrics", _each(annotated_current_metric), _each(current_metric_of)),
     ("status", "conditions", "conditions", _each(dict), _each(dict)),
 )
-"""Where version 1 keeps fields of version 2: in which part, under which name, in which annotation; there and back."""
+"""The fields of v2 that v1 keeps in annotations: part, field, annotation, conversion to v1, conversion to v2."""
 
 
 def convert(item: Object, api_version: str) -> Object:
-    """Give an object in another version of its kind; what it is made from stays as it is."""
+    """Return an object in another version of its kind. The given object is not changed."""
     ways = {("autoscaling/v1", "autoscaling/v2"): _to_v2, ("autoscaling/v2", "autoscaling/v1"): _to_v1}
     way = ways.get((item["apiVersion"], api_version)) if item["kind"] == "HorizontalPodAutoscaler" else None
     return {**(item if way is None else way(item)), "apiVersion": api_version}
@@ -249,7 +245,7 @@ def _to_v1(item: Object) -> Object:
 
 
 def _read(text: str | None, back: Callable[[Any], Any]) -> Any:
-    """Read an annotation; one that somebody has made unreadable says nothing."""
+    """Decode an annotation. An annotation that cannot be decoded is ignored."""
     try:
         return None if text is None else back(json.loads(text))
     except (AttributeError, TypeError, ValueError):
@@ -257,7 +253,7 @@ def _read(text: str | None, back: Callable[[Any], Any]) -> Any:
 
 
 def _utilization(metric: Object, part: str) -> Any:
-    """Give the use of CPU that a metric is about, where it is about nothing else."""
+    """Return the CPU utilization of a metric, or None if the metric is about something else."""
     resource = metric.get("resource") or {}
     return (resource.get(part) or {}).get("averageUtilization") if resource.get("name") == "cpu" else None
 

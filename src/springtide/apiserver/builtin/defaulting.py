@@ -1,7 +1,8 @@
-"""Filling in what a server fills in: defaults by type, wherever the type occurs, and amounts in their canonical text.
+"""Defaulting of built-in kinds: each type has its defaults, wherever it occurs, and quantities get their canonical
+form.
 
-Types that have nothing to fill in, and lead to none that has, are never looked at: most of an object is passed over.
-What is complete already is not written to, so that objects may share parts with stored ones.
+Types without defaults, here and below, are skipped, which is most of an object. A value that has its defaults already
+is not written to, so that objects may share parts with stored ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Defaulter: TypeAlias = Callable[[Object], Object]
 
 
 class DefaultStep(msgspec.Struct, frozen=True):
-    """Values for fields that have none, where other fields have the given values (null: where they have none)."""
+    """Defaults for unset fields, applied where the fields in `given` have these values (null: unset)."""
 
     set: dict[str, Any]
     given: dict[str, Any] = {}
@@ -30,14 +31,14 @@ class DefaultStep(msgspec.Struct, frozen=True):
 
 @cache
 def default_table() -> dict[str, list[DefaultStep]]:
-    """Read the table of defaults, by the name of the type."""
+    """Return the table of defaults, by type."""
     return msgspec.json.decode(
         Path(__file__).with_name("defaults.json").read_bytes(), type=dict[str, list[DefaultStep]]
     )
 
 
 class _TypeDefaulter:
-    """Completes values of one type."""
+    """Applies the defaults of one type."""
 
     __slots__ = ("_amount_maps", "_amounts", "_derive", "_entries", "_parts", "_steps", "_structs")
 
@@ -45,64 +46,64 @@ class _TypeDefaulter:
         self._steps = steps
         self._derive = derive
         self._structs: list[tuple[str, _TypeDefaulter]] = []
-        """Fields that are there even when nobody writes them."""
+        """Go structs that are no pointers: they are defaulted even where the field is unset."""
         self._parts: list[tuple[str, _TypeDefaulter]] = []
         self._entries: list[tuple[str, _TypeDefaulter]] = []
         self._amounts: list[str] = []
         self._amount_maps: list[str] = []
 
-    def add(self, field: str, place: FieldType, filler: _TypeDefaulter | None) -> None:
-        """Take a field into account, with the filler of the type that it leads to."""
-        entry = field_type(place.of).type
-        if place.type == "quantity":
+    def add(self, field: str, declared: FieldType, defaulter: _TypeDefaulter | None) -> None:
+        """Register a field of the type; `defaulter` applies the defaults of the field's own type."""
+        entry = field_type(declared.of).type
+        if declared.type == "quantity":
             self._amounts.append(field)
-        elif place.type == "map" and entry == "quantity":
+        elif declared.type == "map" and entry == "quantity":
             self._amount_maps.append(field)
-        elif filler is not None and place.type == "list":
-            self._entries.append((field, filler))
-        elif filler is not None and place.type != "map":
-            (self._structs if place.present else self._parts).append((field, filler))
+        elif defaulter is not None and declared.type == "list":
+            self._entries.append((field, defaulter))
+        elif defaulter is not None and declared.type != "map":
+            (self._structs if declared.present else self._parts).append((field, defaulter))
 
     @property
     def idle(self) -> bool:
-        """Tell whether there is nothing to do."""
+        """Whether the type has no defaults, here and below."""
         work = (self._steps, self._structs, self._parts, self._entries, self._amounts, self._amount_maps)
         return self._derive is None and not any(work)
 
     def fill(self, value: Object) -> None:
-        """Complete a value in place; what is not of the declared type is left for the checks."""
+        """Apply the defaults in place. Values of a wrong type are left to validation."""
         for step in self._steps:
             if all((value.get(name) or None) == wanted for name, wanted in step.given.items()):
                 for name, default in step.set.items():
                     held = value.get(name)
-                    # Go's strings and lists cannot be absent: empty ones are.
+                    # Go cannot tell an empty string or list from an unset one.
                     if held is None or (held in ("", []) and default != held):
                         value[name] = copy_default(default)
         if self._derive is not None:
             self._derive(value)
-        for name, filler in self._structs:
+        for name, defaulter in self._structs:
             part = value.get(name)
             if part is None:
                 part = {}
-                filler.fill(part)
+                defaulter.fill(part)
                 if part:
                     value[name] = part
             elif isinstance(part, dict):
-                filler.fill(part)
-        for name, filler in self._parts:
+                defaulter.fill(part)
+        for name, defaulter in self._parts:
             part = value.get(name)
             if isinstance(part, dict):
-                filler.fill(part)
-        for name, filler in self._entries:
+                defaulter.fill(part)
+        for name, defaulter in self._entries:
             entries = value.get(name)
             if isinstance(entries, list):
                 for index, entry in enumerate(entries):
                     if isinstance(entry, dict):
-                        filler.fill(entry)
+                        defaulter.fill(entry)
                     elif entry is None:
-                        # Go's structs cannot be absent either: null is an empty one.
+                        # Go structs cannot be null: null is the empty struct.
                         entries[index] = {}
-                        filler.fill(entries[index])
+                        defaulter.fill(entries[index])
         for name in self._amounts:
             _canonicalize(value, name, canonical_quantity)
         for name in self._amount_maps:
@@ -113,27 +114,27 @@ class _TypeDefaulter:
 
 
 def defaulters(types: Mapping[str, TypeData]) -> Callable[[str], Defaulter]:
-    """Prepare to complete objects; the result gives the completer of a type."""
-    fillers: dict[str, _TypeDefaulter | None] = {}
+    """Return a function that gives the defaulter of a type."""
+    known_defaulters: dict[str, _TypeDefaulter | None] = {}
 
-    def filler_of(name: str) -> _TypeDefaulter | None:
-        if name in fillers:
-            return fillers[name]
-        # A type that leads back to itself finds nothing to do there: types that recur have no defaults.
-        fillers[name] = None
+    def type_defaulter(name: str) -> _TypeDefaulter | None:
+        if name in known_defaulters:
+            return known_defaulters[name]
+        # A type that refers back to itself has no defaults further down.
+        known_defaulters[name] = None
         data = types[name]
-        places = {field: field_type(given) for field, given in data.fields.items()}
-        declared = {field: place.default for field, place in places.items() if place.default is not None}
-        steps = (*default_table().get(name, ()), *((DefaultStep(declared),) if declared else ()))
-        filler = _TypeDefaulter(steps, DERIVED_DEFAULTS.get(name))
-        for field, place in places.items():
-            target = field_type(place.of).type if place.type == "list" else place.type
-            filler.add(field, place, filler_of(target[1:]) if target.startswith("@") else None)
-        fillers[name] = None if filler.idle else filler
-        return fillers[name]
+        declared_types = {field: field_type(given) for field, given in data.fields.items()}
+        defaults = {field: each.default for field, each in declared_types.items() if each.default is not None}
+        steps = (*default_table().get(name, ()), *((DefaultStep(defaults),) if defaults else ()))
+        defaulter = _TypeDefaulter(steps, DERIVED_DEFAULTS.get(name))
+        for field, declared in declared_types.items():
+            target = field_type(declared.of).type if declared.type == "list" else declared.type
+            defaulter.add(field, declared, type_defaulter(target[1:]) if target.startswith("@") else None)
+        known_defaulters[name] = None if defaulter.idle else defaulter
+        return known_defaulters[name]
 
     def completer_of(name: str) -> Defaulter:
-        filler = filler_of(name)
+        defaulter = type_defaulter(name)
         structs = tuple(
             field
             for field in ("spec", "status")
@@ -144,8 +145,8 @@ def defaulters(types: Mapping[str, TypeData]) -> Callable[[str], Defaulter]:
             for field in structs:
                 if value.get(field) is None:
                     value[field] = {}
-            if filler is not None:
-                filler.fill(value)
+            if defaulter is not None:
+                defaulter.fill(value)
             return value
 
         return complete
@@ -158,7 +159,7 @@ def _is_always_present(data: TypeData, field: str) -> bool:
 
 
 def copy_default(default: Any) -> Any:
-    """Copy a default, so that objects do not share what somebody may change."""
+    """Copy a default, because objects must not share mutable values with the table."""
     if isinstance(default, dict):
         return {name: copy_default(value) for name, value in default.items()}
     if isinstance(default, list):
@@ -176,7 +177,7 @@ def _canonicalize(holder: Object, name: str, canon: Callable[[Any], Any]) -> Non
 
 @lru_cache(maxsize=4096, typed=True)
 def canonical_quantity(amount: str | int | float) -> Any:
-    """Write an amount as the server gives it back; what is none stays, for the checks to refuse."""
+    """Return a quantity in canonical form. What is no quantity stays as it is, for validation to reject."""
     try:
         return str(Quantity.parse(amount))
     except AmountError:
@@ -185,7 +186,7 @@ def canonical_quantity(amount: str | int | float) -> Any:
 
 @lru_cache(maxsize=4096, typed=True)
 def canonical_resource_quantity(amount: str | int | float) -> Any:
-    """Write an amount of a resource: those are rounded up to thousandths."""
+    """Return the quantity of a resource in canonical form, rounded up to thousandths."""
     try:
         parsed = Quantity.parse(amount)
     except AmountError:

@@ -1,9 +1,7 @@
-"""What a pod gets when it is made: requests where only limits are given, tolerations, its class of service.
+"""Defaults that depend on other fields, by type. Plain defaults are in `defaults.json`.
 
-Defaults that one field takes from another, by type; the table of plain defaults is `defaults.json`.
-
-Each function completes a value of its type in place and leaves alone what is complete already. It may meet anything:
-values of wrong types are refused by the checks, which come later.
+Each function changes a value of its type in place and leaves set fields alone. It must accept anything: values of a
+wrong type are rejected by validation, which comes later.
 """
 
 from __future__ import annotations
@@ -18,11 +16,11 @@ from springtide.quantity import AmountError, Quantity
 _COMPUTE = ("cpu", "memory")
 _NODE_CONDITION_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300
-"""How long a pod stays on a node that is in trouble, unless it says otherwise."""
+"""How long a pod stays on a node that is not ready or unreachable."""
 
 
 def default_pod(value: Object) -> None:
-    """Fill in what depends on several fields; templates of pods do not get any of it."""
+    """Apply the defaults of pods that pod templates do not get."""
     spec = value.get("spec")
     if not isinstance(spec, dict):
         return
@@ -69,44 +67,42 @@ def _add_default_tolerations(spec: Object) -> None:
     tolerations = spec.get("tolerations") or []
     if not isinstance(tolerations, list):
         return
-    missing = [
-        trouble for trouble in _NODE_CONDITION_TAINTS if not any(_tolerates(each, trouble) for each in tolerations)
-    ]
+    missing = [taint for taint in _NODE_CONDITION_TAINTS if not any(_tolerates(each, taint) for each in tolerations)]
     if missing:
         spec["tolerations"] = tolerations + [
-            {"key": trouble, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
-            for trouble in missing
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
+            for taint in missing
         ]
 
 
-def _tolerates(toleration: Any, trouble: str) -> bool:
+def _tolerates(toleration: Any, taint: str) -> bool:
     return (
         isinstance(toleration, dict)
-        and toleration.get("key", "") in ("", trouble)
+        and toleration.get("key", "") in ("", taint)
         and toleration.get("effect", "") in ("", "NoExecute")
     )
 
 
 def qos_class(spec: Object) -> str:
-    """Tell what a pod can count on when its node runs short: Guaranteed, Burstable or BestEffort."""
+    """Return the QoS class of a pod: Guaranteed, Burstable or BestEffort."""
     own = spec.get("resources")
-    everyone = [own] if isinstance(own, dict) else [container.get("resources") for container in _containers(spec)]
+    all_resources = [own] if isinstance(own, dict) else [container.get("resources") for container in _containers(spec)]
     requests = dict.fromkeys(_COMPUTE, 0)
     limits = dict.fromkeys(_COMPUTE, 0)
     all_limited = True
-    for resources in everyone:
-        asked, capped = _amounts(resources, "requests"), _amounts(resources, "limits")
-        all_limited = all_limited and all(capped[name] for name in _COMPUTE)
+    for resources in all_resources:
+        requested, limited = _amounts(resources, "requests"), _amounts(resources, "limits")
+        all_limited = all_limited and all(limited[name] for name in _COMPUTE)
         for name in _COMPUTE:
-            requests[name] += asked[name]
-            limits[name] += capped[name]
+            requests[name] += requested[name]
+            limits[name] += limited[name]
     if not any(requests.values()) and not any(limits.values()):
         return "BestEffort"
     return "Guaranteed" if all_limited and requests == limits else "Burstable"
 
 
 def _amounts(resources: Any, name: str) -> dict[str, int]:
-    """Read the compute amounts as billionths; what is none counts as nothing."""
+    """Return the amounts of CPU and memory in billionths. What is no quantity counts as zero."""
     listed = resources.get(name) if isinstance(resources, dict) else None
     found = dict.fromkeys(_COMPUTE, 0)
     for resource in _COMPUTE:
@@ -128,7 +124,7 @@ def _container(value: Object) -> None:
 
 
 def _is_latest(image: Any) -> bool:
-    """Tell whether an image is named by the tag `latest`, which is also what no tag and no digest mean."""
+    """Whether an image has the tag `latest`, or neither tag nor digest, which means the same."""
     name = image.rpartition("/")[2] if isinstance(image, str) else ""
     if "@" in name:
         return False
@@ -137,7 +133,7 @@ def _is_latest(image: Any) -> bool:
 
 
 def _pod_spec(value: Object) -> None:
-    """The account of a pod has two names, of which the old one follows the other."""
+    """Keep `serviceAccount`, the old name of the field, equal to `serviceAccountName`."""
     account = value.get("serviceAccountName") or value.get("serviceAccount")
     if account and value.get("serviceAccountName") != account:
         value["serviceAccountName"] = account
@@ -175,7 +171,8 @@ def _address(entry: Any) -> Any:
 
 
 def _mirror_first_entry(one: str, all_: str, made: Callable[[Any], Any], read: Callable[[Any], Any]) -> _Derive:
-    """Make a derivation: a field that was alone once is the first entry of the list that came later; it decides."""
+    """Return a default: a single field and the first entry of the list that replaced it are equal; the single field
+    wins."""
 
     def derive(value: Object) -> None:
         first, entries = value.get(one), value.get(all_)
@@ -237,7 +234,7 @@ def _job(value: Object) -> None:
 
 
 def _select_by_uid(job: Object) -> None:
-    """Give a job a selector of its own, once the server has given it a uid."""
+    """Generate the selector of a Job from its uid."""
     metadata = job.get("metadata")
     template = job["spec"].get("template")
     if not isinstance(metadata, dict) or not isinstance(template, dict) or job["spec"].get("selector") is not None:
@@ -285,7 +282,8 @@ _SCALE_DOWN: Object = {
 
 
 def _autoscaler_behavior(value: Object) -> None:
-    """Fill in both directions, once anything is said about either; the window for less is the controller's setting."""
+    """Fill in both directions if either is set. The scale-down window is a setting of the controller and has no
+    default."""
     for direction, defaults in (("scaleUp", _SCALE_UP), ("scaleDown", _SCALE_DOWN)):
         rules = value.get(direction)
         if rules is None:
@@ -300,7 +298,7 @@ def _missing(value: Object, defaults: Object) -> Iterator[tuple[str, Any]]:
 
 
 def _secret(value: Object) -> None:
-    """Store what was written as plain text where everything is stored: as base64 in `data`."""
+    """Move `stringData` into `data`, encoded as base64."""
     plain = value.get("stringData")
     data = value.get("data") or {}
     if isinstance(plain, dict) and isinstance(data, dict) and all(isinstance(text, str) for text in plain.values()):

@@ -1,6 +1,7 @@
-"""The data file of built-in kinds, decoded: what `tools/builtin_kinds.py` has taken from a kube-apiserver.
+"""The schemas of built-in kinds: the data file that `tools/builtin_kinds.py` takes from a kube-apiserver, and type
+trees.
 
-The types of built-in kinds as trees of nodes, the shape in which patches, managed fields and checks read them.
+The trees are what patches, managed fields and validation walk.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from springtide.apiserver.kinds import ListType, StructureNode, ValueType
 
 
 class FieldType(msgspec.Struct, frozen=True, gc=False):
-    """What stands in a field, in the entries of a list or in the values of a map."""
+    """The type of a field, of the entries of a list or of the values of a map."""
 
     type: str
     """A scalar, `@` and the name of a type, `list` or `map`."""
     of: str | FieldType = "any"
     present: bool = False
-    """A plain struct: it is there even when nobody writes it."""
+    """Whether it is a Go struct without a pointer, which is there even if unset."""
     list: str = "atomic"
     keys: tuple[str, ...] = ()
     merge: bool = False
@@ -44,7 +45,7 @@ class TypeData(msgspec.Struct, frozen=True, gc=False):
 
 
 class KindData(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """A kind, and what can be done with it."""
+    """A kind, with its names, verbs and subresources."""
 
     group: str
     version: str
@@ -60,44 +61,44 @@ class KindData(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class BuiltinData(msgspec.Struct, frozen=True):
-    """The whole file."""
+    """The data file."""
 
     kubernetes: str
-    """The version of the server that the kinds were taken from."""
+    """The version of the kube-apiserver that the data were taken from."""
     kinds: tuple[KindData, ...]
     types: dict[str, TypeData]
 
 
 def field_type(given: str | FieldType) -> FieldType:
-    """Read the short form of a place, a name alone, as the long one."""
+    """Return the full form of a type that may be given by its name alone."""
     return FieldType(given) if isinstance(given, str) else given
 
 
 @cache
 def load_builtin_data() -> BuiltinData:
-    """Read the file."""
+    """Read the data file."""
     return msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes(), type=BuiltinData)
 
 
 @dataclass(slots=True, eq=False)
 class TypeNode(StructureNode):
-    """A node of a type with fields; what the type does not declare is kept."""
+    """A node with fields. Fields that the type does not declare are kept."""
 
     present: tuple[str, ...] = ()
-    """Fields that are there even when nobody writes them, and require something that is then asked for."""
+    """Struct fields that are there even if unset, and have required fields of their own."""
 
 
 @dataclass(slots=True, eq=False)
 class EnumNode(StructureNode):
-    """A text that is one of a few."""
+    """A string with a fixed set of values."""
 
     supported: tuple[str, ...] = ()
 
 
 STATUS = "status"
-"""The field that is written bit by bit by those who look after an object: nothing is required of it."""
+"""The field that controllers write in parts: nothing in it is required."""
 QUANTITY = StructureNode(ValueType.INT_OR_STRING)
-"""An amount; unlike other nodes of its type it may be a number with a fraction."""
+"""A quantity. Unlike other nodes of its type it may be a number with a fraction."""
 _SCALARS = {
     "any": StructureNode(atomic=True, open=True),
     "boolean": StructureNode(ValueType.BOOLEAN),
@@ -111,7 +112,7 @@ _SCALARS = {
 _ZERO: dict[str, object] = {"boolean": False, "integer": 0, "number": 0, "string": ""}
 
 _ALSO_REQUIRED = {"core.v1.Container": ("image",), "core.v1.EphemeralContainer": ("image",)}
-"""Fields that a server insists on although its documents do not say so."""
+"""Fields that are required although the OpenAPI documents do not say so."""
 _NOT_REQUIRED = {
     "apps.v1.ControllerRevision": ("revision",),
     "apiextensions.v1.CustomResourceDefinitionVersion": ("served", "storage"),
@@ -126,8 +127,8 @@ _NOT_REQUIRED = {
     "meta.v1.OwnerReference": ("apiVersion", "kind", "name", "uid"),
     "storage.v1.CSINodeSpec": ("drivers",),
 }
-"""Fields whose empty value means something: Go cannot tell it from none, and a server lets both pass, or says in a rule
-of its own what is wrong with them."""
+"""Fields that are not required although the documents say so: Go cannot tell an empty value from an unset one, and the
+server accepts both or has a rule of its own."""
 
 _TIMES = {
     "eventTime",
@@ -141,7 +142,7 @@ _TIMES = {
     "lastUpdateTime",
     "startedAt",
 }
-"""Times that are null where nobody writes them: in Go they are plain structs, wherever they occur."""
+"""Times that are Go structs without a pointer: null where unset, wherever they occur."""
 _ALSO_ALWAYS_WRITTEN = {
     "apiextensions.v1.CustomResourceDefinitionStatus": ("acceptedNames", "conditions", "storedVersions"),
     "apps.v1.StatefulSetStatus": ("availableReplicas",),
@@ -156,88 +157,88 @@ _ALSO_ALWAYS_WRITTEN = {
         "expectedPods",
     ),
 }
-"""Fields that a server always writes although they are not required."""
+"""Fields that are always written although they are not required."""
 
 
 @cache
 def _enums() -> dict[str, dict[str, tuple[str, ...]]]:
-    """Read the table of texts that are one of a few, by type and field, in the order in which messages list them."""
+    """Read the table of enums, by type and field, in the order in which messages list the values."""
     table = dict[str, dict[str, tuple[str, ...]]]
     return msgspec.json.decode(Path(__file__).with_name("enums.json").read_bytes(), type=table)
 
 
 class TypeTrees:
-    """The trees of all types; equal types are the same node, so that types may refer back to themselves."""
+    """The trees of all types. A type is the same node everywhere, so that types may refer back to themselves."""
 
     def __init__(self, types: Mapping[str, TypeData]) -> None:
         self._types = types
         self._nodes: dict[str, TypeNode] = {}
 
     def type(self, name: str) -> TypeNode:
-        """Give the tree of a type."""
+        """Return the tree of a type."""
         known = self._nodes.get(name)
         if known is not None:
             return known
         data = self._types[name]
-        places = {field: field_type(given) for field, given in data.fields.items()}
-        structs = tuple(field for field, place in places.items() if place.present)
+        types = {field: field_type(given) for field, given in data.fields.items()}
+        structs = tuple(field for field, declared in types.items() if declared.present)
         spared = (*structs, *_NOT_REQUIRED.get(name, ()))
         required = tuple(field for field in data.required if field not in spared) + _ALSO_REQUIRED.get(name, ())
         node = TypeNode(ValueType.OBJECT, required=required, atomic=data.atomic, open=True)
         self._nodes[name] = node
-        instants = (field for field in places if field in _TIMES)
+        instants = (field for field in types if field in _TIMES)
         node.always = frozenset((*structs, *data.required, *instants, *_ALSO_ALWAYS_WRITTEN.get(name, ())))
-        # Filled only now: a type whose fields lead back to it finds the node above.
-        for field, place in places.items():
-            node.fields[field] = self._place(place)
+        # Fields are filled in only now, because a type that refers back to this one must find its node.
+        for field, declared in types.items():
+            node.fields[field] = self._node(declared)
         for field, supported in _enums().get(name, {}).items():
             node.fields[field] = EnumNode(ValueType.STRING, supported=supported)
         node.present = tuple(field for field in structs if field != STATUS and _requires_fields(node.fields[field]))
         return node
 
-    def _place(self, place: FieldType) -> StructureNode:
-        if place.type == "list":
-            return self._list(place)
-        if place.type == "map":
-            values = self._place(field_type(place.of))
+    def _node(self, declared: FieldType) -> StructureNode:
+        if declared.type == "list":
+            return self._list(declared)
+        if declared.type == "map":
+            values = self._node(field_type(declared.of))
             return StructureNode(
-                ValueType.OBJECT, values=values, atomic=bool(place.atomic), open=True, nullable=place.nullable
+                ValueType.OBJECT, values=values, atomic=bool(declared.atomic), open=True, nullable=declared.nullable
             )
-        if place.type.startswith("@"):
-            node: StructureNode = self.type(place.type[1:])
-            if place.retain or place.replace:
-                node = replace(node, patch_retain_keys=place.retain, patch_replace=place.replace)
-            if place.atomic is not None:
-                node = replace(node, atomic=place.atomic)
+        if declared.type.startswith("@"):
+            node: StructureNode = self.type(declared.type[1:])
+            if declared.retain or declared.replace:
+                node = replace(node, patch_retain_keys=declared.retain, patch_replace=declared.replace)
+            if declared.atomic is not None:
+                node = replace(node, atomic=declared.atomic)
         else:
-            node = _SCALARS[place.type]
-        return replace(node, nullable=True) if place.nullable else node
+            node = _SCALARS[declared.type]
+        return replace(node, nullable=True) if declared.nullable else node
 
-    def _list(self, place: FieldType) -> StructureNode:
-        entry = field_type(place.of)
-        items = self._place(entry)
+    def _list(self, declared: FieldType) -> StructureNode:
+        entry = field_type(declared.of)
+        items = self._node(entry)
         key_defaults: dict[str, object] = {}
         if entry.type.startswith("@"):
             data = self._types[entry.type[1:]]
-            for key in place.keys:
+            for key in declared.keys:
                 field = field_type(data.fields[key])
-                # What is required is never absent in Go: what nobody writes is empty there.
+                # A required field is never unset in Go: its zero value takes part in the key.
                 default = _ZERO.get(field.type) if key in data.required else None
                 default = default if field.default is None else field.default
                 if default is not None:
                     key_defaults[key] = default
         return StructureNode(
             ValueType.LIST,
-            items=replace(items, patch_retain_keys=True) if place.retain else items,
-            list_kind=ListType(place.list),
-            keys=place.keys,
+            items=replace(items, patch_retain_keys=True) if declared.retain else items,
+            list_kind=ListType(declared.list),
+            keys=declared.keys,
             key_defaults=key_defaults,
-            patch_merge=place.merge,
-            patch_key=place.key,
-            nullable=place.nullable,
+            patch_merge=declared.merge,
+            patch_key=declared.key,
+            nullable=declared.nullable,
         )
 
 
 def _requires_fields(node: StructureNode) -> bool:
-    """Tell whether a struct that nobody writes lacks something."""
+    """Whether an unset struct misses required fields."""
     return isinstance(node, TypeNode) and bool(node.required or node.present)

@@ -1,26 +1,23 @@
-"""Checks of what is declared: types and required fields, worded as a kube-apiserver words them.
+"""Validation of built-in kinds: declared types and required fields, and the helpers that their rules are made of.
 
-What an update leaves as it was has been judged before and is not looked at again; that makes small changes of large
-objects cheap.
-
-What rules are made of: the ways in which most of them judge, told once.
+An update is only checked where it differs from the stored object, which makes small changes of large objects cheap.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from springtide.apiserver.builtin.schema import QUANTITY, STATUS, EnumNode, TypeNode
+from springtide.apiserver.field_errors import invalid, required, unsupported, wrong_type
 from springtide.apiserver.kinds import StructureNode, ValueType
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 from springtide.quantity import AmountError, Quantity
 
 _Path = tuple[Any, ...]
-"""A linked path, `(parent, step)`: it costs nothing to extend, and is spelt out only where something is wrong."""
+"""A path as a linked list, `(parent, step)`: extending it is free, and it is formatted only for an error."""
 
 _PYTHON_TYPES: dict[ValueType, tuple[type, ...]] = {
     ValueType.STRING: (str,),
@@ -33,65 +30,12 @@ _TYPE_NAMES = {ValueType.INT_OR_STRING: "integer or string"}
 _QUANTITY_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-class GoStruct(dict[str, Any]):
-    """An object as messages show it that print Go's own structures: with all fields, in Go's spelling and order."""
-
-    def __init__(self, value: Object, /, **zero: Any) -> None:
-        """Take the fields that the structure has, each with what stands for none."""
-        super().__init__({f"{name[0].upper()}{name[1:]}": value.get(name, none) for name, none in zero.items()})
-
-
-def required(field: str, detail: str = "") -> StatusCause:
-    """Say that a field must be there."""
-    return StatusCause(field, f"Required value: {detail}" if detail else "Required value", "FieldValueRequired")
-
-
-def invalid(field: str, value: Any, detail: str) -> StatusCause:
-    """Say what is wrong with a value."""
-    return StatusCause(field, f"Invalid value: {format_value(value)}: {detail}")
-
-
-def invalid_without_value(field: str, detail: str) -> StatusCause:
-    """Say what is wrong at a field whose value would say nothing."""
-    return StatusCause(field, f"Invalid value: {detail}")
-
-
-def duplicate(field: str, value: Any, detail: str = "") -> StatusCause:
-    """Say that a value stands there twice."""
-    told = f"Duplicate value: {format_value(value)}"
-    return StatusCause(field, f"{told}: {detail}" if detail else told, "FieldValueDuplicate")
-
-
-def not_found(field: str, value: Any) -> StatusCause:
-    """Say that what a field names is not there."""
-    return StatusCause(field, f"Not found: {format_value(value)}", "FieldValueNotFound")
-
-
-def forbidden(field: str, detail: str) -> StatusCause:
-    """Say what must not be done to a field."""
-    return StatusCause(field, f"Forbidden: {detail}", "FieldValueForbidden")
-
-
-def unsupported(field: str, value: Any, *supported: str) -> StatusCause:
-    """Say which values there are instead of this one."""
-    listed = ", ".join(json.dumps(each) for each in supported)
-    return StatusCause(
-        field, f"Unsupported value: {format_value(value)}: supported values: {listed}", "FieldValueNotSupported"
-    )
-
-
-def format_value(value: Any) -> str:
-    """Write a value as messages show it: as compact JSON, with the names in order."""
-    in_order = not isinstance(value, GoStruct)
-    return json.dumps(value, separators=(",", ":"), sort_keys=in_order, ensure_ascii=False)
-
-
 _TYPE_AND_METADATA = frozenset({"apiVersion", "kind", "metadata"})
-"""What the server has looked at before it asks about a kind."""
+"""Fields that are validated for all kinds alike, before those of the kind."""
 
 
 def first_type_error(value: Object, structure: StructureNode) -> StatusCause | None:
-    """Find a value that is not of its declared type, without asking for anything else; metadata is looked at apart."""
+    """Return the first value of a wrong type, if any. Required fields and metadata are not checked."""
     causes: list[StatusCause] = []
     body = {name: part for name, part in value.items() if name not in _TYPE_AND_METADATA}
     _validate_struct(body, None, structure, (), causes, False)
@@ -99,7 +43,7 @@ def first_type_error(value: Object, structure: StructureNode) -> StatusCause | N
 
 
 def validate_fields(value: Object, old: Object | None, structure: TypeNode) -> tuple[StatusCause, ...]:
-    """Find wrong types, and required fields that are not there; what a status lacks is nobody's fault."""
+    """Return wrong types and missing required fields. Nothing is required of a status."""
     causes: list[StatusCause] = []
     body = {name: part for name, part in value.items() if name not in _TYPE_AND_METADATA}
     _validate_struct(body, old, structure, (), causes, True)
@@ -109,7 +53,7 @@ def validate_fields(value: Object, old: Object | None, structure: TypeNode) -> t
 def _validate(
     value: Any, old: Any, node: StructureNode, path: _Path, causes: list[StatusCause], complete: bool
 ) -> None:
-    """Judge a value that is there; `complete` asks for required fields as well."""
+    """Validate a value that is not null; `complete` also checks required fields."""
     if value == old and type(value) is type(old):
         return
     kind = node.type
@@ -169,9 +113,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _wrong_type(path: _Path, value: Any, expected: str) -> StatusCause:
-    return StatusCause(
-        _format_path(path), f"Invalid value: {format_value(value)}: must be of type {expected}", "FieldValueTypeInvalid"
-    )
+    return wrong_type(_format_path(path), value, f"must be of type {expected}")
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -184,7 +126,7 @@ def _is_quantity(value: str | int | float) -> bool:
 
 
 def _format_path(path: _Path) -> str:
-    """Spell a path out: `spec.containers[0].name`."""
+    """Format a path as messages show it: `spec.containers[0].name`."""
     steps: list[str] = []
     while path:
         path, step = path
@@ -196,22 +138,23 @@ def _format_path(path: _Path) -> str:
 
 
 ObjectRule: TypeAlias = Callable[[Object, Object | None], Iterable[StatusCause]]
+"""Checks an object; the second argument is its stored version, or None for a new object."""
 
 AT_LEAST_ZERO = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 
 
 class KindRules(NamedTuple):
-    """The rules of a kind, in the order in which their causes are listed."""
+    """The rules of a kind, in the order in which their causes are reported."""
 
     main: tuple[ObjectRule, ...] = ()
-    """Asked about new objects, and where something else than metadata and status has changed."""
+    """Applied to new objects, and to updates that change more than metadata and status."""
     status: tuple[ObjectRule, ...] = ()
-    """Asked where the status has changed."""
+    """Applied to updates that change the status."""
 
 
 def field_of(item: Object | None, path: str) -> Any:
-    """Find what stands at a path; None where nothing does."""
+    """Return the value at a path, or None."""
     found: Any = item
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
@@ -219,7 +162,7 @@ def field_of(item: Object | None, path: str) -> Any:
 
 
 def not_negative(*paths: str) -> ObjectRule:
-    """Make a rule: these numbers are never negative."""
+    """Return a rule: these numbers must not be negative."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         for path in paths:
@@ -231,7 +174,7 @@ def not_negative(*paths: str) -> ObjectRule:
 
 
 def immutable(*paths: str) -> ObjectRule:
-    """Make a rule: these fields never change."""
+    """Return a rule: these fields cannot be changed."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
         if old is None:
@@ -245,5 +188,5 @@ def immutable(*paths: str) -> ObjectRule:
 
 
 def without_fields(spec: Object, names: Collection[str]) -> Object:
-    """Give an object without some of its fields."""
+    """Return an object without some of its fields."""
     return {name: value for name, value in spec.items() if name not in names}

@@ -1,7 +1,6 @@
-"""Custom resources: what a CustomResourceDefinition makes the API server do.
+"""Custom resources: the kinds that a CustomResourceDefinition defines, and what their schemas do to objects.
 
-`serve` turns a definition into the kinds that it serves, or refuses it; `compile_schema` gives the engine behind them
-to whoever has a schema without a definition.
+`served_kinds` validates a definition and returns its kinds; `compile_schema` compiles a schema without a definition.
 """
 
 from springtide.apiserver.custom.definition import CompiledSchema, compile_schema, served_kinds, with_accepted_status

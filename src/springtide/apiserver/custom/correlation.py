@@ -1,10 +1,7 @@
-"""Which old value belongs to which new one.
+"""Correlation of new and old values, and uniqueness of the entries of sets and keyed lists.
 
-An update is judged more kindly than a creation: what was wrong before and has not been touched may stay (ratcheting),
-and rules may compare a value with what it was. Both need to know what a value was before. Fields and entries of maps
-belong together by name, entries of lists only where the schema names the keys that tell them apart.
-
-Lists that are sets or maps must not hold the same thing twice.
+An update may keep violations in values that it does not change (ratcheting), and rules can compare a value with its old
+one. Fields and map entries are correlated by name, list entries by the keys of the list, if it has any.
 """
 
 from __future__ import annotations
@@ -21,39 +18,39 @@ Key: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class CorrelatedValue:
-    """A value, what it was before, and the place where both stand."""
+    """A value with its old value and its schema node."""
 
-    __slots__ = ("_by_keys", "_unchanged", "new", "old", "place")
+    __slots__ = ("_by_keys", "_unchanged", "new", "node", "old")
 
-    def __init__(self, new: Any, old: Any, place: SchemaNode) -> None:
+    def __init__(self, new: Any, old: Any, node: SchemaNode) -> None:
         self.new = new
         self.old = old
-        self.place = place
+        self.node = node
         self._unchanged: bool | None = None
         self._by_keys: dict[Key, Any] | None = None
 
     def field(self, name: str) -> CorrelatedValue | None:
-        """Follow a field; None where it was not there before."""
+        """Return a field; None if the old value does not have it."""
         if not (isinstance(self.new, dict) and isinstance(self.old, dict)):
             return None
-        place = self.place.child(name)
-        if place is None or name not in self.new or name not in self.old:
+        node = self.node.child(name)
+        if node is None or name not in self.new or name not in self.old:
             return None
-        return CorrelatedValue(self.new[name], self.old[name], place)
+        return CorrelatedValue(self.new[name], self.old[name], node)
 
     def item(self, index: int) -> CorrelatedValue | None:
-        """Follow an entry of a list; None where nothing tells which one it was before."""
-        place = self.place.items
-        if place is None or self.place.list_type != "map" or not isinstance(self.old, list):
+        """Return a list entry; None if it cannot be correlated."""
+        node = self.node.items
+        if node is None or self.node.list_type != "map" or not isinstance(self.old, list):
             return None
         if self._by_keys is None:
-            self._by_keys = old_entries(self.old, self.place.list_keys)
-        key = entry_key(self.new[index], self.place.list_keys)
-        return CorrelatedValue(self.new[index], self._by_keys[key], place) if key in self._by_keys else None
+            self._by_keys = old_entries(self.old, self.node.list_keys)
+        key = entry_key(self.new[index], self.node.list_keys)
+        return CorrelatedValue(self.new[index], self._by_keys[key], node) if key in self._by_keys else None
 
     @property
     def unchanged(self) -> bool:
-        """Whether the value is what it was before; the order of lists with keys does not count."""
+        """Whether the value has not changed. The order of keyed lists does not matter."""
         if self._unchanged is None:
             self._unchanged = self._compare()
         return self._unchanged
@@ -62,13 +59,13 @@ class CorrelatedValue:
         new, old = self.new, self.old
         if isinstance(new, dict) and isinstance(old, dict) and len(new) == len(old):
             return all((pair := self.field(name)) is not None and pair.unchanged for name in new)
-        if self.place.list_type == "map" and isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+        if self.node.list_type == "map" and isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
             return all((pair := self.item(index)) is not None and pair.unchanged for index in range(len(new)))
         return same_json(new, old)
 
 
 def old_entries(old: list[Any], keys: tuple[str, ...]) -> dict[Key, Any]:
-    """Index the old entries of a list by its keys; the first of several with the same keys counts."""
+    """Index the old entries of a list by key. The first of several entries with one key counts."""
     index: dict[Key, Any] = {}
     for entry in old:
         key = entry_key(entry, keys)
@@ -78,18 +75,18 @@ def old_entries(old: list[Any], keys: tuple[str, ...]) -> dict[Key, Any]:
 
 
 def entry_key(entry: Any, keys: tuple[str, ...]) -> Key | None:
-    """Give what tells an entry of a list apart: all of its keys, where each is there and holds a scalar."""
+    """Return the key of a list entry; None if a part of it is missing or is not a scalar."""
     if not isinstance(entry, dict):
         return None
     parts = tuple(entry.get(name) for name in keys)
     if not all(isinstance(part, str | int | float) for part in parts):
         return None
-    # The type belongs to the key, because 1 and true are equal in Python.
+    # The type is part of the key, because 1 and true are equal in Python.
     return tuple((part.__class__.__name__, part) for part in parts)
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Compare two JSON values; unlike `==`, this holds `1`, `1.0` and `true` apart."""
+    """Compare two JSON values. Unlike `==`, this tells `1`, `1.0` and `true` apart."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -99,34 +96,34 @@ def same_json(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def validate_list_types(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
-    """Find the entries of sets and of lists with keys that are there twice."""
-    if not place.unique:
+def validate_list_types(value: Any, node: SchemaNode, path: str = "") -> Iterator[StatusCause]:
+    """Yield causes for duplicate entries of sets and keyed lists."""
+    if not node.unique:
         return
     if isinstance(value, dict):
         for name, part in value.items():
-            declared = place.properties.get(name)
-            child = declared or place.values
+            declared = node.properties.get(name)
+            child = declared or node.values
             if child is not None and child.unique:
                 step = f"{path}.{name}" if declared and path else name if declared else f"{path}[{name}]"
                 yield from validate_list_types(part, child, step)
     elif isinstance(value, list):
-        if place.list_type == "set":
+        if node.list_type == "set":
             yield from _duplicates(value, path)
-        elif place.list_type == "map":
-            yield from _validate_list_map(value, place, path)
-        if place.items is not None:
+        elif node.list_type == "map":
+            yield from _validate_list_map(value, node, path)
+        if node.items is not None:
             for index, part in enumerate(value):
-                yield from validate_list_types(part, place.items, f"{path}[{index}]")
+                yield from validate_list_types(part, node.items, f"{path}[{index}]")
 
 
-def _validate_list_map(value: list[Any], place: SchemaNode, path: str) -> Iterator[StatusCause]:
+def _validate_list_map(value: list[Any], node: SchemaNode, path: str) -> Iterator[StatusCause]:
     for index, entry in enumerate(value):
         if entry is not None and not isinstance(entry, dict):
             detail = "must be an object for an array of list-type map"
             yield field_errors.invalid(f"{path}[{index}]", entry, detail)
             return
-    keys = [{name: (entry or {})[name] for name in place.list_keys if name in (entry or {})} for entry in value]
+    keys = [{name: (entry or {})[name] for name in node.list_keys if name in (entry or {})} for entry in value]
     yield from _duplicates(keys, path)
 
 

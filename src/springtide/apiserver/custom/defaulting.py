@@ -1,11 +1,8 @@
-"""Resources inside of resources: objects that a schema marks with `x-kubernetes-embedded-resource`.
+"""Pruning and defaulting of custom resources, and validation of embedded resources.
 
-They have a kind and metadata like any other, and the server holds them to the same basic form wherever they stand.
-
-What the server makes of an object before it looks at it: unknown fields and stray nulls go, defaults come.
-
-The order is that of the server: first `prune`, then `fill`. Both change the object that they are given, since it has
-just been decoded or copied for this write and is nobody else's yet.
+The server prunes first and applies defaults then. Both change the object in place, because it has been decoded or
+copied for this write. Embedded resources (`x-kubernetes-embedded-resource`) have a type and metadata, which are pruned
+and validated like those of any resource.
 """
 
 from __future__ import annotations
@@ -35,11 +32,11 @@ METADATA_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "selfLink": str,
     "uid": str,
 }
-"""The fields of the metadata of every resource."""
+"""The fields of `metadata`."""
 
 
 def drop_unknown_metadata(value: dict[str, Any]) -> None:
-    """Drop from the metadata of an embedded resource what no metadata has."""
+    """Prune the metadata of an embedded resource."""
     metadata = value.get("metadata")
     if metadata.__class__ is dict:
         for name in tuple(metadata):
@@ -47,22 +44,22 @@ def drop_unknown_metadata(value: dict[str, Any]) -> None:
                 del metadata[name]
 
 
-def validate_embedded(value: Any, place: SchemaNode, path: str = "") -> Iterator[StatusCause]:
-    """Find what is wrong with the kinds and the metadata of the embedded resources in a value."""
-    if not place.embeds:
+def validate_embedded(value: Any, node: SchemaNode, path: str = "") -> Iterator[StatusCause]:
+    """Yield what is wrong with the type and metadata of embedded resources."""
+    if not node.has_embedded:
         return
     if isinstance(value, dict):
-        if place.embedded:
+        if node.embedded:
             yield from _validate_embedded_resource(value, path)
         for name, part in value.items():
-            declared = place.properties.get(name)
-            child = declared or place.values
+            declared = node.properties.get(name)
+            child = declared or node.values
             if child is not None:
                 step = f"{path}.{name}" if declared and path else name if declared else f"{path}[{name}]"
                 yield from validate_embedded(part, child, step)
-    elif isinstance(value, list) and place.items is not None:
+    elif isinstance(value, list) and node.items is not None:
         for index, part in enumerate(value):
-            yield from validate_embedded(part, place.items, f"{path}[{index}]")
+            yield from validate_embedded(part, node.items, f"{path}[{index}]")
 
 
 def _validate_embedded_resource(value: dict[str, Any], path: str) -> Iterator[StatusCause]:
@@ -88,24 +85,24 @@ def _validate_embedded_resource(value: dict[str, Any], path: str) -> Iterator[St
             yield field_errors.invalid(f"{prefix}metadata", metadata, f"{name} has the wrong type")
 
 
-def prune(value: dict[str, Any], place: SchemaNode) -> None:
-    """Drop the fields that the schema does not have, and nulls where it allows none and no default stands in.
+def prune(value: dict[str, Any], node: SchemaNode) -> None:
+    """Remove undeclared fields, and nulls of fields that are not nullable and have no default.
 
-    The type and the metadata of the resource itself are left alone: they are looked after with those of all kinds.
+    The type and metadata of the resource itself are left alone: they are handled for all kinds alike.
     """
-    _prune_object(value, place, keep=place.open, spared=META_FIELDS)
+    _prune_object(value, node, keep=node.open, spared=META_FIELDS)
 
 
-def _prune(value: Any, place: SchemaNode | None, *, keep: bool) -> None:
+def _prune(value: Any, node: SchemaNode | None, *, keep: bool) -> None:
     if value.__class__ is dict:
-        if place is None:
+        if node is None:
             value.clear()
         else:
-            _prune_object(value, place, keep=keep, spared=META_FIELDS if place.embedded else ())
-            if place.embedded:
+            _prune_object(value, node, keep=keep, spared=META_FIELDS if node.embedded else ())
+            if node.embedded:
                 drop_unknown_metadata(value)
     elif value.__class__ is list:
-        items = place.items if place is not None else None
+        items = node.items if node is not None else None
         if items is None and keep:
             return
         for item in value:
@@ -113,15 +110,15 @@ def _prune(value: Any, place: SchemaNode | None, *, keep: bool) -> None:
                 _prune(item, items, keep=keep or (items is not None and items.open))
 
 
-def _prune_object(value: dict[str, Any], place: SchemaNode, *, keep: bool, spared: tuple[str, ...]) -> None:
-    properties, values = place.properties, place.values
+def _prune_object(value: dict[str, Any], node: SchemaNode, *, keep: bool, spared: tuple[str, ...]) -> None:
+    properties, values = node.properties, node.values
     for name in tuple(value):
         if name in spared:
             continue
         child = properties.get(name, values)
         part = value[name]
         if child is None:
-            if place.untyped_values is not None:
+            if node.untyped_values is not None:
                 _prune(part, None, keep=False)
             elif not keep:
                 del value[name]
@@ -132,37 +129,37 @@ def _prune_object(value: dict[str, Any], place: SchemaNode, *, keep: bool, spare
             _prune(part, child, keep=child.open)
 
 
-def apply_defaults(value: Any, place: SchemaNode) -> None:
-    """Put defaults where nothing is, or a null that is not allowed; also inside of what a default brings."""
-    if not place.fills:
+def apply_defaults(value: Any, node: SchemaNode) -> None:
+    """Apply defaults where a field is unset, or null without being nullable, and inside of applied defaults."""
+    if not node.has_defaults:
         return
     if value.__class__ is dict:
-        for name, child in place.properties.items():
-            if not child.fills:
+        for name, child in node.properties.items():
+            if not child.has_defaults:
                 continue
             part = value.get(name, ABSENT)
             if child.default is not ABSENT and (part is ABSENT or (part is None and not child.nullable)):
                 part = value[name] = copy_value(child.default)
             if part.__class__ is dict or part.__class__ is list:
                 apply_defaults(part, child)
-        if place.values is not None and place.values.fills:
+        if node.values is not None and node.values.has_defaults:
             for name, part in value.items():
-                if name not in place.properties:
-                    value[name] = _defaulted(part, place.values)
-    elif value.__class__ is list and place.items is not None and place.items.fills:
+                if name not in node.properties:
+                    value[name] = _defaulted(part, node.values)
+    elif value.__class__ is list and node.items is not None and node.items.has_defaults:
         for index, part in enumerate(value):
-            value[index] = _defaulted(part, place.items)
+            value[index] = _defaulted(part, node.items)
 
 
-def _defaulted(part: Any, place: SchemaNode) -> Any:
-    if part is None and not place.nullable and place.default is not ABSENT:
-        part = copy_value(place.default)
-    apply_defaults(part, place)
+def _defaulted(part: Any, node: SchemaNode) -> Any:
+    if part is None and not node.nullable and node.default is not ABSENT:
+        part = copy_value(node.default)
+    apply_defaults(part, node)
     return part
 
 
 def copy_value(value: Any) -> Any:
-    """Copy a JSON value; only what can be changed is copied."""
+    """Copy the mutable parts of a JSON value."""
     if value.__class__ is dict:
         return {name: copy_value(part) for name, part in value.items()}
     if value.__class__ is list:

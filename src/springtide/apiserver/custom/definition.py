@@ -1,11 +1,7 @@
-"""The numbers that the scale subresource reads must be counts, whatever the schema says about them.
+"""From a CustomResourceDefinition to the kinds that it serves.
 
-A compiled schema: what the server does with a custom resource, in the order in which it does it.
-
-From a CustomResourceDefinition to the kinds that it serves.
-
-Definitions are compiled once per content, not once per server: a thousand simulated worlds in one process share what a
-schema compiles to. That is safe, because nothing in it depends on a world.
+A definition is compiled once per content, not once per server, so that many simulated clusters in one process share the
+compiled schemas. Nothing in them depends on a server.
 """
 
 from __future__ import annotations
@@ -27,19 +23,19 @@ from springtide.apiserver.kinds import ScalePaths, ServedKind, StructureNode
 from springtide.cluster.errors import Invalid, StatusCause, StatusDetails
 from springtide.cluster.resources import Object, Resource
 
-_MOST = 2**31 - 1
+_MAX_REPLICAS = 2**31 - 1
 
 
 def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
-    """Find what is wrong with the replicas and the selector of an object that can be scaled."""
+    """Yield what is wrong with the replicas and the selector of an object with a scale subresource."""
     for path in (paths.spec, paths.status):
         count, problem = _read(value, path, int, "int64")
         if problem:
             yield field_errors.invalid(path, 0, problem)
         elif count is not None and count < 0:
             yield field_errors.invalid(path, count, "should be a non-negative integer")
-        elif count is not None and count > _MOST:
-            yield field_errors.invalid(path, count, f"should be less than or equal to {_MOST}")
+        elif count is not None and count > _MAX_REPLICAS:
+            yield field_errors.invalid(path, count, f"should be less than or equal to {_MAX_REPLICAS}")
     if paths.selector:
         _, problem = _read(value, paths.selector, str, "string")
         if problem:
@@ -47,7 +43,7 @@ def validate_scale(value: Object, paths: ScalePaths) -> Iterator[StatusCause]:
 
 
 def _read(value: Any, path: str, expected: type, name: str) -> tuple[Any, str]:
-    """Follow a path; give what is there, or what is wrong with it."""
+    """Follow a path; return the value, or what is wrong with it."""
     steps = path.removeprefix(".").split(".")
     for index, step in enumerate(steps):
         if not isinstance(value, dict):
@@ -68,7 +64,7 @@ _BLOCKING: Final = (
     "FieldValueTooMany",
     "FieldValueTypeInvalid",
 )
-"""Failures after which rules are not tried, because they could not be made sense of."""
+"""Reasons of causes after which rules are not evaluated, because their operands may have wrong types."""
 
 _RULES_NOT_CHECKED: Final = StatusCause(
     field_errors.NO_PATH,
@@ -78,41 +74,41 @@ _RULES_NOT_CHECKED: Final = StatusCause(
 
 
 class CompiledSchema:
-    """The schema of one version of a custom resource. Its parts are compiled when they are first needed."""
+    """The schema of one version of a custom resource. Its parts are compiled on first use."""
 
-    def __init__(self, place: SchemaNode) -> None:
-        self.place = place
+    def __init__(self, node: SchemaNode) -> None:
+        self.node = node
 
     @cached_property
     def structure(self) -> StructureNode:
-        """The tree that patches and managed fields work on."""
-        return merge_structure(self.place)
+        """The structure that patches and managed fields use."""
+        return merge_structure(self.node)
 
     @cached_property
     def _accepts(self) -> Any:
-        return fast_validator(self.place)
+        return fast_validator(self.node)
 
     @cached_property
     def _rules(self) -> RuleNode | None:
-        return compile_rules(self.place, root=True)
+        return compile_rules(self.node, root=True)
 
     def prune(self, value: Object) -> Object:
-        """Drop fields that the schema does not have, and nulls where none may be; changes the object it is given."""
-        prune(value, self.place)
+        """Remove undeclared fields, and nulls that are not allowed, in place."""
+        prune(value, self.node)
         return value
 
-    def default(self, value: Object) -> Object:
-        """Fill in defaults; changes the object it is given."""
-        apply_defaults(value, self.place)
+    def apply_defaults(self, value: Object) -> Object:
+        """Apply defaults in place."""
+        apply_defaults(value, self.node)
         return value
 
-    def judge(self, new: Object, old: Object | None) -> tuple[StatusCause, ...]:
-        """Find what is wrong with an object, given what it was before; an empty result lets it pass."""
-        causes: list[StatusCause] = [] if self._accepts(new) else validate(self.place, new, old)
-        causes += validate_embedded(new, self.place)
-        # A list that held something twice before may go on doing so.
-        if repeated := [*validate_list_types(new, self.place)]:
-            causes += [] if old is not None and any(validate_list_types(old, self.place)) else repeated
+    def validate(self, new: Object, old: Object | None) -> tuple[StatusCause, ...]:
+        """Validate an object, given the stored one; returns the causes for which it is rejected."""
+        causes: list[StatusCause] = [] if self._accepts(new) else validate(self.node, new, old)
+        causes += validate_embedded(new, self.node)
+        # A list with duplicates in the stored object may keep them.
+        if duplicates := [*validate_list_types(new, self.node)]:
+            causes += [] if old is not None and any(validate_list_types(old, self.node)) else duplicates
         if self._rules is not None:
             if any(cause.reason in _BLOCKING for cause in causes):
                 causes.append(_RULES_NOT_CHECKED)
@@ -122,7 +118,7 @@ class CompiledSchema:
 
 
 def compile_schema(openapi: Mapping[str, Any]) -> CompiledSchema:
-    """Compile a schema as it stands in a CRD; it is taken to be a good one."""
+    """Compile the schema of a definition, which must be valid."""
     return CompiledSchema(read_schema(openapi))
 
 
@@ -130,12 +126,12 @@ _GROUP = "apiextensions.k8s.io"
 
 
 def served_kinds(crd: Object) -> tuple[ServedKind, ...]:
-    """Give the kinds that a definition serves, one per served version; `Invalid` for a definition that is refused."""
+    """Return one kind for each served version; raises `Invalid` if the definition is rejected."""
     return _serve(msgspec.json.encode({"name": crd["metadata"]["name"], "spec": crd.get("spec")}))
 
 
 def with_accepted_status(crd: Object) -> Object:
-    """Give the definition as the server stores it, with its names filled in and its status."""
+    """Return a definition as the server stores it: with default names, and with its status."""
     spec = _with_default_names(crd["spec"])
     before = crd.get("status") or {}
     stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
@@ -205,9 +201,9 @@ def _served(spec: Object, version: Object) -> ServedKind:
         subresources=tuple(name for name in ("status", "scale") if subresources.get(name) is not None),
         scale=scale,
         strategic=False,
-        complete=_defaulter(schema),
+        apply_defaults=_defaulter(schema),
         prune=schema.prune,
-        judge=schema.judge if scale is None else _validator_with_scale(schema, scale),
+        validate=schema.validate if scale is None else _validator_with_scale(schema, scale),
         stored_version=next(each["name"] for each in spec["versions"] if each.get("storage")),
     )
 
@@ -223,16 +219,16 @@ def _scale_paths(written: Any) -> ScalePaths | None:
 
 
 def _defaulter(schema: CompiledSchema) -> Callable[[Object], Object]:
-    def complete(value: Object) -> Object:
-        return schema.default(schema.prune(value))
+    def prune_and_default(value: Object) -> Object:
+        return schema.apply_defaults(schema.prune(value))
 
-    return complete
+    return prune_and_default
 
 
 def _validator_with_scale(
     schema: CompiledSchema, scale: ScalePaths
 ) -> Callable[[Object, Object | None], tuple[StatusCause, ...]]:
-    def judge(new: Object, old: Object | None) -> tuple[StatusCause, ...]:
-        return (*schema.judge(new, old), *validate_scale(new, scale))
+    def validate_both(new: Object, old: Object | None) -> tuple[StatusCause, ...]:
+        return (*schema.validate(new, old), *validate_scale(new, scale))
 
-    return judge
+    return validate_both

@@ -1,14 +1,4 @@
-"""The form of a definition: that everything in it is of the type that it must be.
-
-The other checks read a definition as freely as it is written; this one comes first and makes that safe. Schemas hold
-schemas, so their place in the tree leads back to itself.
-
-Fields that lists can be selected by: they exist, and are single values.
-
-The definition around the schemas: its names, its versions, its subresources and columns.
-
-What the server refuses a CustomResourceDefinition for.
-"""
+"""Validation of CustomResourceDefinitions: what the API server must rely on to serve the kinds that they define."""
 
 from __future__ import annotations
 
@@ -23,9 +13,12 @@ from springtide.apiserver.custom.validation import validate
 from springtide.apiserver.names import subdomain_problem
 from springtide.cluster.errors import StatusCause
 
+_SCOPES: Final = ("Cluster", "Namespaced")
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+
 
 def _of(kind: str, **more: Any) -> SchemaNode:
-    # A null is as good as nothing wherever a field may be left out.
+    # Where a field is optional, null means the same as an absent field.
     return SchemaNode(type=kind, nullable=True, **more)
 
 
@@ -101,52 +94,13 @@ _DEFINITION: Final = _object(
 )
 
 
-def validate_shape(spec: Any) -> list[StatusCause]:
-    """Find what in a definition is not of the type that it must be."""
-    return validate(_DEFINITION, {"spec": spec})
-
-
-_SINGLE: Final = ("string", "boolean", "integer")
-_NOT_SINGLE: Final = (
-    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
-)
-
-
-def validate_selectable_fields(fields: Sequence[Any], schema: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    """Find the fields of a version that cannot be selected by."""
-    seen: list[str] = []
-    for index, field in enumerate(fields):
-        written, here = (field or {}).get("jsonPath") or "", f"{path}[{index}].jsonPath"
-        if not written:
-            continue
-        if problem := _problem(written, schema.get("openAPIV3Schema") or {}):
-            yield field_errors.invalid(here, written, problem)
-        elif written in seen:
-            yield field_errors.duplicate(here, written)
-        seen.append(written)
-
-
-def _problem(written: str, schema: Mapping[str, Any]) -> str:
-    if not written.startswith("."):
-        return f"is an invalid path: expected [ or . but got: {written.split('.')[0]}"
-    if "[" in written:
-        return "is an invalid path: array notation is not allowed"
-    here: Any = schema
-    for step in written[1:].split("."):
-        here = (here.get("properties") or {}).get(step)
-        if not isinstance(here, Mapping):
-            return "is an invalid path: does not refer to a valid field"
-    return "" if here.get("type") in _SINGLE else _NOT_SINGLE
-
-
-_SCOPES: Final = ("Cluster", "Namespaced")
-_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-
-
 def validate_definition(name: str, spec: Any) -> tuple[StatusCause, ...]:
-    """Find what is wrong with a definition."""
+    """Return the causes for which a definition is rejected.
+
+    Types are checked first, because all other checks, and the code that serves the kinds, rely on them.
+    """
     spec = {} if spec is None else spec
-    return tuple(validate_shape(spec)) or (*_validate_name(name, spec), *_validate_spec(spec))
+    return tuple(validate(_DEFINITION, {"spec": spec})) or (*_validate_name(name, spec), *_validate_spec(spec))
 
 
 def _validate_name(name: str, spec: Mapping[str, Any]) -> Iterator[StatusCause]:
@@ -173,7 +127,7 @@ def _validate_spec(spec: Mapping[str, Any]) -> Iterator[StatusCause]:
     if not scope:
         yield field_errors.required("spec.scope")
     elif scope not in _SCOPES:
-        yield field_errors.unsupported("spec.scope", scope, _SCOPES)
+        yield field_errors.unsupported("spec.scope", scope, *_SCOPES)
     yield from _validate_versions(spec.get("versions") or ())
     yield from _validate_names(_names(spec))
     if spec.get("preserveUnknownFields") is True:
@@ -181,7 +135,6 @@ def _validate_spec(spec: Mapping[str, Any]) -> Iterator[StatusCause]:
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
         yield field_errors.invalid("spec.preserveUnknownFields", True, detail)
-    yield from _validate_conversion(spec.get("conversion") or {})
 
 
 def _validate_versions(versions: Sequence[Mapping[str, Any]]) -> Iterator[StatusCause]:
@@ -192,23 +145,16 @@ def _validate_versions(versions: Sequence[Mapping[str, Any]]) -> Iterator[Status
             yield field_errors.invalid(f"{path}.name", name, problem)
             if not index:
                 yield field_errors.invalid("spec.version", name, problem)
-        if version.get("deprecationWarning") is not None and not version.get("deprecated"):
-            detail = "can only be set for deprecated versions"
-            yield field_errors.invalid(f"{path}.deprecationWarning", version["deprecationWarning"], detail)
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             yield field_errors.required(f"{path}.schema.openAPIV3Schema")
-    status = any((version.get("subresources") or {}).get("status") is not None for version in versions)
     for path, schema in _parts(versions, "schema", "spec.validation"):
         if schema.get("openAPIV3Schema"):
-            yield from validate_schema(schema["openAPIV3Schema"], f"{path}.openAPIV3Schema", status=status)
+            yield from validate_schema(schema["openAPIV3Schema"], f"{path}.openAPIV3Schema")
     for path, subresources in _parts(versions, "subresources", "spec.subresources"):
         yield from _validate_scale(subresources.get("scale"), path)
     for path, columns in _parts(versions, "additionalPrinterColumns", "spec.additionalPrinterColumns"):
         for position, column in enumerate(columns):
             yield from _validate_column(column, f"{path}[{position}]")
-    for path, fields in _parts(versions, "selectableFields", "spec.selectableFields"):
-        index = 0 if path == "spec.selectableFields" else int(path.split("[")[1].split("]")[0])
-        yield from validate_selectable_fields(fields, versions[index].get("schema") or {}, path)
     names = [version.get("name") for version in versions]
     if len({*names}) != len(names):
         yield field_errors.invalid("spec.versions", field_errors.OMITTED, "must contain unique version names")
@@ -218,7 +164,8 @@ def _validate_versions(versions: Sequence[Mapping[str, Any]]) -> Iterator[Status
 
 
 def _parts(versions: Sequence[Mapping[str, Any]], key: str, shared: str) -> Iterator[tuple[str, Any]]:
-    """Give a part of each version and its path; a part that all of them share is judged once, under its own path."""
+    """Yield a field of each version with its path. If all versions have the same value, it comes once, with a path of
+    its own."""
     parts = [version.get(key) for version in versions]
     if parts and all(part and part == parts[0] for part in parts):
         yield shared, parts[0]
@@ -237,12 +184,6 @@ def _validate_names(names: Mapping[str, Any]) -> Iterator[StatusCause]:
         if names.get(key) and (problem := kind_name_problem(names[key].lower())):
             detail = f"may have mixed case, but should otherwise match: {problem}"
             yield field_errors.invalid(f"spec.names.{key}", names[key], detail)
-    if names.get("kind") and names.get("kind") == names.get("listKind"):
-        yield field_errors.invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
-    for key in ("shortNames", "categories"):
-        for index, name in enumerate(names.get(key) or ()):
-            if problem := kind_name_problem(name):
-                yield field_errors.invalid(f"spec.names.{key}[{index}]", name, problem)
 
 
 def _validate_scale(scale: Mapping[str, Any] | None, path: str) -> Iterator[StatusCause]:
@@ -277,15 +218,3 @@ def _validate_column(column: Mapping[str, Any], path: str) -> Iterator[StatusCau
         yield field_errors.required(f"{path}.JSONPath")
     elif not source.startswith("."):
         yield field_errors.invalid(f"{path}.JSONPath", source, "must be a simple json path starting with .")
-
-
-def _validate_conversion(conversion: Mapping[str, Any]) -> Iterator[StatusCause]:
-    strategy = conversion.get("strategy") or "None"
-    if strategy not in ("None", "Webhook"):
-        yield field_errors.unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
-    elif strategy == "None" and conversion.get("webhook") is not None:
-        detail = "should not be set when strategy is not set to Webhook"
-        yield field_errors.forbidden("spec.conversion.webhookClientConfig", detail)
-    elif strategy == "Webhook" and not (conversion.get("webhook") or {}).get("clientConfig"):
-        detail = "required when strategy is set to Webhook"
-        yield field_errors.required("spec.conversion.webhookClientConfig", detail)

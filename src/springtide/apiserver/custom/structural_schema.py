@@ -1,10 +1,7 @@
-"""The schema of a custom resource, read once into a tree that everything else walks.
+"""The schema of a custom resource as a tree, which pruning, defaulting, validation and rules walk.
 
-A CRD writes its schema as OpenAPI with extensions of Kubernetes. A `Place` is one node of it, with the keywords that
-shape an object (types, fields, defaults, list types) as attributes and those that only judge values left in `checks`.
-The tree under `all_of`, `any_of`, `one_of` and `none_of` holds judgements only: it never shapes anything.
-
-The tree of places as the tree that patches and managed fields of all kinds share.
+A `SchemaNode` has the keywords that shape an object (types, fields, defaults, list types) as attributes; those that
+only validate values stay in `checks`. The nodes in `all_of`, `any_of`, `one_of` and `none_of` only validate.
 """
 
 from __future__ import annotations
@@ -16,15 +13,15 @@ from typing import Any
 from springtide.apiserver.kinds import ListType, StructureNode, ValueType
 
 ABSENT: Any = object()
-"""Stands for a default that is not there, since null could be one."""
+"""The default of a node without one, because null is a valid default."""
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
-"""What every resource has, whether its schema says so or not."""
+"""The fields of every resource, whether its schema declares them or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRule:
-    """A validation rule in CEL, as it stands in `x-kubernetes-validations`."""
+    """A rule in CEL: an entry of `x-kubernetes-validations`."""
 
     rule: str
     message: str = ""
@@ -46,27 +43,27 @@ class ValidationRule:
         )
 
     @property
-    def words(self) -> str:
+    def shown(self) -> str:
         """The rule as messages name it."""
         return (self.message or self.rule).strip()
 
 
 @dataclass(slots=True, eq=False)
 class SchemaNode:
-    """What is legal at one place of an object."""
+    """The schema of a value."""
 
     type: str = ""
     nullable: bool = False
     int_or_string: bool = False
     open: bool = False
-    """Fields that are not declared are kept."""
+    """Whether undeclared fields are kept."""
     embedded: bool = False
-    """The object is a resource of its own, with a kind and metadata."""
+    """Whether the value is a resource, with a type and metadata."""
     properties: dict[str, SchemaNode] = field(default_factory=dict)
     values: SchemaNode | None = None
     """The schema of the values of a map."""
     untyped_values: bool | None = None
-    """Whether `additionalProperties` is just `true` or `false`; None where it is not."""
+    """`additionalProperties`, if it is `true` or `false`."""
     items: SchemaNode | None = None
     default: Any = ABSENT
     list_type: str = ""
@@ -74,16 +71,16 @@ class SchemaNode:
     map_type: str = ""
     rules: tuple[ValidationRule, ...] = ()
     checks: Mapping[str, Any] = field(default_factory=dict)
-    """All keywords as they are written; those that judge values are read from here."""
+    """All keywords as written, for those that validate values."""
     all_of: tuple[SchemaNode, ...] = ()
     any_of: tuple[SchemaNode, ...] = ()
     one_of: tuple[SchemaNode, ...] = ()
     none_of: SchemaNode | None = None
-    fills: bool = False
+    has_defaults: bool = False
     """Whether there is a default here or below."""
     unique: bool = False
-    """Whether there is a set, or a list with keys, here or below."""
-    embeds: bool = False
+    """Whether there is a set or a keyed list here or below."""
+    has_embedded: bool = False
     """Whether there is an embedded resource here or below."""
 
     @property
@@ -95,15 +92,15 @@ class SchemaNode:
 
     @property
     def format(self) -> str:
-        """The format of a string or a number, as it is written."""
+        """The format of a string or number."""
         return self.checks.get("format") or ""
 
     def child(self, name: str) -> SchemaNode | None:
-        """Give the schema of a field or of a value of a map, if there is one."""
+        """Return the schema of a field or map value, if there is one."""
         return self.properties.get(name) or self.values
 
     def children(self) -> Iterator[SchemaNode]:
-        """Give the places directly below that shape the object."""
+        """Yield the nodes below that shape the object."""
         yield from self.properties.values()
         if self.values is not None:
             yield self.values
@@ -112,10 +109,10 @@ class SchemaNode:
 
 
 def read_schema(written: Mapping[str, Any]) -> SchemaNode:
-    """Read a schema, whether it is a good one or not."""
+    """Read a schema, valid or not."""
     additional = written.get("additionalProperties")
     items = written.get("items")
-    place = SchemaNode(
+    node = SchemaNode(
         type=written.get("type") or "",
         nullable=written.get("nullable") is True,
         int_or_string=written.get("x-kubernetes-int-or-string") is True,
@@ -136,11 +133,11 @@ def read_schema(written: Mapping[str, Any]) -> SchemaNode:
         one_of=tuple(read_schema(part) for part in written.get("oneOf") or ()),
         none_of=read_schema(written["not"]) if written.get("not") is not None else None,
     )
-    below = [*place.children()]
-    place.fills = place.default is not ABSENT or any(child.fills for child in below)
-    place.unique = place.list_type in ("set", "map") or any(child.unique for child in below)
-    place.embeds = place.embedded or any(child.embeds for child in below)
-    return place
+    below = [*node.children()]
+    node.has_defaults = node.default is not ABSENT or any(child.has_defaults for child in below)
+    node.unique = node.list_type in ("set", "map") or any(child.unique for child in below)
+    node.has_embedded = node.embedded or any(child.has_embedded for child in below)
+    return node
 
 
 _TYPES = {
@@ -151,7 +148,7 @@ _TYPES = {
     "number": ValueType.NUMBER,
     "boolean": ValueType.BOOLEAN,
 }
-_TEXTS = (
+_STRINGS = (
     "creationTimestamp",
     "deletionTimestamp",
     "generateName",
@@ -162,13 +159,13 @@ _TEXTS = (
     "uid",
 )
 _NUMBERS = ("deletionGracePeriodSeconds", "generation")
-"""The fields of metadata that are plain texts or numbers."""
+"""The fields of metadata that are strings or numbers."""
 _LIST_KINDS = {"set": ListType.SET, "map": ListType.MAP}
 
 
-def merge_structure(place: SchemaNode) -> StructureNode:
-    """Give the structure of a custom resource, with the fields that every resource has."""
-    root = _node(place)
+def merge_structure(node: SchemaNode) -> StructureNode:
+    """Return the structure that patches and managed fields use, including type and metadata."""
+    root = _node(node)
     root.fields = _with_identity(root.fields)
     return root
 
@@ -179,28 +176,28 @@ def _with_identity(fields: dict[str, StructureNode]) -> dict[str, StructureNode]
         "kind": StructureNode(type=ValueType.STRING),
         "metadata": _metadata(),
     }
-    return identity | {name: node for name, node in fields.items() if name not in identity}
+    return identity | {name: child for name, child in fields.items() if name not in identity}
 
 
-def _node(place: SchemaNode) -> StructureNode:
-    entries = place.items.properties if place.items is not None else {}
-    fields = {name: _node(part) for name, part in place.properties.items()}
+def _node(node: SchemaNode) -> StructureNode:
+    entries = node.items.properties if node.items is not None else {}
+    fields = {name: _node(part) for name, part in node.properties.items()}
     return StructureNode(
-        type=ValueType.INT_OR_STRING if place.int_or_string else _TYPES.get(place.type, ValueType.ANY),
-        fields=_with_identity(fields) if place.embedded else fields,
-        values=_node(place.values) if place.values is not None else None,
-        items=_node(place.items) if place.items is not None else None,
-        required=tuple(place.checks.get("required") or ()),
-        list_kind=_LIST_KINDS.get(place.list_type, ListType.ATOMIC),
-        keys=place.list_keys,
+        type=ValueType.INT_OR_STRING if node.int_or_string else _TYPES.get(node.type, ValueType.ANY),
+        fields=_with_identity(fields) if node.embedded else fields,
+        values=_node(node.values) if node.values is not None else None,
+        items=_node(node.items) if node.items is not None else None,
+        required=tuple(node.checks.get("required") or ()),
+        list_kind=_LIST_KINDS.get(node.list_type, ListType.ATOMIC),
+        keys=node.list_keys,
         key_defaults={
             name: entries[name].default
-            for name in place.list_keys
+            for name in node.list_keys
             if name in entries and entries[name].default is not ABSENT
         },
-        atomic=place.map_type == "atomic",
-        nullable=place.nullable,
-        open=place.open,
+        atomic=node.map_type == "atomic",
+        nullable=node.nullable,
+        open=node.open,
     )
 
 
@@ -222,6 +219,6 @@ def _metadata() -> StructureNode:
             "ownerReferences": StructureNode(type=ValueType.LIST, items=owner, list_kind=ListType.MAP, keys=("uid",)),
             "managedFields": StructureNode(),
         }
-        | dict.fromkeys(_TEXTS, text)
+        | dict.fromkeys(_STRINGS, text)
         | dict.fromkeys(_NUMBERS, StructureNode(type=ValueType.INTEGER)),
     )

@@ -1,14 +1,9 @@
-"""A fast yes: almost every object that is written is a good one, and jsonschema-rs tells so in microseconds.
+"""Validation of a value by its schema, with the messages of kube-apiserver.
 
-It cannot tell how the server would word a no, which branch of an `anyOf` it would blame, or what it lets pass because
-it was there before. So this accepts no more than the server does, and whatever it does not accept is judged by the
-slow and exact walk of `springtide.simulator.api.custom.validation`.
-
-The exact judgement of a value by its schema: every failure, worded as the server words it.
-
-The walk follows that of the server step by step, because what users see depends on its order: a string that is too long
-is not also matched with its pattern, an `anyOf` that fails reports its best branch besides itself, and what has not
-changed since the last write is forgiven at the level where it has not changed.
+Almost every object is valid, and jsonschema-rs tells so in microseconds. It cannot give the messages of kube-apiserver,
+nor does it know ratcheting, so a value that it rejects is validated again, by a walk that follows the one of
+kube-apiserver step by step: a string that is too long is not matched with its pattern, a failed `anyOf` also reports
+its best branch, and violations in unchanged values are dropped. The fast path must never accept what the walk rejects.
 """
 
 from __future__ import annotations
@@ -29,68 +24,68 @@ from springtide.cluster.errors import StatusCause
 INTEGER_BITS: Final = {"int32": 31, "int64": 63, "": 63}
 _SIZES: Final = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "multipleOf")
 _REJECT_ALL: Final[dict[str, Any]] = {"not": {}}
-"""The schema that nothing passes: what stands there must always be looked at slowly."""
+"""The schema that rejects everything, which sends values to the walk."""
 
 
-def fast_validator(place: SchemaNode) -> Callable[[Any], bool]:
-    """Give a function that says yes only to what the schema allows."""
+def fast_validator(node: SchemaNode) -> Callable[[Any], bool]:
+    """Return a function that accepts only valid values; what it rejects may be valid, too."""
     formats: dict[str, Callable[[str], bool]] = {}
-    schema = _plain(place, formats)
+    schema = _plain(node, formats)
     accepts: Callable[[Any], bool] = jsonschema_rs.Draft7Validator(
         schema, formats=formats, validate_formats=True, pattern_options=LINEAR
     ).is_valid
     return accepts
 
 
-def _plain(place: SchemaNode, formats: dict[str, Callable[[str], bool]]) -> dict[str, Any]:
-    checks = place.checks
+def _plain(node: SchemaNode, formats: dict[str, Callable[[str], bool]]) -> dict[str, Any]:
+    checks = node.checks
     plain: dict[str, Any] = {keyword: checks[keyword] for keyword in _SIZES if checks.get(keyword) is not None}
     if any(size < 0 for size in plain.values()) or plain.get("multipleOf") == 0:
         return _REJECT_ALL
     if checks.get("required"):
         plain["required"] = [*dict.fromkeys(checks["required"])]
-    if place.types:
-        plain["type"] = [*place.types, "null"] if place.nullable else [*place.types]
+    if node.types:
+        plain["type"] = [*node.types, "null"] if node.nullable else [*node.types]
     if checks.get("enum"):
         plain["enum"] = [choice for choice in checks["enum"] if choice is not None]
-    plain |= _bounds(place)
-    also = [_text(check, name, formats) for check, name in _text_checks(place)]
-    if place.properties:
-        plain["properties"] = {name: _plain(part, formats) for name, part in place.properties.items()}
-    if place.values is not None:
-        plain["additionalProperties"] = _plain(place.values, formats)
-    elif place.untyped_values is False:
+    plain |= _bounds(node)
+    also = [_text(check, name, formats) for check, name in _text_checks(node)]
+    if node.properties:
+        plain["properties"] = {name: _plain(part, formats) for name, part in node.properties.items()}
+    if node.values is not None:
+        plain["additionalProperties"] = _plain(node.values, formats)
+    elif node.untyped_values is False:
         plain["additionalProperties"] = False
-    if place.items is not None:
-        plain["items"] = _plain(place.items, formats)
-    also += [_plain(part, formats) for part in place.all_of]
+    if node.items is not None:
+        plain["items"] = _plain(node.items, formats)
+    also += [_plain(part, formats) for part in node.all_of]
     if checks.get("pattern") and is_linear(checks["pattern"]):
         plain["pattern"] = checks["pattern"]
-    if place.any_of:
-        plain["anyOf"] = [_plain(part, formats) for part in place.any_of]
-    inverted = [*place.one_of, *([place.none_of] if place.none_of is not None else [])]
+    if node.any_of:
+        plain["anyOf"] = [_plain(part, formats) for part in node.any_of]
+    inverted = [*node.one_of, *([node.none_of] if node.none_of is not None else [])]
     if not all(_is_exact(part) for part in inverted):
-        # A check that says no too often would say yes too often here.
+        # Here, rejecting too much would mean accepting too much.
         return _REJECT_ALL
-    if place.one_of:
-        plain["oneOf"] = [_plain(part, formats) for part in place.one_of]
-    if place.none_of is not None:
-        plain["not"] = _plain(place.none_of, formats)
+    if node.one_of:
+        plain["oneOf"] = [_plain(part, formats) for part in node.one_of]
+    if node.none_of is not None:
+        plain["not"] = _plain(node.none_of, formats)
     return plain | ({"allOf": also} if also else {})
 
 
-def _is_exact(place: SchemaNode) -> bool:
-    """Tell whether a schema is read here just as the server reads it, which calculates with numbers in its own way."""
-    numbers = any(isinstance(choice, int | float) for choice in place.checks.get("enum") or ())
-    if numbers or any(place.checks.get(keyword) is not None for keyword in ("minimum", "maximum", "multipleOf")):
+def _is_exact(node: SchemaNode) -> bool:
+    """Whether jsonschema-rs and kube-apiserver agree on a schema; they do not on numbers."""
+    numbers = any(isinstance(choice, int | float) for choice in node.checks.get("enum") or ())
+    if numbers or any(node.checks.get(keyword) is not None for keyword in ("minimum", "maximum", "multipleOf")):
         return False
-    nested = (*place.children(), *place.all_of, *place.any_of, *place.one_of)
-    return all(_is_exact(part) for part in nested) and (place.none_of is None or _is_exact(place.none_of))
+    nested = (*node.children(), *node.all_of, *node.any_of, *node.one_of)
+    return all(_is_exact(part) for part in nested) and (node.none_of is None or _is_exact(node.none_of))
 
 
-def _bounds(place: SchemaNode) -> dict[str, Any]:
-    """Write the bounds in the newer way, and those that the format of an integer brings."""
-    checks = place.checks
+def _bounds(node: SchemaNode) -> dict[str, Any]:
+    """Return the bounds as newer drafts write them, and those that the format of an integer implies."""
+    checks = node.checks
     bounds: dict[str, Any] = {}
     for keyword, exclusive, stricter in (
         ("minimum", "exclusiveMinimum", max),
@@ -98,24 +93,24 @@ def _bounds(place: SchemaNode) -> dict[str, Any]:
     ):
         bound = checks.get(keyword)
         if bound is not None and checks.get(exclusive) is True:
-            # The server cuts the bound of a whole number down to a whole number.
+            # The server truncates bounds of integers.
             bounds[exclusive] = stricter(bound, int(bound))
         elif bound is not None:
             bounds[keyword] = bound
-    if place.type == "integer":
-        limit = 2 ** INTEGER_BITS.get(place.format, 63)
+    if node.type == "integer":
+        limit = 2 ** INTEGER_BITS.get(node.format, 63)
         bounds["minimum"] = max(bounds.get("minimum", -limit), -limit)
         bounds["maximum"] = min(bounds.get("maximum", limit - 1), limit - 1)
     return bounds
 
 
-def _text_checks(place: SchemaNode) -> list[tuple[Callable[[str], bool], str]]:
-    """List the checks of strings that jsonschema-rs has to call back for."""
+def _text_checks(node: SchemaNode) -> list[tuple[Callable[[str], bool], str]]:
+    """Return the checks of strings that jsonschema-rs has to call back for."""
     found: list[tuple[Callable[[str], bool], str]] = []
-    check = format_check(place.format) if place.type in ("", "string") else None
+    check = format_check(node.format) if node.type in ("", "string") else None
     if check is not None:
-        found.append((check, f"kubernetes {place.format}"))
-    pattern = place.checks.get("pattern")
+        found.append((check, f"kubernetes {node.format}"))
+    pattern = node.checks.get("pattern")
     if pattern and not is_linear(pattern):
         found.append((matcher(pattern), f"pattern {pattern}"))
     return found
@@ -132,57 +127,57 @@ _WEIGHTS: Final = {"string": 5, "integer": 6, "number": 6, "boolean": 4, "array"
 
 @dataclass(slots=True)
 class ValidationResult:
-    """What a walk found: the failures, and how many checks it came through, by which branches are compared."""
+    """The causes that a walk found, and the number of checks that passed, by which branches are compared."""
 
     causes: list[StatusCause] = field(default_factory=list)
     passed: int = 0
 
     def add(self, *causes: StatusCause) -> None:
-        """Note failures, each only once."""
+        """Add causes, each only once."""
         self.causes.extend(cause for cause in dict.fromkeys(causes) if cause not in self.causes)
 
     def merge(self, other: ValidationResult) -> None:
-        """Take over what another walk found."""
+        """Add the result of another walk."""
         self.add(*other.causes)
         self.passed += other.passed
 
 
-def validate(place: SchemaNode, value: Any, old: Any = None) -> list[StatusCause]:
-    """Judge a value; failures that were there before and lie in what has not changed do not count."""
-    pair = None if old is None else CorrelatedValue(value, old, place)
-    return _validate_ratcheting(place, value, "", pair).causes
+def validate(node: SchemaNode, value: Any, old: Any = None) -> list[StatusCause]:
+    """Validate a value; violations in values that have not changed are dropped."""
+    pair = None if old is None else CorrelatedValue(value, old, node)
+    return _validate_ratcheting(node, value, "", pair).causes
 
 
-def _validate_ratcheting(place: SchemaNode, value: Any, path: str, pair: CorrelatedValue | None) -> ValidationResult:
-    found = _check(place, value, path, pair)
+def _validate_ratcheting(node: SchemaNode, value: Any, path: str, pair: CorrelatedValue | None) -> ValidationResult:
+    found = _check(node, value, path, pair)
     if found.causes and pair is not None and pair.unchanged:
         found.causes.clear()
     return found
 
 
-def _check(place: SchemaNode, value: Any, path: str, pair: CorrelatedValue | None) -> ValidationResult:
+def _check(node: SchemaNode, value: Any, path: str, pair: CorrelatedValue | None) -> ValidationResult:
     found = ValidationResult()
-    _check_type(place, value, path, found)
+    _check_type(node, value, path, found)
     if value is None:
-        _check_enum(place, value, path, found)
+        _check_enum(node, value, path, found)
         return found
     kind = json_type(value)
     found.passed += _WEIGHTS[kind]
-    _check_branches(place, value, path, found)
+    _check_branches(node, value, path, found)
     if kind == "string":
-        _check_text(place, value, path, found)
+        _check_text(node, value, path, found)
     elif kind in ("integer", "number"):
-        _check_number(place, value, path, found)
+        _check_number(node, value, path, found)
     elif kind == "array":
-        _check_list(place, value, path, pair, found)
-    _check_enum(place, value, path, found)
+        _check_list(node, value, path, pair, found)
+    _check_enum(node, value, path, found)
     if kind == "object":
-        _check_object(place, value, path, pair, found)
+        _check_object(node, value, path, pair, found)
     return found
 
 
 def json_type(value: Any) -> str:
-    """Name the type of a value as schemas do."""
+    """Return the JSON type of a value."""
     match value:
         case bool():
             return "boolean"
@@ -199,8 +194,8 @@ def json_type(value: Any) -> str:
     return "object"
 
 
-def _check_type(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
-    types, known = place.types, _known_format(place)
+def _check_type(node: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+    types, known = node.types, _known_format(node)
     if not types and not known:
         return
     kind = json_type(value)
@@ -211,7 +206,7 @@ def _check_type(place: SchemaNode, value: Any, path: str, found: ValidationResul
     )
     expected = ",".join(types)
     if kind == "null":
-        matches = place.nullable or not types
+        matches = node.nullable or not types
     elif known and kind == "string" and not {"integer", "number"} & {*types}:
         matches = True
     elif known and kind not in ("string", "array") and not matches:
@@ -223,33 +218,33 @@ def _check_type(place: SchemaNode, value: Any, path: str, found: ValidationResul
         found.add(field_errors.wrong_type(path, kind, detail))
 
 
-def _known_format(place: SchemaNode) -> str:
-    match place.type:
+def _known_format(node: SchemaNode) -> str:
+    match node.type:
         case "" | "string":
-            return place.format if format_check(place.format) else ""
+            return node.format if format_check(node.format) else ""
         case "integer":
-            return place.format if place.format in ("int32", "int64") else ""
+            return node.format if node.format in ("int32", "int64") else ""
         case "number":
-            return place.format if place.format in ("float", "double") else ""
+            return node.format if node.format in ("float", "double") else ""
     return ""
 
 
-def _check_enum(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
-    choices = place.checks.get("enum")
+def _check_enum(node: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+    choices = node.checks.get("enum")
     if choices and not any(choice is not None and _equals(value, choice) for choice in choices):
         shown = (choice if isinstance(choice, str) else field_errors.format_value(choice) for choice in choices)
-        found.add(field_errors.unsupported(path, value, shown))
+        found.add(field_errors.unsupported(path, value, *shown))
 
 
 def _equals(value: Any, choice: Any) -> bool:
     if isinstance(value, bool) != isinstance(choice, bool):
         return False
-    # The server converts the value to the type of the choice, which cuts fractions off.
+    # The server converts the value to the type of the choice, which truncates fractions.
     return bool(value == choice) or (isinstance(value, float) and isinstance(choice, int) and int(value) == choice)
 
 
-def _check_text(place: SchemaNode, value: str, path: str, found: ValidationResult) -> None:
-    checks = place.checks
+def _check_text(node: SchemaNode, value: str, path: str, found: ValidationResult) -> None:
+    checks = node.checks
     longest, shortest, pattern = checks.get("maxLength"), checks.get("minLength"), checks.get("pattern")
     if longest is not None and len(value) > longest:
         found.add(field_errors.too_long(path, longest))
@@ -258,38 +253,38 @@ def _check_text(place: SchemaNode, value: str, path: str, found: ValidationResul
         found.add(field_errors.invalid(path, value, detail))
     elif pattern and not matcher(pattern)(value):
         found.add(field_errors.invalid(path, value, f"{path} in body should match '{pattern}'"))
-    check = format_check(place.format) if place.type in ("", "string") else None
+    check = format_check(node.format) if node.type in ("", "string") else None
     if check is not None and not check(value):
-        detail = f"{path} in body must be of type {place.format}: {field_errors.quoted(value)}"
+        detail = f"{path} in body must be of type {node.format}: {field_errors.quoted(value)}"
         found.add(field_errors.wrong_type(path, value, detail))
 
 
-def _check_number(place: SchemaNode, value: int | float, path: str, found: ValidationResult) -> None:
-    checks, known = place.checks, _known_format(place)
-    if place.type == "integer" and not _is_within(value, INTEGER_BITS[known]):
+def _check_number(node: SchemaNode, value: int | float, path: str, found: ValidationResult) -> None:
+    checks, known = node.checks, _known_format(node)
+    if node.type == "integer" and not _is_within(value, INTEGER_BITS[known]):
         form = f"with format {known}" if known else "(default format)"
         found.add(field_errors.invalid("", "", f"Checked value must be of type integer {form} in {path}"))
-    if place.type == "number" and known == "float" and abs(value) > 3.4028234663852886e38:
+    if node.type == "number" and known == "float" and abs(value) > 3.4028234663852886e38:
         found.add(field_errors.invalid("", "", f"Checked value must be of type number with format float in {path}"))
-    # Bounds of whole numbers are cut down to whole numbers.
+    # Bounds of integers are truncated.
     whole = isinstance(value, int) and value in _INT64
     given: Callable[[float], int | float] = int if whole else float
     if (factor := checks.get("multipleOf")) is not None and not _is_multiple(value, given(factor)):
-        words = "should be a multiple of" if given(factor) > 0 else "factor MultipleOf must be positive:"
+        message = "should be a multiple of" if given(factor) > 0 else "factor MultipleOf must be positive:"
         found.add(
-            field_errors.invalid(path, value, f"{path} in body {words} {field_errors.format_value(given(factor))}")
+            field_errors.invalid(path, value, f"{path} in body {message} {field_errors.format_value(given(factor))}")
         )
     if (least := checks.get("minimum")) is not None:
         open_end = checks.get("exclusiveMinimum") is True
         if value < given(least) or (open_end and value == given(least)):
-            words = "greater than" if open_end else "greater than or equal to"
-            detail = f"{path} in body should be {words} {field_errors.format_value(given(least))}"
+            message = "greater than" if open_end else "greater than or equal to"
+            detail = f"{path} in body should be {message} {field_errors.format_value(given(least))}"
             found.add(field_errors.invalid(path, value, detail))
     if (most := checks.get("maximum")) is not None:
         open_end = checks.get("exclusiveMaximum") is True
         if value > given(most) or (open_end and value == given(most)):
-            words = "less than" if open_end else "less than or equal to"
-            detail = f"{path} in body should be {words} {field_errors.format_value(given(most))}"
+            message = "less than" if open_end else "less than or equal to"
+            detail = f"{path} in body should be {message} {field_errors.format_value(given(most))}"
             found.add(field_errors.invalid(path, value, detail))
 
 
@@ -307,13 +302,13 @@ def _is_multiple(value: int | float, factor: int | float) -> bool:
 
 
 def _check_list(
-    place: SchemaNode, value: Sequence[Any], path: str, pair: CorrelatedValue | None, found: ValidationResult
+    node: SchemaNode, value: Sequence[Any], path: str, pair: CorrelatedValue | None, found: ValidationResult
 ) -> None:
-    if place.items is not None:
+    if node.items is not None:
         for index, part in enumerate(value):
             before = pair.item(index) if pair is not None else None
-            found.merge(_validate_ratcheting(place.items, part, f"{path}[{index}]", before))
-    fewest, most = place.checks.get("minItems"), place.checks.get("maxItems")
+            found.merge(_validate_ratcheting(node.items, part, f"{path}[{index}]", before))
+    fewest, most = node.checks.get("minItems"), node.checks.get("maxItems")
     if fewest is not None and len(value) < fewest:
         found.add(field_errors.invalid(path, len(value), f"{path} in body should have at least {fewest} items"))
     if most is not None and len(value) > most:
@@ -321,41 +316,41 @@ def _check_list(
 
 
 def _check_object(
-    place: SchemaNode, value: dict[str, Any], path: str, pair: CorrelatedValue | None, found: ValidationResult
+    node: SchemaNode, value: dict[str, Any], path: str, pair: CorrelatedValue | None, found: ValidationResult
 ) -> None:
-    fewest, most = place.checks.get("minProperties"), place.checks.get("maxProperties")
+    fewest, most = node.checks.get("minProperties"), node.checks.get("maxProperties")
     if fewest is not None and len(value) < fewest:
         found.add(field_errors.invalid(path, len(value), f"{path} in body should have at least {fewest} properties"))
     if most is not None and len(value) > most:
         found.add(field_errors.too_many(path, len(value), most))
     for name, part in value.items():
-        child = place.child(name)
+        child = node.child(name)
         if child is None:
-            if place.untyped_values is False:
+            if node.untyped_values is False:
                 found.add(field_errors.invalid(path, "", f"{path}.{name} in body is a forbidden property"))
             continue
-        # The version of an object is converted before it gets here, so that its type is never an old failure.
-        judged_anew = not path and name in ("apiVersion", "kind")
-        before = None if pair is None or judged_anew else pair.field(name)
+        # Objects are converted before validation, so their type is always new.
+        always_new = not path and name in ("apiVersion", "kind")
+        before = None if pair is None or always_new else pair.field(name)
         found.merge(_validate_ratcheting(child, part, f"{path}.{name}" if path else name, before))
-    for name in place.checks.get("required") or ():
+    for name in node.checks.get("required") or ():
         if name not in value:
             found.add(field_errors.required(f"{path}.{name}" if path else name))
 
 
-def _check_branches(place: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
-    """Judge by `anyOf`, `oneOf`, `allOf` and `not`; their own failures have no path, only words.
+def _check_branches(node: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+    """Validate `anyOf`, `oneOf`, `allOf` and `not`. Their own causes have no path.
 
-    Inside of them nothing is forgiven by itself, only together with the value as a whole.
+    Ratcheting does not apply inside of the branches, only to the value as a whole.
     """
-    if place.any_of:
-        branches = _branches(place.any_of, value, path)
+    if node.any_of:
+        branches = _branches(node.any_of, value, path)
         passing = next((branch for branch in branches if not branch.causes), None)
         if passing is None:
             _fail(path, "must validate at least one schema (anyOf)", found)
         found.merge(passing or _best(branches))
-    if place.one_of:
-        branches = _branches(place.one_of, value, path)
+    if node.one_of:
+        branches = _branches(node.one_of, value, path)
         passed = [branch for branch in branches if not branch.causes]
         if len(passed) == 1:
             found.merge(passed[0])
@@ -364,15 +359,15 @@ def _check_branches(place: SchemaNode, value: Any, path: str, found: ValidationR
             _fail(path, f"must validate one and only one schema (oneOf). {count}", found)
             if not passed:
                 found.merge(_best(branches))
-    if place.all_of:
-        branches = _branches(place.all_of, value, path)
+    if node.all_of:
+        branches = _branches(node.all_of, value, path)
         for branch in branches:
             found.merge(branch)
         failed = sum(bool(branch.causes) for branch in branches)
         if failed:
             none = ". None validated" if failed == len(branches) else ""
             _fail(path, f"must validate all the schemas (allOf){none}", found)
-    if place.none_of is not None and not _check(place.none_of, value, path, None).causes:
+    if node.none_of is not None and not _check(node.none_of, value, path, None).causes:
         _fail(path, "must not validate the schema (not)", found)
 
 
@@ -384,5 +379,5 @@ def _best(branches: Sequence[ValidationResult]) -> ValidationResult:
     return max(branches, key=lambda branch: branch.passed)
 
 
-def _fail(path: str, words: str, found: ValidationResult) -> None:
-    found.add(field_errors.invalid("", "", f"{field_errors.quoted(path)} {words}"))
+def _fail(path: str, message: str, found: ValidationResult) -> None:
+    found.add(field_errors.invalid("", "", f"{field_errors.quoted(path)} {message}"))

@@ -1,7 +1,7 @@
-"""The four kinds of patch, and who owns which field afterwards.
+"""Merge patches, JSON patches, strategic merge patches, and server-side apply with managed fields.
 
-All of it is pure: trees of JSON go in and come out, nothing that goes in is changed, and what a patch does not touch is
-shared between before and after, so that whoever compares the two later can stop where they are the same object.
+All functions are pure: they return new JSON trees and share with the given ones what has not changed, so that later
+comparisons can stop at identical objects.
 """
 
 from springtide.apiserver.patches import managed

@@ -1,14 +1,8 @@
-"""Equality of JSON values.
+"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
 
-Python holds `True` and `1` for equal, JSON does not; `1` and `1.0` are the same number in both.
-
-JSON patch (RFC 6902): operations on places that JSON pointers (RFC 6901) name; all of them, or none.
-
-A place is rebuilt together with the containers above it; all others are shared with the target. Where the API server
-departs from the RFC, so do we: negative indexes count from the end of a list, `replace` sets a field that is not there,
-`copy` and `test` read such a field as null, and only `replace` and `test` take the whole document.
-
-JSON merge patch (RFC 7386): maps are merged, null deletes, everything else replaces.
+Containers on the path of an operation are copied, all others are shared with the target. Where kube-apiserver departs
+from RFC 6902, so does this module: negative indexes count from the end, `replace` sets a missing field, `copy` and
+`test` read a missing field as null, and only `replace` and `test` accept the whole document.
 """
 
 from __future__ import annotations
@@ -21,7 +15,7 @@ from springtide.cluster.errors import BadRequest, Invalid, StatusDetails
 
 
 def equal_json(left: Any, right: Any) -> bool:
-    """Tell whether two JSON values are the same."""
+    """Compare two JSON values: unlike in Python, `true` and `1` differ; `1` and `1.0` are equal."""
     if left is right:
         return True
     if left != right:
@@ -34,22 +28,22 @@ def equal_json(left: Any, right: Any) -> bool:
 
 
 MOST_OPERATIONS = 10_000
-"""How many operations the API server takes in one patch."""
+"""The maximum number of operations in one patch."""
 
 _ABSENT: Any = object()
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 _Edit = Callable[[Any, str], Any]
-"""Gives a container as it is after an edit of one of its places."""
+"""Changes an entry of a container; the second argument is its token."""
 
 
 def json_patch(target: Any, operations: Any) -> Any:
-    """Do the operations in order; `BadRequest` if they make no sense, `Invalid` if they do not fit the target."""
+    """Apply the operations in order; `BadRequest` if one is malformed, `Invalid` if one cannot be applied."""
     if operations is None:
         return target
     if not isinstance(operations, list):
-        told = f"json: cannot unmarshal {_kind(operations)} into Go value of type []handlers.jsonPatchOp"
-        raise BadRequest(f"error decoding patch: {told}")
+        problem = f"json: cannot unmarshal {_kind(operations)} into Go value of type []handlers.jsonPatchOp"
+        raise BadRequest(f"error decoding patch: {problem}")
     if len(operations) > MOST_OPERATIONS:
         raise BadRequest(
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",
@@ -94,7 +88,7 @@ def _value(operation: dict[str, Any]) -> Any:
 
 
 def _tokens(operation: dict[str, Any], member: str) -> list[str]:
-    """Split the JSON pointer of an operation; the empty one names the whole document."""
+    """Return the tokens of a JSON pointer. The empty pointer is the whole document."""
     pointer = operation.get(member)
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise BadRequest(f"JSON patch operation needs a JSON pointer as {member}, not {pointer!r}")
@@ -103,7 +97,7 @@ def _tokens(operation: dict[str, Any], member: str) -> list[str]:
 
 
 def _get(document: Any, path: list[str], missing: Any = _ABSENT) -> Any:
-    """Read a place; a field that is not there is `missing`, if given, and an error otherwise."""
+    """Return the value at a path. If a field is missing, return `missing` if given, and fail otherwise."""
     for depth, token in enumerate(path, start=1):
         if isinstance(document, dict):
             document = document.get(token, missing if depth == len(path) else _ABSENT)
@@ -117,7 +111,7 @@ def _get(document: Any, path: list[str], missing: Any = _ABSENT) -> Any:
 
 
 def _edit(document: Any, path: list[str], edit: _Edit) -> Any:
-    """Give the document with an edit at the end of the path, copying only the containers on the way there."""
+    """Return the document with an edit at the end of the path. Only the containers on the path are copied."""
     if not path or not isinstance(document, dict | list):
         raise _not_applicable()
     if len(path) == 1:
@@ -166,7 +160,7 @@ def _remove(container: Any, token: str) -> Any:
 
 
 def _index(token: str, places: int) -> int:
-    """Read a token as an index into a list that offers so many places."""
+    """Parse a token as an index of a list of the given length."""
     if not _INTEGER.fullmatch(token):
         raise _not_applicable()
     index = int(token)
@@ -176,7 +170,7 @@ def _index(token: str, places: int) -> int:
 
 
 def _not_applicable() -> Invalid:
-    """Word it as the API server does, which does not tell which operation failed, nor why."""
+    """Return the error of kube-apiserver, which does not tell which operation failed."""
     return Invalid("the server rejected our request due to an error in our request", about=StatusDetails())
 
 
@@ -186,7 +180,7 @@ def _kind(value: Any) -> str:
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Give the target as the patch wants it; the target itself where that changes nothing."""
+    """Return the patched target: the target itself if the patch changes nothing."""
     if not isinstance(patch, dict):
         return target if type(target) is type(patch) and target == patch and not isinstance(patch, list) else patch
     if not isinstance(target, dict):
@@ -208,5 +202,5 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def _own(merged: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
-    """Copy the target at the first change, so that a patch that changes nothing copies nothing."""
+    """Copy the target at the first change."""
     return dict(target) if merged is target else merged

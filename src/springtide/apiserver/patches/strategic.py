@@ -1,21 +1,16 @@
-"""The order of a list that a strategic merge patch has merged.
+"""Strategic merge patch: a merge patch that knows the lists of built-in kinds.
 
-What the patch names comes in the order of the patch; what only the server has keeps the server's order; and the two are
-zipped so that an entry of the server stays before those that it stood before.
+Maps are merged and null deletes, as in a merge patch. Lists with a patch strategy are merged as well, by the key of
+their entries or as sets of scalars; other lists are replaced. Directives in the patch say the rest:
 
-Strategic merge patch: a merge patch that knows the lists of built-in kinds.
-
-Maps are merged and null deletes, as in a merge patch. A list that the structure marks so is merged too, by the key of
-its entries or as a set of scalars; all others are replaced. Directives in the patch say the rest:
-
-    $patch: replace                       this map is all there is; in a list: these entries are
-    $patch: delete                        no such map; in a list: no such entry
+    $patch: replace                       replace this map; in a list: replace the list with the other entries
+    $patch: delete                        delete this map; in a list: delete the entry with this key
     $retainKeys: [names]                  drop the other fields of this map
-    $deleteFromPrimitiveList/f: [values]  take these from the set f
-    $setElementOrder/f: [entries]         bring the list f into this order
+    $deleteFromPrimitiveList/f: [values]  remove these values from the set f
+    $setElementOrder/f: [entries]         sort the list f like this
 
-Directives and nulls never reach the result. A patch that makes no sense is the mistake of who sent it, and is refused
-as such, also where a kube-apiserver would blame itself.
+Directives and nulls never reach the result. A malformed patch is a bad request, also where a kube-apiserver answers
+with an internal error.
 """
 
 from __future__ import annotations
@@ -29,30 +24,40 @@ from springtide.cluster.errors import BadRequest, Invalid, StatusDetails
 
 
 def merged_order(
-    items: Sequence[tuple[Hashable, Any]], asked: Sequence[Hashable], server: Sequence[Hashable]
+    items: Sequence[tuple[Hashable, Any]], patch_keys: Sequence[Hashable], server: Sequence[Hashable]
 ) -> list[Any]:
-    """Give the items, each with its key, in their final order."""
-    wanted = _places(asked)
-    known = _places(server)
-    ours = sorted((item for item in items if item[0] in wanted), key=lambda item: wanted[item[0]])
-    theirs = [item for item in items if item[0] not in wanted]
+    """Return the items, each with its key, in their final order.
+
+    Entries of the patch keep the order of the patch, all others that of the server. An entry of the server stays before
+    the entries that it stood before.
+    """
+    patch_positions = _positions(patch_keys)
+    server_positions = _positions(server)
+    from_patch = sorted(
+        (item for item in items if item[0] in patch_positions), key=lambda item: patch_positions[item[0]]
+    )
+    from_server = [item for item in items if item[0] not in patch_positions]
     result: list[Any] = []
-    for key, item in ours:
-        if key in known:
-            while theirs and theirs[0][0] in known and known[theirs[0][0]] < known[key]:
-                result.append(theirs.pop(0)[1])
+    for key, item in from_patch:
+        if key in server_positions:
+            while (
+                from_server
+                and from_server[0][0] in server_positions
+                and server_positions[from_server[0][0]] < server_positions[key]
+            ):
+                result.append(from_server.pop(0)[1])
         result.append(item)
-    return result + [item for _, item in theirs]
+    return result + [item for _, item in from_server]
 
 
 def follows(part: Sequence[Hashable], whole: Sequence[Hashable]) -> bool:
-    """Tell whether the keys of one sequence stand in another in the same order; an empty one makes no demands."""
+    """Whether the keys of one sequence occur in another in the same order. Any order follows an empty one."""
     rest = iter(whole)
     return not whole or all(key in rest for key in part)
 
 
-def _places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Tell where each key stands first."""
+def _positions(keys: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return the first position of each key."""
     return {key: place for place, key in reversed(list(enumerate(keys)))}
 
 
@@ -65,7 +70,7 @@ _ABSENT: Any = object()
 
 
 def strategic_patch(target: Any, patch: Any, node: StructureNode) -> Any:
-    """Give the target as the patch wants it; the target itself where that changes nothing."""
+    """Return the patched target: the target itself if the patch changes nothing."""
     if patch is None:
         return target
     if not isinstance(patch, dict):
@@ -103,7 +108,7 @@ def _put(merged: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _apply_directive(patch: dict[str, Any]) -> dict[str, Any]:
-    """Do what `$patch` says about a whole map."""
+    """Apply a `$patch` directive to a map."""
     if patch[_MARK] == "replace":
         return {name: _clean(value) for name, value in patch.items() if name != _MARK and value is not None}
     if patch[_MARK] == "delete":
@@ -112,7 +117,7 @@ def _apply_directive(patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
-    """Drop the fields that `$retainKeys` does not name; a field that the patch sets must be among them."""
+    """Drop the fields that `$retainKeys` does not list. It must list all fields that the patch sets."""
     retained = patch[_RETAIN]
     written = [name for name, value in patch.items() if value is not None and not name.startswith((_DELETE, _ORDER))]
     if not isinstance(retained, list) or any(name not in retained for name in written if name != _RETAIN):
@@ -122,7 +127,7 @@ def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
 
 
 def _merge(node: StructureNode, original: Any, value: Any) -> Any:
-    """Give what stands in one place after the patch; absent where nothing does."""
+    """Return the value at one path after the patch; `_ABSENT` if there is none."""
     if value is None:
         return _ABSENT
     if isinstance(value, dict) and isinstance(original, dict) and not node.patch_replace:
@@ -173,12 +178,12 @@ def _merge_entries(node: StructureNode, original: list[Any], patch: list[Any]) -
             merged[place] = (identity, _merge_maps(node.items or ANYTHING, merged[place][1], entry))
         else:
             merged.append((identity, _clean(entry)))
-    asked = [_key(entry, key) for entry in entries]
-    return _unless_same(original, merged_order(merged, asked, [_key(entry, key) for entry in original]))
+    patch_keys = [_key(entry, key) for entry in entries]
+    return _unless_same(original, merged_order(merged, patch_keys, [_key(entry, key) for entry in original]))
 
 
 def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
-    """Merge a list, then bring it into the order that the patch asks for."""
+    """Merge a list, then sort it as the patch asks for."""
     if not isinstance(order, list):
         raise BadRequest("invalid patch format of setElementOrder list")
     before = [] if original is _ABSENT else original
@@ -192,9 +197,9 @@ def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
     def identity(item: Any) -> Any:
         return _key(item, node.patch_key) if node.patch_key else _scalar(item)
 
-    asked = [identity(item) for item in order]
+    patch_keys = [identity(item) for item in order]
     written = [identity(item) for item in change if not _is_directive(item)]
-    if not follows(written, asked):
+    if not follows(written, patch_keys):
         raise BadRequest(
             f"The order in patch list:\n{_printed(change)}\n doesn't match $setElementOrder list:\n{_printed(order)}\n"
         )
@@ -202,11 +207,11 @@ def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
     if patch is not _ABSENT:
         merged = _clean(change) if original is _ABSENT else _merge(node, before, change)
     items = [(identity(item), item) for item in merged]
-    return _unless_same(before, merged_order(items, asked, [identity(item) for item in before]))
+    return _unless_same(before, merged_order(items, patch_keys, [identity(item) for item in before]))
 
 
 def _without_values(original: Any, values: Any) -> Any:
-    """Take values from a set of scalars."""
+    """Remove values from a set of scalars."""
     if not isinstance(values, list):
         raise BadRequest("invalid patch format of primitive list")
     if not isinstance(original, list):
@@ -216,7 +221,7 @@ def _without_values(original: Any, values: Any) -> Any:
 
 
 def _holds_maps(*lists: list[Any]) -> bool:
-    """Tell whether these lists hold maps; all their entries must be of one type."""
+    """Whether these lists contain maps. All entries must be of one type."""
     types = list(dict.fromkeys(type(item) for items in lists for item in items))
     if types[:1] == [list]:
         raise Invalid("the server rejected our request due to an error in our request", about=StatusDetails())
@@ -232,14 +237,14 @@ def _key(entry: Any, key: str) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Make a value that is equal to another's only if both have one type: 1, "1" and true are three keys."""
+    """Return a key that differs for values of different types: 1, "1" and true are three keys."""
     if isinstance(value, dict | list):
         raise BadRequest(f"expected a scalar, but received {_printed(value)}")
     return (type(value).__name__, value)
 
 
 def _clean(value: Any) -> Any:
-    """Give what the patch puts where nothing was, without nulls, and without maps that are directives."""
+    """Return the value of a patch without nulls and directives."""
     if isinstance(value, dict):
         return {
             name: _clean(part)
@@ -261,7 +266,7 @@ def _unless_same(before: list[Any], after: list[Any]) -> list[Any]:
 
 
 def _printed(value: Any) -> str:
-    """Write a value as the API server's messages do."""
+    """Format a value as the messages of kube-apiserver do."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{_printed(part)}" for name, part in sorted(value.items())) + "]"
     if isinstance(value, list):

@@ -274,7 +274,7 @@ class WebhookDispatcher:
     def _completed(self, item: Object, resource: Resource) -> Object:
         """Return an object with the defaults of its kind; other objects, such as a Scale, unchanged."""
         kind = self._server.catalogue.find(resource)
-        return kind.complete(deep_copy(item)) if item["kind"] == resource.kind else item
+        return kind.apply_defaults(deep_copy(item)) if item["kind"] == resource.kind else item
 
     def _in_version(self, item: Object, resource: Resource, review: AdmissionRequest) -> Object:
         """Return an object in another version of its resource; other objects unchanged."""

@@ -1,4 +1,4 @@
-"""How values, spans of time and moments are put into words: the same in every picture."""
+"""Formats values, durations and times, in the same way for every picture."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _BIDI_CONTROLS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u2
 
 
 def printable(text: str) -> str:
-    """Make text safe to show on one line: no control characters, no escape codes, no reordering.
+    """Make text safe for one line: without control characters, escape codes and text direction marks.
 
-    Names and reasons come from other people's files; a terminal obeys an escape code and XML refuses it.
+    Names and reasons come from manifests of any origin; a terminal executes escape codes and XML forbids them.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_shown(character) for character in text)
+    return "".join(_printable_character(character) for character in text)
 
 
-def _shown(character: str) -> str:
+def _printable_character(character: str) -> str:
     if character in "\t\n\r\v\f\x85\u2028\u2029":
         return " "
     if character in _BIDI_CONTROLS:
         return ""
-    unshowable = unicodedata.category(character) in ("Cc", "Cs", "Cn")
-    return "\N{REPLACEMENT CHARACTER}" if unshowable else character
+    unprintable = unicodedata.category(character) in ("Cc", "Cs", "Cn")
+    return "\N{REPLACEMENT CHARACTER}" if unprintable else character
 
 
 def format_value(value: LaneValue, *, unicode: bool = True) -> str:
@@ -42,7 +42,7 @@ def format_value(value: LaneValue, *, unicode: bool = True) -> str:
 
 
 def value_forms(value: LaneValue, *, unicode: bool = True) -> tuple[str, ...]:
-    """Write a value in ever fewer characters, so that a picture can take the longest form that fits."""
+    """Write a value in forms of decreasing length; a picture takes the first one that fits."""
     match value:
         case None:
             return ("nothing", "–" if unicode else "-")
@@ -90,35 +90,35 @@ def _scalar(item: object) -> str:
 
 
 def is_on(value: LaneValue) -> bool:
-    """Tell whether a value of an on-or-off lane means on."""
+    """Return whether the value of an on-or-off lane is on."""
     return value is True
 
 
-def format_span(seconds: int) -> str:
-    """Write a length of time by its two largest units: ``2d 14h``, ``45min``, ``0s``."""
+def format_span(seconds: int, *, spaced: bool = False) -> str:
+    """Write a duration in its two largest units: ``2d 14h``, ``45min``, ``0s``; spaced: ``2 d 14 h``."""
     rest = abs(seconds)
     parts: list[str] = []
     for size, unit in _UNITS:
         count, remainder = divmod(rest, size)
         if count:
-            parts.append(f"{count}{unit}")
+            parts.append(f"{count} {unit}" if spaced else f"{count}{unit}")
             rest = remainder
         elif parts:
-            break  # only neighbouring units: "2d 3min" pretends to a precision that nobody reads
+            break  # only adjacent units: "2d 3min" is needlessly precise
         if len(parts) == 2:
             break
     return " ".join(parts) or "0s"
 
 
 def format_relative(at: int, now: int) -> str:
-    """Say how far an instant is from now: ``in 2d 14h``, ``3h ago``, ``now``."""
+    """Write the distance of a time from now: ``in 2d 14h``, ``3h ago``, ``now``."""
     if at == now:
         return "now"
     return f"in {format_span(at - now)}" if at > now else f"{format_span(now - at)} ago"
 
 
 def format_never(lane: Lane) -> str:
-    """Say that nothing more happens to a lane; one that is of firings may have had some."""
+    """Say that a lane has no further changes."""
     if lane.style is not LaneStyle.FIRINGS:
         return "never changes"
     return "never fires" if lane.current is None else "never fires again"
@@ -133,5 +133,5 @@ def why_empty(forecast: Forecast) -> str:
 
 
 def format_subject(forecast: Forecast) -> str:
-    """Name the object of a forecast as kubectl does."""
+    """Write KIND/NAME of the object."""
     return printable(f"{forecast.kind}/{forecast.name}")

@@ -1,6 +1,6 @@
-"""A forecast as a page: the drawings, the changes in tables, and what is wrong, in one file without scripts.
+"""Writes forecasts as an HTML page: drawings, tables of changes, and problems, in one file without scripts.
 
-The page loads nothing: it can be mailed, attached to a review, or served under the strictest content policy.
+The page loads nothing: it can be sent by mail, attached to a review, or served with the strictest content policy.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def render_html(forecasts: Sequence[Forecast], *, zone: str | None, now: int, ti
         tag("title", escape(heading)),
         tag("style", Markup(_STYLE)),
     )
-    shared_look = tag("svg", style_element(), width=0, height=0, style="position:absolute", aria_hidden="true")
+    shared_style = tag("svg", style_element(), width=0, height=0, style="position:absolute", aria_hidden="true")
     sections = [_section(forecast, zone=zone, now=now) for forecast in forecasts]
     body = tag(
         "body",
-        shared_look,
+        shared_style,
         tag(
             "main",
             tag("h1", escape(heading)),
@@ -80,7 +80,7 @@ def _section(forecast: Forecast, *, zone: str | None, now: int) -> Markup:
     clock = clock_for(forecast, zone)
     return tag(
         "section",
-        draw((forecast,), zone=zone, now=now, title=None, with_look=False),
+        draw((forecast,), zone=zone, now=now, title=None, with_style=False),
         _problems(forecast.problems),
         *(_changes(lane, clock, now) for lane in forecast.lanes),
         aria_label=format_subject(forecast),
@@ -100,14 +100,14 @@ def _problem(problem: Problem) -> Markup:
         tag("strong", escape(problem.severity), class_=problem.severity),
         Markup(" "),
         tag("code", escape(format_path(problem.path))),
-        escape(f" {problem.message}{hint}"),
+        escape(f"{': ' if problem.path else ''}{problem.message}{hint}"),
     )
 
 
 def _changes(lane: Lane, clock: ZoneClock, now: int) -> Markup:
     count = len(lane.changes)
-    many = "no changes" if not count else "1 change" if count == 1 else f"{count:,} changes"
-    about = tag("summary", escape(f"{lane.name} "), tag("span", escape(many)))
+    total = "no changes" if not count else "1 change" if count == 1 else f"{count:,} changes"
+    about = tag("summary", escape(f"{lane.name} "), tag("span", escape(total)))
     rows = [_row(lane, change, clock, now) for change in lane.changes[:_MOST_ROWS]]
     left_out = count - len(rows)
     more = tag("p", escape(f"… and {left_out:,} more; -o json shows all")) if left_out else Markup("")

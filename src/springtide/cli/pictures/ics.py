@@ -1,7 +1,7 @@
-"""A forecast as a calendar file (RFC 5545), so that a team sees capacity beside its meetings.
+"""Writes forecasts as a calendar file (RFC 5545), so that a team sees capacity beside its meetings.
 
-A level becomes an event from one change to the next, a firing an event without length. The identifiers depend
-only on the object, the lane and the instant: importing a later forecast replaces events instead of doubling them.
+A level becomes an event from one change to the next, a firing an event without duration. The identifiers depend only on
+the object, the lane and the instant: importing a later forecast replaces events instead of duplicating them.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def _event(
     if because:
         yield f"DESCRIPTION:{_text(because)}"
     yield f"CATEGORIES:{_text(forecast.kind)}"
-    yield "TRANSP:TRANSPARENT"  # capacity does not make anybody busy
+    yield "TRANSP:TRANSPARENT"  # not shown as busy time
     yield "END:VEVENT"
 
 
 def _identifier(forecast: Forecast, lane: Lane, start: int) -> str:
-    # What already holds at the start has no beginning of its own: every later forecast replaces that event.
+    # The start of the current value is unknown: every later forecast replaces its event.
     since = "current" if start == forecast.start else str(start)
     parts = (forecast.api_version, forecast.kind, forecast.namespace or "", forecast.name, lane.name, since)
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -80,12 +80,12 @@ def _utc(at: int) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape text as the standard asks."""
+    """Escape text as the standard requires."""
     return printable(text).replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
 
 
 def _fold(line: str) -> str:
-    """Break a line of too many octets, never within a character; what follows a break starts with a space."""
+    """Fold a line that has too many octets, never within a character; continuation lines start with a space."""
     folded: list[str] = []
     length = 0
     for character in line:

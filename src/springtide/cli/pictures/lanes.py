@@ -1,11 +1,4 @@
-"""A lane as stretches of time, however it is drawn: its spans, what holds at an instant and what comes next.
-
-How tall a value is drawn, and which values let nothing through.
-
-Firings that come too thick to be drawn one by one: grouped, and told by how often they come.
-
-Collisions as they are shown: from when to when, and in a sentence.
-"""
+"""What all renderers need about the lanes of a forecast: spans, heights of values, groups of firings, collisions."""
 
 from __future__ import annotations
 
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time over which a lane has one value."""
+    """A period in which a lane has one value."""
 
     start: int
     end: int
@@ -36,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class DenseSpans:
-    """A run of spans too short to be told apart."""
+    """Adjacent spans that are too short to be drawn one by one."""
 
     start: int
     end: int
@@ -44,7 +37,7 @@ class DenseSpans:
 
 
 def lane_spans(lane: Lane, start: int, until: int) -> list[Span]:
-    """Cut a lane into its spans within ``[start, until)``, the first holding the current value."""
+    """Split a lane into its spans within ``[start, until)``; the first has the current value."""
     points = [LaneChange(start, lane.current, lane.because), *lane.changes]
     ends = [min(change.at, until) for change in lane.changes] + [until]
     return [
@@ -55,15 +48,15 @@ def lane_spans(lane: Lane, start: int, until: int) -> list[Span]:
 
 
 def merge_short_spans(spans: Iterable[Span], shortest: int) -> list[Span | DenseSpans]:
-    """Put neighbouring spans that last less than ``shortest`` seconds into one crowd."""
-    shown: list[Span | DenseSpans] = []
+    """Merge adjacent spans that last less than ``shortest`` seconds."""
+    merged: list[Span | DenseSpans] = []
     run: list[Span] = []
 
     def close() -> None:
         if len(run) == 1:
-            shown.append(run[0])
+            merged.append(run[0])
         elif run:
-            shown.append(DenseSpans(run[0].start, run[-1].end, tuple(run)))
+            merged.append(DenseSpans(run[0].start, run[-1].end, tuple(run)))
         run.clear()
 
     for span in spans:
@@ -71,13 +64,13 @@ def merge_short_spans(spans: Iterable[Span], shortest: int) -> list[Span | Dense
             run.append(span)
         else:
             close()
-            shown.append(span)
+            merged.append(span)
     close()
-    return shown
+    return merged
 
 
 def value_at(lane: Lane, at: int) -> tuple[LaneValue, str]:
-    """Give the value that holds at an instant, and why; before the first change the current one."""
+    """Return the value at a time and its reason; before the first change, the current value."""
     place = bisect_right(lane.changes, at, key=_instant)
     if place == 0:
         return lane.current, lane.because
@@ -86,7 +79,7 @@ def value_at(lane: Lane, at: int) -> tuple[LaneValue, str]:
 
 
 def next_change_after(lane: Lane, now: int) -> LaneChange | None:
-    """Find the first change after now that the forecast knows of, be it within its range or beyond."""
+    """Find the first change after now, within the range of the forecast or beyond."""
     place = bisect_right(lane.changes, now, key=_instant)
     if place < len(lane.changes):
         return lane.changes[place]
@@ -98,14 +91,14 @@ def _instant(change: LaneChange) -> int:
 
 
 FULL_HEIGHT: Final = 1000
-"""The height of the tallest value of a lane. Heights are whole numbers: a picture is the same anywhere."""
+"""The height of the largest value of a lane. Heights are integers: a picture is the same on any machine."""
 
-_TALLEST_LIMIT: Final = 700  # a budget that limits stays visibly below one that does not
-_SHORTEST_LIMIT: Final = 150  # and visibly above one that blocks
+_TALLEST_LIMIT: Final = 700  # a limiting budget is drawn visibly lower than an unlimited one
+_SHORTEST_LIMIT: Final = 150  # and visibly higher than a blocking one
 
 
 def height_scale(lane: Lane) -> Callable[[LaneValue], int]:
-    """Choose how tall each value of a lane is drawn, from 0 to `FULL_HEIGHT`."""
+    """Choose the height of each value of a lane, from 0 to `FULL_HEIGHT`."""
     values = [lane.current, *(change.value for change in lane.changes)]
     if lane.style is LaneStyle.BUDGET:
         return _budget_scale(values)
@@ -114,19 +107,19 @@ def height_scale(lane: Lane) -> Callable[[LaneValue], int]:
 
 
 def is_blocked(lane: Lane, value: LaneValue) -> bool:
-    """Tell whether a budget's value lets nothing through."""
+    """Return whether the value of a budget allows no disruption."""
     return lane.style is LaneStyle.BUDGET and any(amount == 0 for _, amount in _limits(value))
 
 
 def is_ever_blocked(lane: Lane) -> bool:
-    """Tell whether a lane is a budget that lets nothing through at some time."""
+    """Return whether a lane is a budget that allows no disruption at some time."""
     return is_blocked(lane, lane.current) or any(is_blocked(lane, change.value) for change in lane.changes)
 
 
 def describe_value(lane: Lane, value: LaneValue, *, unicode: bool = True) -> str:
-    """Write a value of a lane in full, and what it means where that is more than its number."""
-    words = format_value(value, unicode=unicode)
-    return f"{words} (blocked)" if is_blocked(lane, value) else words
+    """Write a value of a lane in full; with "(blocked)" where a budget allows no disruption."""
+    text = format_value(value, unicode=unicode)
+    return f"{text} (blocked)" if is_blocked(lane, value) else text
 
 
 def _count(value: LaneValue) -> int:
@@ -151,7 +144,7 @@ def _limit_height(amount: int, most: int) -> int:
 
 
 def _limits(value: LaneValue) -> Sequence[tuple[str, int]]:
-    """Read a budget's value as limits by unit; none means unlimited."""
+    """Split the value of a budget into limits with units; none means unlimited."""
     match value:
         case bool() | None:
             return ()
@@ -167,7 +160,7 @@ def _limits(value: LaneValue) -> Sequence[tuple[str, int]]:
 
 
 def group_firings(changes: Iterable[LaneChange], nearest: int) -> list[tuple[LaneChange, ...]]:
-    """Group changes of which each follows the one before within less than ``nearest`` seconds."""
+    """Group changes that follow each other in less than ``nearest`` seconds."""
     groups: list[list[LaneChange]] = []
     for change in changes:
         if groups and change.at - groups[-1][-1].at < nearest:
@@ -178,7 +171,7 @@ def group_firings(changes: Iterable[LaneChange], nearest: int) -> list[tuple[Lan
 
 
 def firing_group_forms(group: Sequence[LaneChange]) -> tuple[str, ...]:
-    """Say what a group of firings applies, and how often, in ever fewer words."""
+    """Write what a group of firings applies, and how often, in forms of decreasing length."""
     count = f"{len(group):,}×"
     steps = {later.at - earlier.at for earlier, later in pairwise(group)}
     even = len(group) > 2 and len(steps) == 1
@@ -192,25 +185,25 @@ _LISTED_TIMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class NumberedCollision:
-    """A collision with the number that it is referred to by."""
+    """A collision, with the number of its mark in the picture."""
 
     number: int
-    """The same for all that differ in nothing but their time."""
+    """The same for collisions that differ only in their time."""
     start: int
     end: int
     when: str
     text: str
     drawn: bool
-    """Whether it falls into the range of the picture; if not, it is only told."""
+    """Whether it is in the range of the picture; if not, only the notes list it."""
 
     @property
     def sentence(self) -> str:
-        """When, and what."""
+        """The time, and what collides."""
         return f"{self.when}: {self.text}"
 
 
 def number_collisions(forecast: Forecast, clock: ZoneClock) -> list[NumberedCollision]:
-    """Number the collisions of a forecast and put them into words."""
+    """Number the collisions of a forecast, and describe them."""
     found: list[NumberedCollision] = []
     numbers: dict[str, int] = {}
     for collision in forecast.collisions:
@@ -227,21 +220,21 @@ def number_collisions(forecast: Forecast, clock: ZoneClock) -> list[NumberedColl
     return found
 
 
-def collision_sentences(clashes: Sequence[NumberedCollision]) -> list[tuple[int, str]]:
-    """Put collisions into words, each number once: its first times, how many more there are, and what it is."""
+def collision_sentences(collisions: Sequence[NumberedCollision]) -> list[tuple[int, str]]:
+    """Write a sentence for each number: the first times, the count of further ones, and what collides."""
     by_number: dict[int, list[NumberedCollision]] = {}
-    for clash in clashes:
-        by_number.setdefault(clash.number, []).append(clash)
+    for collision in collisions:
+        by_number.setdefault(collision.number, []).append(collision)
     return [(number, _sentence(listed)) for number, listed in by_number.items()]
 
 
-def _sentence(clashes: Sequence[NumberedCollision]) -> str:
-    spelt, more = "; ".join(clash.when for clash in clashes[:_LISTED_TIMES]), len(clashes) - _LISTED_TIMES
-    return (
-        f"{spelt}{f' and {more} more times' if more > 1 else ' and once more' if more == 1 else ''}: {clashes[0].text}"
-    )
+def _sentence(collisions: Sequence[NumberedCollision]) -> str:
+    first = collisions[:_LISTED_TIMES]
+    more = len(collisions) - len(first)
+    further = f" and {more} more times" if more > 1 else " and once more" if more == 1 else ""
+    return f"{'; '.join(collision.when for collision in first)}{further}: {collisions[0].text}"
 
 
 def _end(collision: LaneCollision, forecast: Forecast) -> int:
-    """Give the end of a collision; one that goes on ends with the picture."""
+    """Return the end of a collision; an open one ends with the picture."""
     return collision.until if collision.until is not None else max(collision.at, forecast.until)

@@ -1,9 +1,4 @@
-"""What concerns all lanes at once: now, changes of the clocks, collisions; as marks and as notes below.
-
-One object's part of a drawing: heading, axis, lanes with their names, marks and notes.
-
-A forecast as a drawing for a design document: one SVG file that needs nothing but itself.
-"""
+"""Draws forecasts as one SVG without external resources: for each a heading, the axis, lanes, marks and notes."""
 
 from __future__ import annotations
 
@@ -54,39 +49,39 @@ if TYPE_CHECKING:
 _LINE: Final = 19
 _LETTERS: Final = 12
 _INDENT: Final = 26
-_NARROWEST_CLASH: Final = 3  # pixels: an instant is drawn this wide
-_PILL: Final = 17  # half its width
+_NARROWEST_COLLISION: Final = 3  # pixels: the width of a collision at an instant
+_PILL: Final = 17  # half of its width
 
 
 def draw_marks(forecast: Forecast, frame: SvgFrame, top: int, bottom: int) -> SvgLayers:
-    """Draw the line of now, collisions, and the lines at which the clocks change; words go where there is room."""
+    """Draw now, collisions and clock changes across all lanes, with labels where there is room."""
     drawn = SvgLayers()
     taken: list[tuple[float, float]] = []
     if frame.holds(frame.now):
         _draw_now(frame, top, bottom, taken, drawn)
     _draw_collisions(forecast, frame, top, bottom, taken, drawn)
-    for shift in frame.clock.shifts(frame.start, frame.until):
-        _draw_clock_change(shift, frame, top, bottom, taken, drawn)
+    for clock_change in frame.clock.clock_changes(frame.start, frame.until):
+        _draw_clock_change(clock_change, frame, top, bottom, taken, drawn)
     return drawn
 
 
 def _draw_collisions(
     forecast: Forecast, frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, float]], drawn: SvgLayers
 ) -> None:
-    for clash in number_collisions(forecast, frame.clock):
-        if not clash.drawn:
+    for collision in number_collisions(forecast, frame.clock):
+        if not collision.drawn:
             continue
-        left = frame.x(clash.start)
-        right = max(frame.x(clash.end), left + _NARROWEST_CLASH)
+        left = frame.x(collision.start)
+        right = max(frame.x(collision.end), left + _NARROWEST_COLLISION)
         box = {"x": left, "y": top + 20, "width": right - left, "height": bottom - top - 20}
-        words = tooltip(clash.sentence)
-        drawn.shapes.append(tag("rect", words, **box, fill="url(#hatch-clash)", data_at=clash.start))
-        # At its beginning, else right of what stands there; collisions that come thick share the number of the first.
+        words = tooltip(collision.sentence)
+        drawn.shapes.append(tag("rect", words, **box, fill="url(#hatch-collision)", data_at=collision.start))
+        # At the start of the collision, else to the right of other labels; dense collisions share the first number.
         spots = [left, *(end + 1 for _, end in taken if left < end < right)]
         spot = next((spot for spot in spots if _is_free((spot - 1, spot + 17), taken)), None)
         if spot is not None:
             taken.append((spot - 1, spot + 17))
-            drawn.words.append(_badge(clash.number, spot + 8, top + 10))
+            drawn.texts.append(_badge(collision.number, spot + 8, top + 10))
 
 
 def _draw_now(frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, float]], drawn: SvgLayers) -> None:
@@ -95,25 +90,30 @@ def _draw_now(frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, f
     taken.append((pill - _PILL - 2, pill + _PILL + 2))
     title = tooltip(f"now: {frame.clock.moment(frame.now, year=True)}")
     drawn.shapes.append(tag("g", title, vertical_line(x, top + 16, bottom, "now"), data_mark="now", data_at=frame.now))
-    drawn.words.append(tag("rect", x=pill - _PILL, y=top + 2, width=2 * _PILL, height=16, rx=8, class_="now-fill"))
-    drawn.words.append(label("now", pill, top + 14, "small on-colour middle"))
+    drawn.texts.append(tag("rect", x=pill - _PILL, y=top + 2, width=2 * _PILL, height=16, rx=8, class_="now-fill"))
+    drawn.texts.append(label("now", pill, top + 14, "small on-colour middle"))
 
 
 def _draw_clock_change(
-    shift: ClockChange, frame: SvgFrame, top: int, bottom: int, taken: list[tuple[float, float]], drawn: SvgLayers
+    clock_change: ClockChange,
+    frame: SvgFrame,
+    top: int,
+    bottom: int,
+    taken: list[tuple[float, float]],
+    drawn: SvgLayers,
 ) -> None:
-    x = frame.x(shift.at)
-    line = vertical_line(x, top + 4, bottom, "shift")
-    drawn.shapes.append(tag("g", tooltip(shift.sentence), line, data_mark="clocks", data_at=shift.at))
-    for form in shift.forms:
+    x = frame.x(clock_change.at)
+    line = vertical_line(x, top + 4, bottom, "clock-change")
+    drawn.shapes.append(tag("g", tooltip(clock_change.sentence), line, data_mark="clocks", data_at=clock_change.at))
+    for form in clock_change.forms:
         width = text_width(form, 11)
         for place, classes, room in (
-            (x + 5, "small shift-ink", (x, x + width + 8)),
-            (x - 5, "small shift-ink end", (x - width - 8, x)),
+            (x + 5, "small clock-change-ink", (x, x + width + 8)),
+            (x - 5, "small clock-change-ink end", (x - width - 8, x)),
         ):
             if _is_free(room, taken):
                 taken.append(room)
-                drawn.words.append(label(form, place, top + 14, classes))
+                drawn.texts.append(label(form, place, top + 14, classes))
                 return
 
 
@@ -123,7 +123,7 @@ def _is_free(wanted: tuple[float, float], taken: list[tuple[float, float]]) -> b
 
 
 def draw_notes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, int]:
-    """Write what the marks mean, collisions in full; gives the markup and where it ends."""
+    """Write the legend of the marks, and collisions in full; returns the markup and its lower edge."""
     shapes: list[Markup] = []
     y = top
     if any(is_ever_blocked(lane) for lane in forecast.lanes):
@@ -131,9 +131,9 @@ def draw_notes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, i
         shapes += [tag("rect", **swatch, class_="blocked"), tag("rect", **swatch, fill="url(#hatch-blocked)")]
         shapes.append(label("blocked: no node may be disrupted", MARGIN + _INDENT, y + 12, "note muted"))
         y += _LINE
-    for shift in frame.clock.shifts(frame.start, frame.until):
-        shapes.append(vertical_line(MARGIN + 9, y + 1, y + 15, "shift"))
-        shapes.append(label(shift.sentence, MARGIN + _INDENT, y + 12, "note muted"))
+    for clock_change in frame.clock.clock_changes(frame.start, frame.until):
+        shapes.append(vertical_line(MARGIN + 9, y + 1, y + 15, "clock-change"))
+        shapes.append(label(clock_change.sentence, MARGIN + _INDENT, y + 12, "note muted"))
         y += _LINE
     for number, sentence in collision_sentences(number_collisions(forecast, frame.clock)):
         shapes.append(_badge(number, MARGIN + 9, y + 8))
@@ -144,7 +144,7 @@ def draw_notes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, i
 
 
 def _badge(count: int, x: float, y: float) -> Markup:
-    disc = tag("circle", cx=x, cy=y, r=8, class_="clash")
+    disc = tag("circle", cx=x, cy=y, r=8, class_="collision")
     return join((disc, label(str(count), x, y + 4, "badge small middle")))
 
 
@@ -157,7 +157,7 @@ _LEGIBLE_WEEKEND: Final = 3  # pixels
 
 
 def draw_panel(forecast: Forecast, *, zone: str | None, now: int, top: int) -> tuple[Markup, int]:
-    """Draw one forecast from ``top`` down; gives the markup and where it ends."""
+    """Draw one forecast from ``top`` down; returns the markup and its lower edge."""
     clock = clock_for(forecast, zone)
     frame = SvgFrame(forecast.start, forecast.until, now, clock)
     axis = lay_out_axis(clock, forecast.start, forecast.until, room=_TICK_ROOM)
@@ -166,7 +166,7 @@ def draw_panel(forecast: Forecast, *, zone: str | None, now: int, top: int) -> t
     lanes_top = marks_top + _MARKS
     bottom = lanes_top + (sum(HEIGHTS[lane.style] for lane in forecast.lanes) or _NO_LANES)
     marks = draw_marks(forecast, frame, marks_top, bottom)
-    shapes, words = _draw_lanes(forecast, frame, lanes_top)
+    shapes, texts = _draw_lanes(forecast, frame, lanes_top)
     notes, end = draw_notes(forecast, frame, bottom + 12)
     panel = tag(
         "g",
@@ -175,8 +175,8 @@ def draw_panel(forecast: Forecast, *, zone: str | None, now: int, top: int) -> t
         _draw_axis(axis, frame, axis_top, lanes_top, bottom),
         shapes,
         *marks.shapes,
-        words,
-        *marks.words,
+        texts,
+        *marks.texts,
         notes,
     )
     return panel, end
@@ -222,48 +222,48 @@ def _draw_axis(axis: TimeAxis, frame: SvgFrame, top: int, lanes_top: int, bottom
 
 
 def _draw_lanes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, Markup]:
-    """Draw lanes below each other; gives their shapes and, to be put on top of all marks, their words."""
+    """Draw lanes below each other; returns their shapes, and their texts, which go above the marks."""
     shapes: list[Markup] = []
-    words: list[Markup] = []
+    texts: list[Markup] = []
     for lane in forecast.lanes:
         drawn = draw_lane(lane, frame, top)
         rule = level_line(top, MARGIN, RIGHT, "rule")
         shapes.append(tag("g", rule, _draw_name(lane, frame, top), *drawn.shapes, data_lane=lane.name))
-        words += drawn.words
+        texts += drawn.texts
         top += HEIGHTS[lane.style]
     if not forecast.lanes:
         shapes.append(level_line(top, MARGIN, RIGHT, "rule"))
-        words.append(label(why_empty(forecast), LEFT + 12, top + 25, "note muted halo"))
+        texts.append(label(why_empty(forecast), LEFT + 12, top + 25, "note muted halo"))
         top += _NO_LANES
     shapes.append(level_line(top, MARGIN, RIGHT, "rule"))
-    return join(shapes), join(words)
+    return join(shapes), join(texts)
 
 
 def _draw_name(lane: Lane, frame: SvgFrame, top: int) -> Markup:
     room = LEFT - MARGIN - 12
-    held, coming = _held(lane, frame), _coming(lane, frame)
+    current, upcoming = _current_text(lane, frame), _next_text(lane, frame)
     _, because = value_at(lane, frame.seen_at)
     return tag(
         "g",
-        tooltip("; ".join(part for part in (f"{lane.name}: {held}", because, coming) if part)),
+        tooltip("; ".join(part for part in (f"{lane.name}: {current}", because, upcoming) if part)),
         label(shorten(lane.name, 13, room, bold=True), MARGIN, top + 20, "lane ink"),
-        label(shorten(held, 11, room), MARGIN, top + 36, "small muted"),
-        label(shorten(coming, 11, room), MARGIN, top + 50, "small muted"),
+        label(shorten(current, 11, room), MARGIN, top + 36, "small muted"),
+        label(shorten(upcoming, 11, room), MARGIN, top + 50, "small muted"),
     )
 
 
-def _held(lane: Lane, frame: SvgFrame) -> str:
+def _current_text(lane: Lane, frame: SvgFrame) -> str:
     value, _ = value_at(lane, frame.seen_at)
-    words = describe_value(lane, value)
+    text = describe_value(lane, value)
     if lane.style is LaneStyle.FIRINGS:
-        return "nothing set yet" if value is None else f"last set {words}"
-    return f"now {words}" if frame.holds(frame.now) else f"at first {words}"
+        return "nothing set yet" if value is None else f"last set {text}"
+    return f"now {text}" if frame.holds(frame.now) else f"at first {text}"
 
 
-def _coming(lane: Lane, frame: SvgFrame) -> str:
+def _next_text(lane: Lane, frame: SvgFrame) -> str:
     change = next_change_after(lane, frame.seen_at)
     if change is None:
-        return f"no more until {frame.clock.date(frame.until)}" if lane.next else format_never(lane)
+        return f"no change until {frame.clock.date(frame.until)}" if lane.next else format_never(lane)
     when = f"{frame.clock.date(change.at)} {frame.clock.time(change.at)}"
     if lane.style is LaneStyle.FIRINGS:
         return f"next {when}"
@@ -277,11 +277,11 @@ _BETWEEN_PANELS: Final = 30
 
 def render_svg(forecasts: Sequence[Forecast], *, zone: str | None, now: int, title: str | None) -> str:
     """Draw forecasts below each other; ``zone`` overrides the zone that each object is written in."""
-    return draw(forecasts, zone=zone, now=now, title=title, with_look=True) + "\n"
+    return draw(forecasts, zone=zone, now=now, title=title, with_style=True) + "\n"
 
 
-def draw(forecasts: Sequence[Forecast], *, zone: str | None, now: int, title: str | None, with_look: bool) -> Markup:
-    """Draw forecasts; without the look, the drawing stands in a page that has it already."""
+def draw(forecasts: Sequence[Forecast], *, zone: str | None, now: int, title: str | None, with_style: bool) -> Markup:
+    """Draw forecasts; a drawing in a page that has the style already is made without it."""
     y = MARGIN
     panels: list[Markup] = []
     if title:
@@ -299,7 +299,7 @@ def draw(forecasts: Sequence[Forecast], *, zone: str | None, now: int, title: st
         "svg",
         tag("title", escape(title or _names(forecasts))),
         tag("desc", escape(_description(forecasts))),
-        style_element() if with_look else Markup(""),
+        style_element() if with_style else Markup(""),
         tag("rect", width=WIDTH, height=height, rx=8, class_="paper"),
         join(panels),
         xmlns=_NAMESPACE,

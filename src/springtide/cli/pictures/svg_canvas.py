@@ -1,14 +1,8 @@
-"""Writing XML and HTML so that nothing unescaped can slip in: text becomes markup in one place only.
+"""The basics of SVG and HTML output: escaped markup, text widths, the style sheet, and the time scale of a drawing.
 
-How wide text is when nobody can measure it: estimates by the widest of the usual system fonts.
-
-The looks of a drawing: one palette for light and one for dark, told apart by shape as well as by colour.
-
-Colours are written out per class rather than as CSS variables, because many programs that put drawings into
-documents read classes but not variables. The hues follow Okabe and Ito, whose colours people with any colour
-vision can tell apart.
-
-The sheet that a drawing is made on: where instants fall on it, and what every part of it is made of.
+Text becomes markup only in `escape`. Widths are estimates for the widest of the usual system fonts, since SVG text
+cannot be measured. Colours are CSS classes rather than variables, which many programs for documents cannot read; there
+is a light and a dark palette, and the hues follow Okabe and Ito, for any colour vision.
 """
 
 from __future__ import annotations
@@ -27,21 +21,21 @@ if TYPE_CHECKING:
 
 
 Markup = NewType("Markup", str)
-"""Text that is already XML: made by `escape`, `tag` and `join` only."""
+"""Valid XML; only `escape`, `tag` and `join` create it."""
 
 _SHAPES: Final = frozenset(("circle", "path", "rect"))
-"""What may be written without a closing tag; in a page ``<code/>`` would swallow all that follows."""
+"""Elements that may be self-closing; HTML parsers ignore the slash of others, such as ``<code/>``."""
 
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 
 
 def escape(text: str) -> Markup:
-    """Turn any text into markup that shows exactly this text."""
+    """Escape text."""
     return Markup(printable(text).translate(_ESCAPES))
 
 
 def join(parts: Iterable[Markup]) -> Markup:
-    """Put pieces of markup one after the other."""
+    """Concatenate markup."""
     return Markup("".join(parts))
 
 
@@ -58,7 +52,7 @@ def tag(name: str, *children: Markup, **attributes: str | int | float | None) ->
 
 
 def number(value: float) -> str:
-    """Write a coordinate: at most two decimals, no trailing zeros, never ``-0``."""
+    """Write a coordinate with at most two decimals, without trailing zeros, never ``-0``."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -91,12 +85,12 @@ def text_width(text: str, size: int, *, bold: bool = False) -> float:
 
 
 def longest_fit(forms: Iterable[str], size: int, room: float, *, bold: bool = False) -> str | None:
-    """Take the first of ever shorter forms that fits."""
+    """Return the first form that fits, if any does."""
     return next((form for form in forms if text_width(form, size, bold=bold) <= room), None)
 
 
 def shorten(text: str, size: int, room: float, *, bold: bool = False) -> str:
-    """Cut text to what fits, with an ellipsis where something was cut."""
+    """Cut text to a width, with an ellipsis where something was cut."""
     if text_width(text, size, bold=bold) <= room:
         return text
     kept = text
@@ -106,7 +100,7 @@ def shorten(text: str, size: int, room: float, *, bold: bool = False) -> str:
 
 
 def wrap(text: str, size: int, room: float) -> list[str]:
-    """Break text into lines between words; a word that is too long for a line is shortened."""
+    """Wrap text between words; a word that is too long for a line is shortened."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -145,10 +139,10 @@ _COLOURS: Final = (
     ("pin-line", "stroke", "#b3588c", "#e08fbd"),
     ("now", "stroke", "#d1242f", "#ff7b72"),
     ("now-fill", "fill", "#d1242f", "#c93c37"),
-    ("shift", "stroke", "#6f5bb5", "#b3a3f0"),
-    ("shift-ink", "fill", "#5b47a3", "#c9bdf7"),
-    ("clash", "fill", "#e69f00", "#e69f00"),
-    ("clash-line", "stroke", "#b57d00", "#f0b93a"),
+    ("clock-change", "stroke", "#6f5bb5", "#b3a3f0"),
+    ("clock-change-ink", "fill", "#5b47a3", "#c9bdf7"),
+    ("collision", "fill", "#e69f00", "#e69f00"),
+    ("collision-line", "stroke", "#b57d00", "#f0b93a"),
 )
 
 _SHAPE_STYLES: Final = (
@@ -167,10 +161,10 @@ _SHAPE_STYLES: Final = (
     ".line{fill:none;stroke-width:1.75;stroke-linejoin:round}"
     ".rule,.hair{stroke-width:1}"
     ".now{stroke-width:1.5}"
-    ".shift{stroke-width:1.5;stroke-dasharray:4 3}"
+    ".clock-change{stroke-width:1.5;stroke-dasharray:4 3}"
     ".pin-line{stroke-width:1.5}"
     ".pale{fill-opacity:0.45}"
-    # A line that runs behind a value must not run through its digits.
+    # The halo keeps lines behind a value from crossing its digits.
     ".halo,.blocked-halo{paint-order:stroke;stroke-width:3;stroke-linejoin:round}"
 )
 
@@ -183,11 +177,11 @@ def style_sheet() -> Markup:
 
 
 def hatchings() -> Markup:
-    """Define the two hatchings: leaning right where a budget blocks, leaning left where claims collide."""
+    """Define two hatchings: leaning right for blocked budgets, leaning left for collisions."""
     return tag(
         "defs",
         _hatching("hatch-blocked", "blocked-line", angle=45, width=7, opacity=0.5),
-        _hatching("hatch-clash", "clash-line", angle=-45, width=6, opacity=0.3),
+        _hatching("hatch-collision", "collision-line", angle=-45, width=6, opacity=0.3),
     )
 
 
@@ -205,7 +199,7 @@ def _hatching(name: str, stroke: str, *, angle: int, width: int, opacity: float)
 
 
 def style_element() -> Markup:
-    """Everything that a drawing needs before its first shape."""
+    """Write the style sheet and the hatchings of a drawing."""
     return join((style_sheet(), hatchings()))
 
 
@@ -217,7 +211,7 @@ RIGHT: Final = WIDTH - MARGIN
 
 @dataclass(frozen=True, slots=True)
 class SvgFrame:
-    """A range of time laid over the width of the drawing, read by the clock of a zone."""
+    """The time scale of a drawing, and the clock of its zone."""
 
     start: int
     until: int
@@ -226,43 +220,43 @@ class SvgFrame:
 
     @property
     def length(self) -> int:
-        """How many seconds are drawn; never 0, so that an empty range is a picture too."""
+        """The range in seconds, at least 1."""
         return max(1, self.until - self.start)
 
     def x(self, at: int) -> float:
-        """Place an instant, at the nearest edge if it lies outside."""
+        """Return the coordinate of an instant; outside the range, that of the nearest edge."""
         inside = min(max(at, self.start), self.until)
         return LEFT + (RIGHT - LEFT) * (inside - self.start) / self.length
 
     def seconds(self, pixels: int) -> int:
-        """Tell how much time a width stands for."""
+        """Return the duration that a width stands for."""
         return max(1, pixels * self.length // (RIGHT - LEFT))
 
     def holds(self, at: int) -> bool:
-        """Tell whether an instant is in the drawing."""
+        """Return whether an instant is in the range."""
         return self.start <= at <= self.until
 
     @property
     def seen_at(self) -> int:
-        """The instant whose values the names of the lanes speak of: now, or the nearest one that is drawn."""
+        """The instant of the values beside the names of lanes: now, or the nearest one in the range."""
         return min(max(self.now, self.start), self.until)
 
 
 @dataclass(slots=True)
 class SvgLayers:
-    """What was drawn, in two layers: marks that cross all lanes come between shapes and their words."""
+    """Shapes, and the texts above them; marks that cross all lanes are drawn between the two."""
 
     shapes: list[Markup] = field(default_factory=list)
-    words: list[Markup] = field(default_factory=list)
+    texts: list[Markup] = field(default_factory=list)
 
 
 def label(text: str, x: float, y: float, classes: str) -> Markup:
-    """Write text at a place."""
+    """Write text at a position."""
     return tag("text", escape(text), x=x, y=y, class_=classes)
 
 
 def tooltip(text: str) -> Markup:
-    """Write what a shape says when it is pointed at or read aloud."""
+    """Write the tooltip of a shape, which screen readers read as well."""
     return tag("title", escape(text))
 
 

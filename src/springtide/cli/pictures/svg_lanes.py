@@ -1,7 +1,4 @@
-"""Firings as pins: each with its value and time while there is room, as one strip where they come too thick.
-
-Lanes as shapes: steps, bars, hatched blocks, each with the words it says when pointed at.
-"""
+"""Draws lanes as SVG: steps, bars, hatched blocks and pins, each with a tooltip."""
 
 from __future__ import annotations
 
@@ -43,18 +40,18 @@ if TYPE_CHECKING:
 
 PIN_LANE_HEIGHT: Final = 64
 
-_GROUND: Final = 52  # all four: pixels below the upper edge of the lane
+_GROUND: Final = 52  # these four: pixels below the upper edge of the lane
 _HEAD: Final = 20
 _STRIP: Final = 32
 _STRIP_WORDS: Final = 24
-_APART: Final = 7  # pixels: pins that stand closer become a strip
-_TOLD_APART: Final = 3  # pixels: within a strip, firings that stand closer are not drawn one by one
+_APART: Final = 7  # pixels: pins that are closer become a strip
+_DRAWN_APART: Final = 3  # pixels: within a strip, firings that are closer are not drawn one by one
 _VALUE_LETTERS: Final = 12
 _TIME_LETTERS: Final = 11
 
 
 def draw_pins(lane: Lane, frame: SvgFrame, top: int) -> SvgLayers:
-    """Draw the firings of a lane, its upper edge at ``top``."""
+    """Draw the firings of a lane, whose upper edge is at ``top``."""
     ground = level_line(top + _GROUND, frame.x(frame.start), frame.x(frame.until), "rule")
     drawn = SvgLayers(shapes=[ground])
     groups = group_firings(lane.changes, frame.seconds(_APART))
@@ -75,9 +72,9 @@ def _draw_pin(change: LaneChange, frame: SvgFrame, top: int, end: float, drawn: 
     drawn.shapes.append(tag("circle", words, cx=x, cy=head, r=4.5, class_="pin", data_at=change.at))
     room = end - x - 14
     if value := longest_fit(value_forms(change.value), _VALUE_LETTERS, room, bold=True):
-        drawn.words.append(label(value, x + 8, head + 4, "value ink halo"))
+        drawn.texts.append(label(value, x + 8, head + 4, "value ink halo"))
     if time := longest_fit((frame.clock.time(change.at),), _TIME_LETTERS, room):
-        drawn.words.append(label(time, x + 8, head + 18, "small muted halo"))
+        drawn.texts.append(label(time, x + 8, head + 18, "small muted halo"))
 
 
 def _draw_strip(group: Sequence[LaneChange], frame: SvgFrame, top: int, end: float, drawn: SvgLayers) -> None:
@@ -87,11 +84,11 @@ def _draw_strip(group: Sequence[LaneChange], frame: SvgFrame, top: int, end: flo
     words = tooltip(f"{forms[0]}: {frame.clock.range(group[0].at, group[-1].at)}{reason}")
     box = {"x": left - 1, "y": top + _STRIP, "width": right - left + 2, "height": _GROUND - _STRIP}
     drawn.shapes.append(tag("rect", words, **box, rx=2, class_="pin pale", data_at=group[0].at))
-    if (group[-1].at - group[0].at) // (len(group) - 1) >= frame.seconds(_TOLD_APART):
+    if (group[-1].at - group[0].at) // (len(group) - 1) >= frame.seconds(_DRAWN_APART):
         lines = "".join(f"M{number(frame.x(one.at))} {top + _STRIP}V{top + _GROUND}" for one in group)
         drawn.shapes.append(tag("path", d=lines, class_="pin-line"))
     if text := longest_fit(forms, _VALUE_LETTERS, end - left - 8, bold=True):
-        drawn.words.append(label(text, left, top + _STRIP_WORDS, "value ink halo"))
+        drawn.texts.append(label(text, left, top + _STRIP_WORDS, "value ink halo"))
 
 
 HEIGHTS: Final = {
@@ -100,18 +97,18 @@ HEIGHTS: Final = {
     LaneStyle.BUDGET: 64,
     LaneStyle.FIRINGS: PIN_LANE_HEIGHT,
 }
-"""How much of the drawing's height a lane takes."""
+"""The heights of lanes by style."""
 
 _PADDING: Final = 8
 _HEADROOM: Final = 16  # above the tallest step, for its value
 _LETTERS: Final = 12
 _BAR: Final = 26
-_NARROWEST: Final = 2  # pixels: what is narrower is drawn as a crowd
+_NARROWEST: Final = 2  # pixels: narrower spans are merged
 _LISTED_VALUES: Final = 6
 
 
 def draw_lane(lane: Lane, frame: SvgFrame, top: int) -> SvgLayers:
-    """Draw what a lane does between the left and the right edge, its upper edge at ``top``."""
+    """Draw a lane, whose upper edge is at ``top``."""
     if lane.style is LaneStyle.FIRINGS:
         return draw_pins(lane, frame, top)
     shown = merge_short_spans(lane_spans(lane, frame.start, frame.until), frame.seconds(_NARROWEST))
@@ -130,7 +127,7 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame,
         return base - tallest * height(value) / FULL_HEIGHT
 
     outline = ""
-    joined = False  # whether the outline goes on from the step before
+    joined = False  # whether the outline continues from the previous step
     for part in shown:
         left, right = frame.x(part.start), frame.x(part.end)
         if isinstance(part, DenseSpans):
@@ -140,14 +137,14 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame,
             words = _span_text(lane, part, frame)
             drawn.shapes += _hatched(words, part.start, left, right, top)
             middle = top + HEIGHTS[lane.style] / 2 + 4
-            drawn.words += _value(("blocked", "0"), left, right, middle, "value blocked-ink blocked-halo middle")
+            drawn.texts += _value(("blocked", "0"), left, right, middle, "value blocked-ink blocked-halo middle")
             joined = False
         else:
             step = y(part.value)
             box = {"x": left, "y": step, "width": right - left, "height": base - step}
             words = _span_text(lane, part, frame)
             drawn.shapes.append(tag("rect", tooltip(words), **box, class_=lane.style.value, data_at=part.start))
-            drawn.words += _value(value_forms(part.value), left, right, step - 5, "value ink halo middle")
+            drawn.texts += _value(value_forms(part.value), left, right, step - 5, "value ink halo middle")
             outline += "" if joined else f"M{number(left)} {number(step)}"
             outline += f"V{number(step)}H{number(right)}"
             joined = True
@@ -157,25 +154,25 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame,
 
 
 def _draw_dense(
-    lane: Lane, crowd: DenseSpans, frame: SvgFrame, top: int, y: Callable[[LaneValue], float], drawn: SvgLayers
+    lane: Lane, dense: DenseSpans, frame: SvgFrame, top: int, y: Callable[[LaneValue], float], drawn: SvgLayers
 ) -> None:
-    """Draw spans too short to be told apart: hatched if any of them blocks, else pale up to the tallest."""
-    left, right = frame.x(crowd.start), frame.x(crowd.end)
-    words = _dense_text(crowd, frame)
-    if any(is_blocked(lane, span.value) for span in crowd.spans):
-        drawn.shapes += _hatched(words, crowd.start, left, right, top)
-        drawn.words += _value(("blocked at times",), left, right, top + 14, "value blocked-ink blocked-halo middle")
+    """Draw merged spans: hatched if any of them is blocked, else pale up to the largest value."""
+    left, right = frame.x(dense.start), frame.x(dense.end)
+    words = _dense_text(dense, frame)
+    if any(is_blocked(lane, span.value) for span in dense.spans):
+        drawn.shapes += _hatched(words, dense.start, left, right, top)
+        drawn.texts += _value(("blocked at times",), left, right, top + 14, "value blocked-ink blocked-halo middle")
         return
-    values = sorted((span.value for span in crowd.spans), key=y)
+    values = sorted((span.value for span in dense.spans), key=y)
     highest, lowest = y(values[0]), y(values[-1])
     base = top + HEIGHTS[lane.style] - _PADDING
     box = {"x": left, "width": right - left}
     style = lane.style.value
     drawn.shapes.append(tag("rect", **box, y=lowest, height=base - lowest, class_=style))
     whole = {**box, "y": highest, "height": base - highest}
-    drawn.shapes.append(tag("rect", tooltip(words), **whole, class_=f"{style} pale", data_at=crowd.start))
+    drawn.shapes.append(tag("rect", tooltip(words), **whole, class_=f"{style} pale", data_at=dense.start))
     extremes = f"{format_value(values[-1])} … {format_value(values[0])}"
-    drawn.words += _value((extremes,), left, right, highest - 5, "value ink halo middle")
+    drawn.texts += _value((extremes,), left, right, highest - 5, "value ink halo middle")
 
 
 def _hatched(words: str, at: int, left: float, right: float, top: int) -> list[Markup]:
@@ -199,7 +196,7 @@ def _draw_bars(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame, 
         elif is_on(part.value):
             words = tooltip(_span_text(lane, part, frame))
             drawn.shapes.append(tag("rect", words, **box, class_="active", data_at=part.start))
-            drawn.words += _value(("on",), left, right, middle + 4, "value active-ink middle")
+            drawn.texts += _value(("on",), left, right, middle + 4, "value active-ink middle")
     return drawn
 
 
@@ -214,7 +211,7 @@ def _span_text(lane: Lane, span: Span, frame: SvgFrame) -> str:
     return f"{words}, {span.because}" if span.because else words
 
 
-def _dense_text(crowd: DenseSpans, frame: SvgFrame) -> str:
-    values = list(dict.fromkeys(format_value(span.value) for span in crowd.spans))
+def _dense_text(dense: DenseSpans, frame: SvgFrame) -> str:
+    values = list(dict.fromkeys(format_value(span.value) for span in dense.spans))
     listed = ", ".join(values[:_LISTED_VALUES]) + (", …" if len(values) > _LISTED_VALUES else "")
-    return f"{len(crowd.spans):,} short spans ({listed}): {frame.clock.range(crowd.start, crowd.end)}"
+    return f"{len(dense.spans):,} short spans ({listed}): {frame.clock.range(dense.start, dense.end)}"

@@ -1,9 +1,4 @@
-"""The time axis of a terminal picture, and the marks that belong to all of its lanes.
-
-The changes of a lane as a compact table: when, how far away, what, and why.
-
-A forecast as a picture in the terminal: lanes over a time axis, then what comes next, in words and as a table.
-"""
+"""Draws forecasts in a terminal: a time axis with marks, lanes, what comes next, notes, and tables of changes."""
 
 from __future__ import annotations
 
@@ -58,7 +53,7 @@ def draw_axis(clock: ZoneClock, columns: Columns) -> Rows:
 
 
 def _evenly(columns: Columns, ticks: Sequence[AxisTick]) -> Sequence[tuple[int, str]]:
-    """Place the labels of every tick, else of every second one, and so on until none touches another."""
+    """Place the labels of every tick, else of every second one, and so on, until they do not touch."""
     short = [(tick.at, tick.label.removesuffix(":00")) for tick in ticks]
     labels = [(columns.edge(at) - len(label) // 2, label) for at, label in short]
     for step in range(1, len(labels)):
@@ -68,8 +63,11 @@ def _evenly(columns: Columns, ticks: Sequence[AxisTick]) -> Sequence[tuple[int, 
 
 
 def draw_marks(forecast: Forecast, clock: ZoneClock, columns: Columns, now: int) -> Iterator[tuple[str, Rows]]:
-    """Draw a row that marks now and the changes of the clocks, and one with the collisions if there are any."""
-    marks = [(shift.at, "▲", shift.forms, Ink.SHIFT) for shift in clock.shifts(columns.start, columns.until)]
+    """Draw a row with now and the clock changes, and one with collisions, if there are any."""
+    marks = [
+        (clock_change.at, "▲", clock_change.forms, Ink.CLOCK_CHANGE)
+        for clock_change in clock.clock_changes(columns.start, columns.until)
+    ]
     if columns.holds(now):
         marks.append((now, "▼", ("now",), Ink.NOW))
     if marks:
@@ -79,21 +77,25 @@ def draw_marks(forecast: Forecast, clock: ZoneClock, columns: Columns, now: int)
         for at, _, forms, ink in reversed(marks):
             _put_beside(row, columns.at(at), forms, ink)
         yield "", row
-    clashes = Rows(1, columns.count)
-    for clash in number_collisions(forecast, clock):
-        if clash.drawn:
-            left = columns.at(clash.start)
-            clashes.put(0, left, str(clash.number).ljust(columns.at(clash.end) - left + 1, "╌"), Ink.CLASH)
-    if not clashes.is_blank(0, 0, columns.count):
-        yield "collisions", clashes
+    collisions = Rows(1, columns.count)
+    for collision in number_collisions(forecast, clock):
+        if collision.drawn:
+            left = columns.at(collision.start)
+            collisions.put(
+                0, left, str(collision.number).ljust(columns.at(collision.end) - left + 1, "╌"), Ink.COLLISION
+            )
+    if not collisions.is_blank(0, 0, columns.count):
+        yield "collisions", collisions
 
 
 def draw_vertical_lines(rows: Rows, clock: ZoneClock, columns: Columns, now: int) -> None:
-    """Carry the marks for now and for clock changes down through whatever is blank; now tints bars as well."""
-    uprights = [(shift.at, "┊", Ink.SHIFT) for shift in clock.shifts(columns.start, columns.until)]
+    """Extend the marks of now and of clock changes down through blank cells; now colours bars as well."""
+    lines = [
+        (clock_change.at, "┊", Ink.CLOCK_CHANGE) for clock_change in clock.clock_changes(columns.start, columns.until)
+    ]
     if columns.holds(now):
-        uprights.append((now, "│", Ink.NOW))
-    for at, character, ink in uprights:
+        lines.append((now, "│", Ink.NOW))
+    for at, character, ink in lines:
         column = columns.at(at)
         for row in range(len(rows.cells)):
             if rows.is_blank(row, column, column + 1):
@@ -103,7 +105,7 @@ def draw_vertical_lines(rows: Rows, clock: ZoneClock, columns: Columns, now: int
 
 
 def _put_beside(rows: Rows, column: int, forms: tuple[str, ...], ink: Ink) -> None:
-    """Write the longest words that have room to the right of a mark, else to its left."""
+    """Write the longest label that fits to the right of a mark, else to its left."""
     for text in forms:
         for left in (column + 2, column - 1 - len(text)):
             inside = left >= 0 and left + len(text) <= len(rows.cells[0])
@@ -118,14 +120,14 @@ _WIDEST_VALUE: Final = 24
 
 
 def list_changes(lane: Lane, clock: ZoneClock, now: int, width: int, *, unicode: bool) -> Iterator[Line]:
-    """List a dozen changes of a lane; of more than that, those that still lie ahead."""
+    """List at most twelve changes of a lane; of more, the next ones."""
     first = _first_row(lane.changes, now)
     shown = lane.changes[first : first + _MOST_ROWS]
     count = "1 change" if len(lane.changes) == 1 else f"{len(lane.changes):,} changes"
     earlier = f", the first {first:,} not shown" if first else ""
     yield [(shorten(lane.name, width // 2), Ink.STRONG), (f"  {count}{earlier}", Ink.FAINT)]
     reasons = {change.because for change in shown}
-    if len(reasons) == 1:  # said once instead of in every row
+    if len(reasons) == 1:  # written once instead of in every row
         for line in wrap(shown[0].because, width - 2):
             yield [(f"  {line}", Ink.FAINT)]
     yield from _rows(lane, shown, clock, now, with_reasons=len(reasons) > 1, width=width, unicode=unicode)
@@ -194,7 +196,7 @@ def render_terminal(
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """What the picture of one object is made on."""
+    """The layout of the picture of one object."""
 
     forecast: Forecast
     clock: ZoneClock
@@ -213,12 +215,12 @@ class _Sheet:
 
     @property
     def seen_at(self) -> int:
-        """The instant whose values are named beside the lanes: now, or the nearest one that is drawn."""
+        """The instant of the values beside the lanes: now, or the nearest one in the range."""
         return min(max(self.now, self.forecast.start), self.forecast.until)
 
 
 def _blocks(sheet: _Sheet) -> Iterator[list[Line]]:
-    """Give the parts of an object's picture that a blank line stands between."""
+    """Draw the parts of the picture of an object, which blank lines separate."""
     yield list(_heading(sheet))
     forecast = sheet.forecast
     if not forecast.lanes:
@@ -242,15 +244,16 @@ def _heading(sheet: _Sheet) -> Iterator[Line]:
     rule = "─" * max(0, sheet.width - 4 - cell_len(subject) - cell_len(about))
     yield [("── ", Ink.FAINT), (subject, Ink.STRONG), (about, Ink.PLAIN), (f" {rule}", Ink.FAINT)]
     when = clock.range(forecast.start, forecast.until, year=True)
-    length = format_span(forecast.until - forecast.start)
-    for line in wrap(f"{when} ({length}), {clock.zone.name}", sheet.width - 3):
-        yield [("   ", Ink.PLAIN), (line, Ink.FAINT)]
+    about = f"{when} ({format_span(forecast.until - forecast.start)}), {clock.zone.name}"
+    scale = f"one column = {format_span(sheet.columns.seconds, spaced=True)}"
+    whole = f"{about}; {scale}"
+    texts = [whole] if cell_len(whole) <= sheet.width - 3 else [*wrap(about, sheet.width - 3), scale]
+    for text in texts:
+        yield [("   ", Ink.PLAIN), (text, Ink.FAINT)]
 
 
 def _scale(sheet: _Sheet) -> Iterator[Line]:
-    lasts = format_span(sheet.columns.seconds)
-    column = next((f"█ {form}" for form in (lasts, lasts.split()[0]) if len(form) <= sheet.gutter - 4), "")
-    yield from _beside(sheet, ["", column], draw_axis(sheet.clock, sheet.columns))
+    yield from _beside(sheet, [], draw_axis(sheet.clock, sheet.columns))
     for name, rows in draw_marks(sheet.forecast, sheet.clock, sheet.columns, sheet.now):
         yield from _beside(sheet, [name], rows)
 
@@ -260,17 +263,17 @@ def _lane(sheet: _Sheet, lane: Lane) -> Iterator[Line]:
     draw_vertical_lines(rows, sheet.clock, sheet.columns, sheet.now)
     value, _ = value_at(lane, sheet.seen_at)
     yield from _beside(sheet, [lane.name, describe_value(lane, value, unicode=sheet.unicode)], rows)
-    for place, line in enumerate(wrap(_coming(sheet, lane), sheet.columns.count - 6)):
+    for place, line in enumerate(wrap(_next_text(sheet, lane), sheet.columns.count - 6)):
         yield [(" " * (sheet.gutter + (6 if place else 0)), Ink.PLAIN), (line, Ink.FAINT)]
 
 
-def _coming(sheet: _Sheet, lane: Lane) -> str:
-    """Say what happens next to a lane, when, and why."""
+def _next_text(sheet: _Sheet, lane: Lane) -> str:
+    """Say what changes next in a lane, when, and why."""
     change = next_change_after(lane, sheet.seen_at)
     if change is None:
         if lane.next is not None:
-            return f"next: nothing more before {sheet.clock.moment(sheet.forecast.until)}"
-        # Why a lane of firings has its value is who set it, and not why nobody will again.
+            return f"next: no change before {sheet.clock.moment(sheet.forecast.until)}"
+        # The reason of a value that a firing has set does not explain why there are no further firings.
         because = "" if lane.style is LaneStyle.FIRINGS and lane.current is not None else lane.because
         return f"{format_never(lane)}: {because}" if because else format_never(lane)
     value = describe_value(lane, change.value, unicode=sheet.unicode)
@@ -280,17 +283,17 @@ def _coming(sheet: _Sheet, lane: Lane) -> str:
 
 
 def _beside(sheet: _Sheet, names: Sequence[str], rows: Rows) -> Iterator[Line]:
-    """Put names to the left of the rows that they belong to."""
+    """Write names to the left of rows."""
     for place, cells in enumerate(rows.cells):
         name = names[place] if place < len(names) else ""
         yield [(fit(name, sheet.gutter - 2) + "  ", Ink.FAINT if place else Ink.STRONG), *pieces(cells)]
 
 
 def _notes(sheet: _Sheet) -> Iterator[Line]:
-    for shift in sheet.clock.shifts(sheet.forecast.start, sheet.forecast.until):
-        yield from _note(sheet, "▲", shift.sentence, Ink.SHIFT)
+    for clock_change in sheet.clock.clock_changes(sheet.forecast.start, sheet.forecast.until):
+        yield from _note(sheet, "▲", clock_change.sentence, Ink.CLOCK_CHANGE)
     for number, sentence in collision_sentences(number_collisions(sheet.forecast, sheet.clock)):
-        yield from _note(sheet, str(number), sentence, Ink.CLASH)
+        yield from _note(sheet, str(number), sentence, Ink.COLLISION)
 
 
 def _problems(sheet: _Sheet) -> Iterator[Line]:

@@ -1,10 +1,6 @@
-"""Drawing with characters: styled pieces of text put together to lines that never exceed a width.
+"""Draws lanes with characters: rows of styled cells on a time scale of columns, and lines of a limited width.
 
-Everything is drawn in Unicode; a terminal that cannot show it gets another character of the same width.
-
-The grid of a terminal picture: which column an instant falls into, and rows of characters to draw into.
-
-Lanes as rows of characters: steps of block characters, bars, crossed-out blocks and marks.
+Everything is drawn in Unicode; for a terminal without it, each character is replaced by an ASCII one of the same width.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Ink(StrEnum):
-    """What a piece of text is, as the codes that a terminal shows it by; there are fewer colours than meanings."""
+    """The meaning of a piece of text, and its terminal codes; some meanings share a colour."""
 
     PLAIN = ""
     STRONG = "1"
@@ -48,8 +44,8 @@ class Ink(StrEnum):
     BLOCKED = "31"
     PIN = "35"
     NOW = "1;31"
-    SHIFT = "35"
-    CLASH = "33"
+    CLOCK_CHANGE = "35"
+    COLLISION = "33"
     ERROR = "1;31"
     WARNING = "33"
 
@@ -95,7 +91,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break text into lines between words; only a word longer than a line is broken itself."""
+    """Wrap text between words; only a word longer than a line is broken."""
     lines: list[str] = []
     line = ""
     for word in printable(text).split():
@@ -110,7 +106,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def paint(lines: Iterable[Line], *, width: int, colour: bool, unicode: bool) -> str:
-    """Turn lines into the text that a terminal is sent."""
+    """Render lines as text with terminal codes."""
     return "".join(f"{_paint_line(line, width, colour=colour, unicode=unicode)}\n" for line in lines)
 
 
@@ -140,7 +136,7 @@ def _as_ascii(text: str) -> str:
 
 
 def pieces(cells: Sequence[Piece]) -> Line:
-    """Join single characters that share an ink."""
+    """Join adjacent cells that have the same ink."""
     return [("".join(text for text, _ in run), ink) for ink, run in groupby(cells, key=lambda cell: cell[1])]
 
 
@@ -149,7 +145,7 @@ _BLANK: Final[Piece] = (" ", Ink.PLAIN)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A range of time laid over the columns of a terminal."""
+    """The time scale of a terminal picture."""
 
     start: int
     until: int
@@ -157,45 +153,45 @@ class Columns:
 
     @property
     def length(self) -> int:
-        """How many seconds are drawn; never 0, so that an empty range is a picture too."""
+        """The range in seconds, at least 1."""
         return max(1, self.until - self.start)
 
     @property
     def seconds(self) -> int:
-        """How much time one column stands for."""
+        """The duration of one column in seconds."""
         return max(1, self.length // self.count)
 
     def at(self, instant: int) -> int:
-        """Give the column that an instant falls into, the nearest one if it lies outside."""
+        """Return the column of an instant; outside the range, the nearest one."""
         return min(max(0, (instant - self.start) * self.count // self.length), self.count - 1)
 
     def edge(self, instant: int) -> int:
-        """Give the border between columns that is nearest to an instant."""
+        """Return the edge of a column that is nearest to an instant."""
         return min(max(0, (2 * (instant - self.start) * self.count + self.length) // (2 * self.length)), self.count)
 
     def holds(self, instant: int) -> bool:
-        """Tell whether an instant is in the drawing."""
+        """Return whether an instant is in the range."""
         return self.start <= instant <= self.until
 
 
 class Rows:
-    """A block of characters that is drawn into, row by row from the top."""
+    """A block of cells to draw into, row by row from the top."""
 
     def __init__(self, height: int, width: int) -> None:
         self.cells: list[list[Piece]] = [[_BLANK] * width for _ in range(height)]
 
     def put(self, row: int, column: int, text: str, ink: Ink) -> None:
-        """Write characters of width 1 from a column on; what falls outside is left out."""
+        """Write characters of width 1 from a column on; those outside the block are left out."""
         for place, character in enumerate(text, start=column):
             if 0 <= place < len(self.cells[row]):
                 self.cells[row][place] = (character, ink)
 
     def is_blank(self, row: int, start: int, end: int) -> bool:
-        """Tell whether nothing is written yet between two columns; the space in a label is not nothing."""
+        """Return whether all cells between two columns are unwritten; the space in a label is written."""
         return all(cell == _BLANK for cell in self.cells[row][max(0, start) : end])
 
 
-# By how many eighths of a character are filled; what is not filled at all stays blank for values and marks.
+# Indexed by the filled eighths of a cell; cells that are not filled stay blank for values and marks.
 _EIGHTHS: Final = ("", *"▁▂▃▄▅▆▇█")
 _DENSE: Final = ("", *"▒" * 8)
 _BLOCKED: Final = ("", *"╳" * 8)
@@ -203,7 +199,7 @@ _LEVEL_ROWS: Final = 3
 
 
 def draw_lane(lane: Lane, columns: Columns, *, unicode: bool) -> Rows:
-    """Draw a lane as the rows that its style takes."""
+    """Draw a lane; the number of rows depends on its style."""
     match lane.style:
         case LaneStyle.LEVEL:
             return _draw_steps(lane, columns, Rows(_LEVEL_ROWS + 1, columns.count), Ink.LEVEL, unicode=unicode)
@@ -216,7 +212,7 @@ def draw_lane(lane: Lane, columns: Columns, *, unicode: bool) -> Rows:
 
 
 def _draw_steps(lane: Lane, columns: Columns, rows: Rows, ink: Ink, *, unicode: bool) -> Rows:
-    """Draw steps in all rows but the first, which leaves room for the value of the tallest."""
+    """Draw steps in all rows but the first, which has the largest value."""
     height = height_scale(lane)
     bars = len(rows.cells) - 1
     shown = _shown(lane, columns)
@@ -249,13 +245,13 @@ def _values(part: Span | DenseSpans) -> list[LaneValue]:
 
 
 def _extent(part: Span | DenseSpans, columns: Columns) -> tuple[int, int]:
-    """Give the columns of a span: at least one, so that what is short still shows."""
+    """Return the columns of a span, at least one."""
     left = min(columns.edge(part.start), columns.count - 1)
     return left, max(columns.edge(part.end), left + 1)
 
 
 def _fill(height: int, rows: int) -> list[int]:
-    """Tell for every row from the top how many eighths of it a step of this height fills."""
+    """Return for every row, from the top, how many eighths of it a step of this height fills."""
     eighths = -(-height * rows * 8 // FULL_HEIGHT)
     return [min(max(eighths - 8 * below, 0), 8) for below in reversed(range(rows))]
 
@@ -288,7 +284,7 @@ def _draw_firings(lane: Lane, columns: Columns, *, unicode: bool) -> Rows:
 
 
 def _put_centred(rows: Rows, row: int, left: int, right: int, forms: Iterable[str], ink: Ink) -> None:
-    text = _longest_fit(forms, right - left - 1)  # values that touch read as one number
+    text = _longest_fit(forms, right - left - 1)  # adjacent values would read as one number
     if text:
         start = left + (right - left - len(text)) // 2
         if rows.is_blank(row, start, start + len(text)):

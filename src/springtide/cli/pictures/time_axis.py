@@ -1,7 +1,4 @@
-"""Moments as a clock on the wall of a zone shows them, and the moments at which that clock is changed.
-
-Where the ticks of a time axis stand: days and hours, weeks or months, as the range and the room allow.
-"""
+"""Local times of a zone, its clock changes, and the ticks and labels of a time axis."""
 
 from __future__ import annotations
 
@@ -30,62 +27,62 @@ _EPOCH_ORDINAL: Final = _EPOCH.toordinal()
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """An instant at which the clocks of a zone are put forward or back, and how it is told."""
+    """A change of the UTC offset of a zone, and how it is described."""
 
     at: int
     sentence: str
     forms: tuple[str, ...]
-    """The same in ever fewer words, for a mark in a picture."""
+    """The label of its mark, in forms of decreasing length."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneClock:
-    """The clock of one zone."""
+    """Converts instants to the local time of one zone, and formats them."""
 
     zone: Zone
     names: ZoneInfo
-    """What the zone is called at an instant; everything else is read from the zone."""
+    """For the abbreviations of the zone only."""
 
     def read(self, at: int) -> datetime.datetime:
-        """Give the local date and time of an instant, without a zone."""
+        """Return the local date and time of an instant, without a zone."""
         return (_EPOCH + datetime.timedelta(seconds=self.zone.local(at))).replace(tzinfo=None)
 
     def instant(self, day: datetime.date, seconds: int = 0) -> int:
-        """Give the first instant at which the clock shows a time of a day, or something later if that is skipped."""
+        """Return the first instant with a local time of a day, or a later one if a clock change skips that time."""
         return self.zone.instant((day.toordinal() - _EPOCH_ORDINAL) * DAY + seconds)
 
     def shows(self, at: int, seconds: int) -> bool:
-        """Tell whether the clock shows this time of day at an instant."""
+        """Return whether an instant has this local time of day."""
         return self.zone.local(at) % DAY == seconds
 
-    def shifts(self, start: int, until: int) -> list[ClockChange]:
-        """Find the changes of the clocks in ``(start, until]``."""
+    def clock_changes(self, start: int, until: int) -> list[ClockChange]:
+        """List the clock changes in ``(start, until]``."""
         found: list[ClockChange] = []
         for change in self.zone.transitions(start, until):
             direction = "forward" if change.after > change.before else "back"
-            told = f"clocks go {direction} {format_span(change.after - change.before)}"
+            summary = f"clocks go {direction} {format_span(change.after - change.before)}"
             before, after = self.abbreviation(change.at - 1), self.abbreviation(change.at)
             was = (_EPOCH + datetime.timedelta(seconds=change.at + change.before)).strftime("%H:%M")
             sentence = (
-                f"{self.date(change.at, year=True)}: {told}, from {was} {before} to {self.time(change.at)} {after}"
+                f"{self.date(change.at, year=True)}: {summary}, from {was} {before} to {self.time(change.at)} {after}"
             )
-            found.append(ClockChange(change.at, sentence, (told, f"clocks {direction}", f"{before}→{after}")))
+            found.append(ClockChange(change.at, sentence, (summary, f"clocks {direction}", f"{before}→{after}")))
         return found
 
     def abbreviation(self, at: int) -> str:
-        """Name the zone as it is called at an instant: ``PST``, ``CEST``, ``-03``."""
+        """Return the abbreviation of the zone at an instant: ``PST``, ``CEST``, ``-03``."""
         moment = _EPOCH + datetime.timedelta(seconds=at)
         return moment.astimezone(self.names).tzname() or self.zone.name
 
     def date(self, at: int, *, year: bool = False, aligned: bool = False) -> str:
-        """Write the local day: ``Mon 2 Nov``; aligned, all days are equally wide."""
+        """Write the local day: ``Mon 2 Nov``; aligned, all days have the same width."""
         local = self.read(at)
         day = f"{local.day:2}" if aligned else str(local.day)
         text = f"{WEEKDAYS[local.weekday()]} {day} {MONTHS[local.month - 1]}"
         return f"{text} {local.year}" if year else text
 
     def time(self, at: int) -> str:
-        """Write the local time of day; seconds only where there are any."""
+        """Write the local time of day, without seconds if they are 0."""
         local = self.read(at)
         return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
 
@@ -94,11 +91,11 @@ class ZoneClock:
         return f"{self.date(at, year=year, aligned=aligned)} {self.time(at)} {self.abbreviation(at)}"
 
     def moment_near(self, at: int, near: int) -> str:
-        """Write a moment with its year only if that differs from the year of another one."""
+        """Write a time, with its year only if that differs from the year of another time."""
         return self.moment(at, year=self.read(at).year != self.read(near).year)
 
     def range(self, start: int, end: int, *, year: bool = False) -> str:
-        """Write a stretch of time, naming day and year twice only where they are not the same."""
+        """Write a period; the day and the year appear twice only where they differ."""
         if self.read(start).date() == self.read(end).date():
             day = self.date(start, year=year)
             return f"{day} {self.time(start)} – {self.time(end)} {self.abbreviation(end)}"
@@ -107,12 +104,12 @@ class ZoneClock:
 
 @lru_cache(maxsize=64)
 def zone_clock(zone: str) -> ZoneClock:
-    """Give the clock of a zone by its name."""
+    """Return the clock of a zone."""
     return ZoneClock(load_zone(zone), ZoneInfo(zone))
 
 
 def clock_for(forecast: Forecast, zone: str | None) -> ZoneClock:
-    """Choose the clock to draw a forecast by: the zone that was asked for, else its own."""
+    """Choose the clock for a forecast: of the requested zone, else of its own."""
     return zone_clock(zone or next(iter(forecast.zones), "UTC"))
 
 
@@ -124,7 +121,7 @@ _Day: TypeAlias = tuple[datetime.date, int]
 
 @dataclass(frozen=True, slots=True)
 class AxisCell:
-    """A day, month or year of the axis, cut to its range; labels from the longest to the shortest."""
+    """A day, month or year of the axis within its range; labels from the longest to the shortest."""
 
     start: int
     end: int
@@ -133,7 +130,7 @@ class AxisCell:
 
 @dataclass(frozen=True, slots=True)
 class AxisTick:
-    """A lesser division of the axis."""
+    """A subdivision of the axis."""
 
     at: int
     label: str
@@ -141,7 +138,7 @@ class AxisTick:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Everything that is drawn along the time axis of one range."""
+    """Everything on the time axis of one range."""
 
     cells: tuple[AxisCell, ...]
     ticks: tuple[AxisTick, ...]
@@ -149,7 +146,7 @@ class TimeAxis:
 
 
 def lay_out_axis(clock: ZoneClock, start: int, until: int, *, room: int) -> TimeAxis:
-    """Divide a range so that no more than about ``room`` short labels (an hour, a month) stand in it."""
+    """Divide a range so that it has at most about ``room`` short labels (an hour, a month)."""
     length = max(1, until - start)
     days = _local_days(clock, start, until)
     weekends = tuple(_weekends(days, until))
@@ -204,12 +201,10 @@ def _times_of_day(clock: ZoneClock, days: list[_Day], start: int, until: int, st
 def _cells(
     days: list[_Day],
     until: int,
-    together: Callable[[datetime.date], object],
+    key: Callable[[datetime.date], object],
     labels: Callable[[datetime.date], tuple[str, ...]],
 ) -> tuple[AxisCell, ...]:
-    starts = [
-        (day, at) for place, (day, at) in enumerate(days) if place == 0 or together(day) != together(days[place - 1][0])
-    ]
+    starts = [(day, at) for place, (day, at) in enumerate(days) if place == 0 or key(day) != key(days[place - 1][0])]
     ends = [at for _, at in starts[1:]] + [until]
     return tuple(AxisCell(at, end, labels(day)) for (day, at), end in zip(starts, ends, strict=True))
 

@@ -1,6 +1,6 @@
-"""Webhooks: what the API server asks us before it stores an object, and between the versions of one.
+"""Admission and conversion webhooks: validation, defaulting and conversion of the kinds that Springtide defines.
 
-They are a choice. On a cluster without them the rules of the CRDs and the conditions on objects say the same, later.
+They are optional: without them, the rules of the CRDs and the conditions on objects report the same problems, later.
 """
 
 from springtide.cluster.admission.configurations import (
@@ -12,7 +12,7 @@ from springtide.cluster.admission.configurations import (
     with_conversion,
 )
 from springtide.cluster.admission.registration import PERMISSIONS as _REGISTRATION
-from springtide.cluster.admission.webhooks import Webhooks, webhooks
+from springtide.cluster.admission.webhooks import Webhooks, serve_webhooks
 from springtide.cluster.certificates.manager import PERMISSIONS as _CERTIFICATES
 from springtide.cluster.controller import Permission
 
@@ -23,11 +23,11 @@ __all__ = [
     "WebhookTarget",
     "Webhooks",
     "conversion",
+    "serve_webhooks",
     "webhook_configurations",
-    "webhooks",
     "with_conversion",
 ]
 
 
 PERMISSIONS: tuple[Permission, ...] = (*_CERTIFICATES, *_REGISTRATION)
-"""What a replica needs to keep its certificates and to fill in bundles; the Secrets are those of its own namespace."""
+"""What a replica needs to manage certificates and to publish CA bundles; the Secrets are in its own namespace."""

@@ -1,10 +1,8 @@
-"""Where the API server reaches the webhooks: through a Service, or at a URL.
+"""Webhook configurations and the conversion of CRDs, as pure functions from a target: a Service or a URL.
 
-How the webhooks are made known to the API server: pure functions from a target to objects.
-
-The API server decides by these whom it asks about what. It asks about objects that are ours, and only where a write
-changes what they mean: so nobody else's objects wait for us, and an object can always be labelled, released from a
-finalizer or deleted, even when no replica is up.
+Their rules and match conditions select owned objects, and only writes that change the spec or the extensions. So
+writes of other objects never call the webhooks, and an object can be labelled, deleted or released from a finalizer
+even when no replica is available.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from springtide.cluster.resources import Object
 
 @dataclass(frozen=True, slots=True)
 class ServiceTarget:
-    """A Service of the cluster; the usual way."""
+    """A Service of the cluster; the default."""
 
     namespace: str
     name: str
@@ -31,12 +29,12 @@ class ServiceTarget:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that a certificate must have; API servers ask for the first."""
+        """The names that a certificate must have; API servers use the first."""
         within = f"{self.name}.{self.namespace}.svc"
         return within, f"{within}.cluster.local", f"{self.name}.{self.namespace}"
 
     def client_config(self, path: str) -> Object:
-        """Write it as a `clientConfig`, without the authority to trust."""
+        """Return the `clientConfig`, without a CA bundle."""
         return {"service": {"namespace": self.namespace, "name": self.name, "path": path, "port": self.port}}
 
 
@@ -53,7 +51,7 @@ class UrlTarget:
         return (host,) if host == "localhost" else (host, "localhost")
 
     def client_config(self, path: str) -> Object:
-        """Write it as a `clientConfig`, without the authority to trust."""
+        """Return the `clientConfig`, without a CA bundle."""
         return {"url": f"{self.url.rstrip('/')}{path}"}
 
 
@@ -71,23 +69,24 @@ _LABELS = {"app.kubernetes.io/name": "springtide", "app.kubernetes.io/component"
 def webhook_configurations(
     target: WebhookTarget, ca_bundle: bytes = b"", *, failure_policy: str = "Fail"
 ) -> tuple[Object, Object]:
-    """Give the validating and the mutating configuration; without a bundle, whoever knows one fills it in later.
+    """Return the validating and the mutating configuration; a missing bundle is filled in later.
 
-    `failure_policy` is what becomes of an owned object whose spec changes while no replica can be asked. Defaulting
-    is always optional: the schema says what it would have mended.
+    `failure_policy` applies to validation while no replica is available. Defaulting is always optional.
     """
-    judged = [kind for kind in KINDS if not kind.builtin and ownership_of(kind.group, kind.kind).expression != "false"]
-    mended = [kind for kind in judged if any(version.lenient is not None for version in kind.versions)]
+    validated = [
+        kind for kind in KINDS if not kind.builtin and ownership_of(kind.group, kind.kind).expression != "false"
+    ]
+    defaulted = [kind for kind in validated if any(version.normalizer is not None for version in kind.versions)]
     return (
         _configuration(
             "ValidatingWebhookConfiguration",
             VALIDATING,
-            _webhook("validate.springtide.dev", target, VALIDATE_PATH, ca_bundle, judged, failure_policy),
+            _webhook("validate.springtide.dev", target, VALIDATE_PATH, ca_bundle, validated, failure_policy),
         ),
         _configuration(
             "MutatingWebhookConfiguration",
             MUTATING,
-            _webhook("default.springtide.dev", target, DEFAULT_PATH, ca_bundle, mended, "Ignore")
+            _webhook("default.springtide.dev", target, DEFAULT_PATH, ca_bundle, defaulted, "Ignore")
             | {"reinvocationPolicy": "IfNeeded"},
         ),
     )
@@ -101,12 +100,12 @@ _CONVERTED = {
 
 
 def converted_definitions() -> tuple[str, ...]:
-    """Name the CRDs whose versions only we can convert."""
+    """Return the names of the CRDs whose versions the webhook converts."""
     return tuple(_CONVERTED)
 
 
 def is_unconverted(definition: Object) -> bool:
-    """Tell a CRD that has our versions and nobody to convert them from one that somebody else has made or taken on."""
+    """Tell whether a CRD has exactly our versions and no conversion webhook, of Springtide or of another program."""
     spec = definition["spec"]
     versions = {(version["name"], version["storage"]) for version in spec["versions"]}
     ours = {(version.name, version.storage) for version in _CONVERTED[definition["metadata"]["name"]].versions}
@@ -114,13 +113,13 @@ def is_unconverted(definition: Object) -> bool:
 
 
 def conversion(target: WebhookTarget, ca_bundle: bytes = b"") -> Object:
-    """Give the `spec.conversion` of a CRD whose versions we convert."""
+    """Return the `spec.conversion` of a CRD that the webhook converts."""
     client = _client_config(target, CONVERT_PATH, ca_bundle)
     return {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
 
 
 def with_conversion(definition: Object, target: WebhookTarget, ca_bundle: bytes = b"") -> Object:
-    """Give a CRD with all its versions served, as they are where somebody converts them."""
+    """Return a CRD with the conversion webhook and with all of its versions served."""
     made = copy.deepcopy(definition)
     made["spec"]["conversion"] = conversion(target, ca_bundle)
     for version in made["spec"]["versions"]:
@@ -129,7 +128,7 @@ def with_conversion(definition: Object, target: WebhookTarget, ca_bundle: bytes 
 
 
 def encoded_bundle(ca_bundle: bytes) -> str:
-    """Write a bundle as `caBundle` has it."""
+    """Encode a bundle for the field `caBundle`."""
     return base64.b64encode(ca_bundle).decode()
 
 
@@ -184,7 +183,7 @@ _CHANGED = (
 
 
 def _owned(kinds: list[Kind]) -> list[Object]:
-    """Say for every kind that we share with others which of its objects are ours."""
+    """Return a match condition for every kind of which Springtide owns only some objects."""
     conditions = []
     for kind in kinds:
         expression = ownership_of(kind.group, kind.kind).expression

@@ -1,25 +1,15 @@
-"""What a write changes about what an object means, and which of its problems it brings along.
+"""The handlers of the webhooks, as pure functions from a review to its response: validate, default and convert.
 
-An object that is on its way out, or of which only labels, finalizers or status change, is not judged at all: whatever
-is wrong with it, nobody could let go of it otherwise. A change of the spec is judged, but for what was wrong before:
-an older version of the rules may have let it in, and its author must be able to mend one thing at a time.
+Validation finds the problems that `springtide check` finds, before the object is stored. Only objects that Springtide
+owns are refused; others are allowed with warnings. An object is not validated while it is being deleted, or if only
+its labels, finalizers or status change: otherwise an invalid object could not be deleted. Errors that the object had
+before a change are only warnings: an older version of the rules may have allowed them, and users must be able to fix
+one error at a time.
 
-Validation: the problems that `springtide check` finds, said before the object is stored.
+Defaulting stores the canonical form of aliases, such as reasons in lower case and counts that the schema wants as
+text. (The defaults of fields are in the CRDs.) Without this webhook the schema refuses such objects.
 
-Only what is ours is refused. Objects of others pass with warnings at most: their owners may know better.
-
-The JSON patch from one tree to another, as small as can be told without searching.
-
-Mappings are compared key by key. Lists are compared from both ends; what is left in the middle is replaced entry by
-entry, and the rest of it removed or added.
-
-Defaulting: what is read leniently is stored in its canonical form.
-
-The defaults of fields stand in the CRDs. What they cannot do is to rename a reason that is written in lower case, or
-to turn a count into the text that the schema asks for. Nothing depends on it: without this webhook the schema refuses
-such an object, and says why.
-
-Conversion between the versions of a kind: all objects of a review, or none and the name of the one that cannot.
+Conversion converts all objects of a review between the versions of a kind, or fails and names the object.
 """
 
 from __future__ import annotations
@@ -52,7 +42,7 @@ _NOT_USER_FIELDS = ("apiVersion", "kind", "metadata", "status")
 
 
 def object_to_validate(request: AdmissionRequest) -> Object | None:
-    """Give the object that a request is about, unless it must pass whatever it looks like."""
+    """Return the object of a request, or None if the request is allowed without validation."""
     item = request.object
     if item is None or request.operation not in _WRITE_OPERATIONS or request.sub_resource:
         return None
@@ -63,21 +53,21 @@ def object_to_validate(request: AdmissionRequest) -> Object | None:
 
 
 def downgrade_existing(problems: Iterable[Problem], before: Iterable[Problem]) -> list[Problem]:
-    """Turn errors that an object had before into warnings, wherever in a list they have moved to."""
-    lingering = Counter(_identity(problem) for problem in before if problem.severity == "error")
-    judged: list[Problem] = []
+    """Turn errors that an object had before into warnings, even if they have moved within a list."""
+    existing = Counter(_identity(problem) for problem in before if problem.severity == "error")
+    result: list[Problem] = []
     for problem in problems:
         identity = _identity(problem)
-        if problem.severity == "error" and lingering[identity] > 0:
-            lingering[identity] -= 1
-            judged += as_warnings([problem])
+        if problem.severity == "error" and existing[identity] > 0:
+            existing[identity] -= 1
+            result += as_warnings([problem])
         else:
-            judged.append(problem)
-    return judged
+            result.append(problem)
+    return result
 
 
 def as_warnings(problems: Iterable[Problem]) -> list[Problem]:
-    """Say the same without refusing anything."""
+    """Turn all problems into warnings."""
     return [msgspec.structs.replace(problem, severity="warning") for problem in problems]
 
 
@@ -86,7 +76,7 @@ def _identity(problem: Problem) -> tuple[Path, str]:
 
 
 def _user_fields(item: Object) -> Object:
-    """Give what the author of an object decides: all but head, metadata and status, and the extensions."""
+    """Return what users decide: everything except apiVersion, kind, metadata and status; plus the extensions."""
     annotations = _metadata(item).get("annotations")
     extensions = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
     return {ANNOTATION: extensions, **{name: part for name, part in item.items() if name not in _NOT_USER_FIELDS}}
@@ -98,13 +88,13 @@ def _metadata(item: Object) -> dict[str, Any]:
 
 
 def validate(body: bytes, context: ValidationContext) -> bytes:
-    """Answer an AdmissionReview; raises `Malformed` for what is none."""
+    """Handle an AdmissionReview; raises `MalformedReview`."""
     request = read_admission(body)
-    return validated(request, context).written(request.uid)
+    return validated(request, context).encode(request.uid)
 
 
 def validated(request: AdmissionRequest, context: ValidationContext) -> AdmissionResponse:
-    """Judge what is about to be stored."""
+    """Validate the object of a request."""
     item = object_to_validate(request)
     found = kind_of(item) if item is not None else None
     if item is None or found is None:
@@ -120,14 +110,17 @@ def validated(request: AdmissionRequest, context: ValidationContext) -> Admissio
 
 
 def kind_of(item: Object) -> tuple[Kind, KindVersion] | None:
-    """Find the kind of an object, if it is one of those that we define."""
+    """Find the kind of an object, if Springtide defines it."""
     api_version, kind = item.get("apiVersion"), item.get("kind")
     found = registry.find_kind(api_version, kind) if isinstance(api_version, str) and isinstance(kind, str) else None
     return found if found is not None and not found[0].builtin else None
 
 
 def json_patch(old: Any, new: Any) -> tuple[Object, ...]:
-    """Give operations that, in this order, turn one tree into the other; none where they are the same."""
+    """Return the JSON patch from one tree to another; empty if they are equal.
+
+    Mappings are compared by key. Lists are compared from both ends; the rest in the middle is replaced entry by entry.
+    """
     return tuple(_operations(old, new, ""))
 
 
@@ -167,7 +160,7 @@ def _in_list(old: list[Any], new: list[Any], path: str) -> Iterator[Object]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: `true` is not 1, although Python says so."""
+    """Compare as JSON does: `true` is not 1, as it is in Python."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -182,36 +175,36 @@ def _escaped(key: str) -> str:
 
 
 _MOST_OPERATIONS = 10_000
-"""The API server takes no longer patch; the lists of an object that needs one are too long for its schema anyway."""
+"""The longest patch that the API server accepts."""
 
 
 def default_object(body: bytes) -> bytes:
-    """Answer an AdmissionReview; raises `Malformed` for what is none."""
+    """Handle an AdmissionReview; raises `MalformedReview`."""
     request = read_admission(body)
-    return defaulted(request).written(request.uid)
+    return defaulted(request).encode(request.uid)
 
 
 def defaulted(request: AdmissionRequest) -> AdmissionResponse:
-    """Give the repairs of what is about to be stored, each with a warning; objects of others stay as they are."""
+    """Patch the object of a request to its canonical form, with a warning for each change; only owned objects."""
     item = object_to_validate(request)
     found = kind_of(item) if item is not None else None
     if item is None or found is None or not owned(item):
         return ALLOWED
     _, version = found
-    if version.lenient is None:
+    if version.normalizer is None:
         return ALLOWED
-    reading = version.lenient(item)
+    reading = version.normalizer(item)
     patch = json_patch(item, reading.value)
     return admission_response(item, reading.problems, patch=patch) if 0 < len(patch) <= _MOST_OPERATIONS else ALLOWED
 
 
 def convert_all(body: bytes) -> bytes:
-    """Answer a ConversionReview; raises `Malformed` for what is none."""
+    """Handle a ConversionReview; raises `MalformedReview`."""
     request = read_conversion(body)
     made: list[Object] = []
     for position, item in enumerate(request.objects):
         try:
-            # Without metadata the API server takes no object back, be it empty.
+            # The API server does not accept an object without metadata, even if that is empty.
             made.append({"metadata": {}, **convert(item, request.desired_version)})
         except ConversionError as failure:
             return conversion_failure(request.uid, f"{_named(item, position)}: {failure}")

@@ -1,12 +1,12 @@
-"""Keeps API servers told where the webhooks are and whom to trust.
+"""Publishes the CA bundle in the webhook configurations and in the conversion of CRDs.
 
-On a live cluster whoever installs Springtide creates the configurations, and we fill in the bundle and nothing else.
-In the embedded cluster there is nobody else, so they are created and kept as a whole. CRDs are installed before anybody
-knows whether webhooks will be on; so those of ours that nobody converts are taken on where we are told to. A CRD that
-is somebody else's, or whose conversion leads to somebody else, is left alone.
+On a live cluster the installer creates the configurations, and only their `caBundle` is written here. In the embedded
+cluster they are created and reconciled as a whole. CRDs are installed before it is known whether webhooks are enabled,
+so CRDs of Springtide without a conversion get the webhook if `convert` is set. A CRD of another program, or with
+another conversion webhook, is never changed.
 
-A bundle is published after it was read from the Secret, under the condition that nobody has published since the
-configuration was read. So a replica that is slow can publish nothing that is older than what is there.
+The bundle is read from the Secret after the configuration, and the patch has the resourceVersion of the configuration
+as its precondition. So a slow replica cannot overwrite a newer bundle with an older one.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ PERMISSIONS = (
     *(Permission(resource, ("get", "patch"), names=(name,)) for name, resource in _KINDS.items()),
     Permission(_DEFINITIONS, ("get", "patch"), names=converted_definitions()),
 )
-"""What a replica needs to fill in bundles."""
+"""What a replica needs to publish bundles."""
 
-_WRITE = Write(FIELD_MANAGER, "API servers are told whom to trust")
-_LOOKS = 5
-"""How often an object is read again that others write at the same time."""
+_WRITE = Write(FIELD_MANAGER, "publish the CA bundle of the webhooks")
+_ATTEMPTS = 5
+"""How often a patch is attempted when other writers change the object at the same time."""
 
 log = logging.getLogger(__name__)
 
 NewestBundle = Callable[[], Awaitable[bytes]]
 BundleDiff = Callable[[Object, bytes], list[Object]]
-"""Gives the JSON patch that an object needs for a bundle to be published by it."""
+"""Returns the JSON patch that publishes a bundle in an object."""
 
 
 class WebhookRegistration:
-    """The webhooks, as API servers know them."""
+    """Publishes the bundle in all objects from which API servers read it."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class WebhookRegistration:
         self._missed: set[str] = set()
 
     async def published(self) -> bytes:
-        """Give the bundle of the validating configuration; empty where there is none."""
+        """Return the bundle of the validating configuration; empty if there is none."""
         try:
             found = await self._transport.get(_KINDS[VALIDATING], Key("", VALIDATING))
         except NotFound:
@@ -91,9 +91,9 @@ class WebhookRegistration:
         return next(filter(None, bundles), b"")
 
     async def publish(self, bundle: bytes, newest: NewestBundle) -> bool:
-        """Make sure that a bundle is published, or the newest one where that has changed meanwhile.
+        """Publish a bundle, or the newest one if it has changed meanwhile.
 
-        Tells whether both configurations are installed. Definitions do not count: there are clusters without them.
+        Returns whether both configurations are installed. CRDs do not count: some clusters do not have them.
         """
         if self._create:
             await self._create_missing(newest)
@@ -108,8 +108,8 @@ class WebhookRegistration:
     async def _settle(
         self, resource: Resource, name: str, difference: BundleDiff, bundle: bytes, newest: NewestBundle
     ) -> bool:
-        """Bring one object to where it publishes a bundle; tell whether it is there."""
-        for _ in range(_LOOKS):
+        """Publish a bundle in one object; return whether the object exists."""
+        for _ in range(_ATTEMPTS):
             try:
                 found = await self._transport.get(resource, Key("", name))
             except NotFound:
@@ -117,7 +117,7 @@ class WebhookRegistration:
                 return False
             if not difference(found, bundle):
                 return True
-            # Read after the object, so that nobody can have published anything newer if the patch succeeds.
+            # Read after the object: if the patch succeeds, no newer bundle was published meanwhile.
             bundle = await newest()
             operations = difference(found, bundle)
             if not operations:
@@ -130,7 +130,7 @@ class WebhookRegistration:
             except (Conflict, NotFound):
                 continue
             return True
-        raise Conflict(f"{resource.kind} {name} is written by others all the time")
+        raise Conflict(f"{resource.kind} {name} keeps being changed by other writers")
 
     async def _create_missing(self, newest: NewestBundle) -> None:
         for name, resource in _KINDS.items():
@@ -143,10 +143,10 @@ class WebhookRegistration:
                     await self._transport.create(resource, body, _WRITE)
 
     def _miss(self, resource: Resource, name: str) -> None:
-        """Say once that something is not installed: webhooks are a choice."""
+        """Log once that an object is not installed: webhooks are optional."""
         if name not in self._missed:
             self._missed.add(name)
-            log.info("%s %s is not installed, nothing to fill in", resource.kind, name)
+            log.info("%s %s is not installed, so no CA bundle is published in it", resource.kind, name)
 
     def _webhook_difference(self, wanted: Object) -> BundleDiff:
         def difference(found: Object, bundle: bytes) -> list[Object]:
@@ -183,7 +183,7 @@ class WebhookRegistration:
 
 
 def _covers(found: Any, wanted: Any) -> bool:
-    """Tell whether everything that is wanted is there; servers add defaults of their own."""
+    """Tell whether `found` contains everything in `wanted`; servers add defaults."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(_covers(found.get(name), part) for name, part in wanted.items())
     if isinstance(wanted, list):

@@ -1,9 +1,7 @@
-"""Reviews as the API server sends them, and the answers to them.
+"""AdmissionReview and ConversionReview: requests as the API server sends them, and the responses to them.
 
-What comes in is read strictly, and whatever it is, reading it ends: with a review, or with `Malformed` and words that
-tell what is wrong with it.
-
-What is said about a review: yes, with warnings and repairs, or no, with everything that is wrong.
+Requests are decoded strictly: any body is either a review or a `MalformedReview` error. An admission response allows
+the object, with warnings and a JSON patch, or refuses it with all of its problems.
 """
 
 from __future__ import annotations
@@ -20,19 +18,19 @@ from springtide.cluster.errors import Invalid, StatusCause
 from springtide.cluster.resources import Object
 
 MOST_BYTES = 8 * 1024 * 1024
-"""A review holds two versions of an object at most, and the API server takes objects of 3 MiB."""
-DEEPEST = 128
-"""How deep a review may be nested: far beyond any schema, and within what recursion takes."""
+"""The largest review: it contains two versions of an object, and the API server accepts objects of 3 MiB."""
+MAX_DEPTH = 128
+"""How deep an object may be nested: far beyond any schema, and within the recursion limit."""
 
 T = TypeVar("T")
 
 
 class MalformedReview(ValueError):
-    """A body that is no review; the message says why."""
+    """A body that is not a review; the message says why."""
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is about to be written."""
+    """The request of an AdmissionReview."""
 
     uid: str
     operation: str
@@ -44,14 +42,14 @@ class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True
 class AdmissionReview(
     msgspec.Struct, frozen=True, rename="camel", tag_field="kind", tag="AdmissionReview", kw_only=True
 ):
-    """The question whether, and how, an object is to be stored."""
+    """An AdmissionReview."""
 
     api_version: str
     request: AdmissionRequest
 
 
 class ConversionRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Objects that are wanted in another version."""
+    """The request of a ConversionReview."""
 
     uid: str
     desired_version: str = msgspec.field(name="desiredAPIVersion")
@@ -61,7 +59,7 @@ class ConversionRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
 class ConversionReview(
     msgspec.Struct, frozen=True, rename="camel", tag_field="kind", tag="ConversionReview", kw_only=True
 ):
-    """The request to convert objects."""
+    """A ConversionReview."""
 
     api_version: str
     request: ConversionRequest
@@ -80,7 +78,7 @@ class _Anonymous(msgspec.Struct, frozen=True):
 
 
 def read_admission(body: bytes) -> AdmissionRequest:
-    """Read an AdmissionReview."""
+    """Decode an AdmissionReview."""
     review = _read(body, AdmissionReview)
     if review.api_version != ADMISSION:
         raise MalformedReview(f'apiVersion is "{review.api_version[:100]}", expected "{ADMISSION}"')
@@ -89,7 +87,7 @@ def read_admission(body: bytes) -> AdmissionRequest:
 
 
 def read_conversion(body: bytes) -> ConversionRequest:
-    """Read a ConversionReview."""
+    """Decode a ConversionReview."""
     review = _read(body, ConversionReview)
     if review.api_version != CONVERSION:
         raise MalformedReview(f'apiVersion is "{review.api_version[:100]}", expected "{CONVERSION}"')
@@ -98,7 +96,7 @@ def read_conversion(body: bytes) -> ConversionRequest:
 
 
 def uid_of(body: bytes) -> str:
-    """Read only whom the answer is for, for when nothing else can be said; empty where even that cannot be read."""
+    """Decode only the uid, which every response needs; empty if it cannot be decoded."""
     try:
         return msgspec.json.decode(body, type=_Anonymous).request.uid
     except (ValueError, RecursionError):
@@ -113,13 +111,13 @@ def _read(body: bytes, type_: type[T]) -> T:
 
 
 def _refuse_deep(roots: Iterable[Any]) -> None:
-    """Refuse what is nested so deeply that working on it might not end well."""
+    """Refuse objects that are nested so deeply that recursive functions might fail."""
     level: list[Any] = [part for part in roots if isinstance(part, dict)]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [inner for part in level for inner in _inner(part) if isinstance(inner, dict | list)]
         if not level:
             return
-    raise MalformedReview(f"an object is nested more than {DEEPEST} levels deep")
+    raise MalformedReview(f"an object is nested more than {MAX_DEPTH} levels deep")
 
 
 def _inner(part: Any) -> Iterable[Any]:
@@ -127,21 +125,21 @@ def _inner(part: Any) -> Iterable[Any]:
 
 
 MOST_LISTED = 100
-"""How many problems are listed; an answer must stay readable, and far smaller than what it is about."""
+"""How many problems a response lists, so that it stays readable and much smaller than the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionResponse:
-    """The answer to an AdmissionReview."""
+    """The response to an AdmissionReview."""
 
     refusal: Object | None = None
-    """The Status that says why not; None: the object may be stored."""
+    """The Status that says why the object is refused; None: it is allowed."""
     warnings: tuple[str, ...] = ()
     patch: tuple[Object, ...] = ()
-    """What is to be changed before it is stored, as a JSON patch."""
+    """The changes to make before the object is stored, as a JSON patch."""
 
-    def written(self, uid: str) -> bytes:
-        """Write the answer for the review with this uid."""
+    def encode(self, uid: str) -> bytes:
+        """Encode the response to the review with this uid."""
         response: dict[str, Any] = {"uid": uid, "allowed": self.refusal is None}
         if self.refusal is not None:
             response["status"] = self.refusal
@@ -159,15 +157,15 @@ ALLOWED = AdmissionResponse()
 def admission_response(
     item: Object, problems: Sequence[Problem], *, patch: tuple[Object, ...] = ()
 ) -> AdmissionResponse:
-    """Judge by problems: errors refuse the object, all of them at once; warnings are passed on to the user."""
+    """Refuse an object with all of its errors, or allow it; its warnings are passed on to the user either way."""
     errors = [problem for problem in problems if problem.severity == "error"]
     warnings = [_problem_line(problem) for problem in problems if problem.severity == "warning"]
-    told = tuple(_listed(list(dict.fromkeys(warnings))))
-    return AdmissionResponse(_refusal(item, errors) if errors else None, told, patch)
+    distinct = tuple(_listed(list(dict.fromkeys(warnings))))
+    return AdmissionResponse(_refusal(item, errors) if errors else None, distinct, patch)
 
 
 def _refusal(item: Object, errors: Sequence[Problem]) -> Object:
-    """Write a Status as the API server's own validation does, so that kubectl shows every cause on its own line."""
+    """Make a Status as the validation of the API server does, so that kubectl shows every cause on a line."""
     kind, group = item["kind"], item["apiVersion"].rpartition("/")[0]
     metadata = item.get("metadata")
     name = (metadata.get("name") or metadata.get("generateName") or "") if isinstance(metadata, dict) else ""
@@ -186,9 +184,9 @@ def _listed(lines: list[str]) -> list[str]:
 
 def _problem_line(problem: Problem) -> str:
     place = format_path(problem.path)
-    # A warning travels in an HTTP header, which has no room for lines and control characters.
-    words = "".join(character if character.isprintable() else " " for character in _problem_text(problem))
-    return f"{place}: {words}" if place else words
+    # A warning is sent in an HTTP header, which cannot contain line breaks and control characters.
+    text = "".join(character if character.isprintable() else " " for character in _problem_text(problem))
+    return f"{place}: {text}" if place else text
 
 
 def _problem_text(problem: Problem) -> str:
@@ -196,12 +194,12 @@ def _problem_text(problem: Problem) -> str:
 
 
 def conversion_success(uid: str, objects: list[Object]) -> bytes:
-    """Write the answer to a ConversionReview."""
+    """Encode the response to a ConversionReview."""
     return _conversion({"uid": uid, "convertedObjects": objects, "result": {"status": "Success"}})
 
 
 def conversion_failure(uid: str, message: str) -> bytes:
-    """Write the answer to a ConversionReview that cannot be fulfilled: none of its objects is given."""
+    """Encode the response to a ConversionReview that failed: it contains no objects."""
     return _conversion({"uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": message}})
 
 

@@ -1,11 +1,10 @@
-"""The webhooks as an ASGI application: `POST /validate`, `/default` and `/convert`, and `GET /healthz`.
+"""The webhook server of one process: `POST /validate`, `/default` and `/convert`, and `GET /healthz`.
 
-Reviews are answered on every replica and beside whatever else the process does: the work on one is a pure function
-that runs in a thread, and has a time after which the answer no longer depends on it. A webhook must never be the
-reason why nothing can be written. So what fails here for reasons of our own lets an object pass with a warning; the
-rules of the CRDs and the conditions that controllers write still hold.
+Every replica serves it. A handler is a pure function that runs in a thread with a timeout. An internal failure must
+not block writes to the cluster, so on errors and timeouts the object is allowed with a warning; the rules of the CRDs
+and the conditions of controllers still apply.
 
-The webhooks of one process, from certificates to answers, for as long as a block of code lasts.
+`webhooks` runs the server together with its certificates and their registration.
 """
 
 from __future__ import annotations
@@ -40,37 +39,37 @@ from springtide.cluster.serving import LOOPBACK, RunningServer, TlsIdentity, ser
 from springtide.cluster.transport import Transport
 
 REVIEW_TIMEOUT = 4.0
-"""Seconds that the work on a review may take; the API server waits longer, and so gets an answer."""
+"""Seconds for handling a review; the API server waits longer, so it still gets a response."""
 ARRIVAL_TIMEOUT = 10.0
-"""Seconds in which a review must have arrived."""
+"""Seconds for receiving the body of a review."""
 MOST_AT_ONCE = 16 * MOST_BYTES
-"""How many bytes of reviews are held at a time. Who sends them is not known, and memory is for the controllers, too."""
+"""Bytes of all reviews in memory at a time. Clients are not authenticated, and the controllers need memory, too."""
 _EXPECTED_COST = 0.005
 
 log = logging.getLogger(__name__)
 
 
 def admission_app(
-    compute: Compute, now: Callable[[], int], *, default_zone: str = "UTC", patience: float = REVIEW_TIMEOUT
+    compute: Compute, now: Callable[[], int], *, default_zone: str = "UTC", timeout: float = REVIEW_TIMEOUT
 ) -> Starlette:
-    """Make the application; `now` gives the instant that objects are judged at."""
+    """Make the application; `now` returns the instant at which objects are validated."""
 
     def context() -> ValidationContext:
         at = now()
-        # Whole minutes, so that the same object gets the same messages for a while.
+        # Whole minutes, so that repeated requests get the same messages.
         return ValidationContext(now=at - at % 60, default_zone=default_zone)
 
-    desk = _ReviewRunner(compute, patience)
+    runner = _ReviewRunner(compute, timeout)
 
     async def to_validate(request: Request) -> Response:
-        judged_at = context()
-        return await desk.answer(request, lambda body: validate(body, judged_at), _allow_with_warning)
+        validation_context = context()
+        return await runner.answer(request, lambda body: validate(body, validation_context), _allow_with_warning)
 
     async def to_default(request: Request) -> Response:
-        return await desk.answer(request, default_object, _allow_with_warning)
+        return await runner.answer(request, default_object, _allow_with_warning)
 
     async def to_convert(request: Request) -> Response:
-        return await desk.answer(request, convert_all, conversion_failure)
+        return await runner.answer(request, convert_all, conversion_failure)
 
     return Starlette(
         routes=[
@@ -87,69 +86,69 @@ async def _healthz(request: Request) -> Response:  # noqa: ARG001
 
 
 def _allow_with_warning(uid: str, why: str) -> bytes:
-    return AdmissionResponse(warnings=(f"springtide has not looked at this object: {why}",)).written(uid)
+    return AdmissionResponse(warnings=(f"springtide did not check this object: {why}",)).encode(uid)
 
 
 class _Rejected(Exception):
-    """A review is not taken in; the answer says why."""
+    """A review is not accepted."""
 
-    def __init__(self, code: int, words: str) -> None:
-        super().__init__(code, words)
-        self.answer = PlainTextResponse(words, code)
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code, message)
+        self.answer = PlainTextResponse(message, code)
 
 
 class _ReviewRunner:
-    """Takes reviews in, has them worked on, and answers them in time."""
+    """Receives reviews within limits, and runs their handlers in threads."""
 
-    def __init__(self, compute: Compute, patience: float) -> None:
+    def __init__(self, compute: Compute, timeout: float) -> None:
         self._compute = compute
-        self._patience = patience
+        self._timeout = timeout
         self._held = 0
 
     async def answer(
-        self, request: Request, work: Callable[[bytes], bytes], excuse: Callable[[str, str], bytes]
+        self, request: Request, work: Callable[[bytes], bytes], fallback: Callable[[str, str], bytes]
     ) -> Response:
-        """Answer one review; `excuse` words the answer where the work comes to none."""
+        """Handle one review; `fallback` makes the response if the handler fails or times out."""
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(ARRIVAL_TIMEOUT):
-                await self._take_in(request, parts)
-            return await self._worked_on(b"".join(parts), request.url.path, work, excuse)
+                await self._receive(request, parts)
+            return await self._handle(b"".join(parts), request.url.path, work, fallback)
         except TimeoutError:
             return PlainTextResponse(f"the review has not arrived within {ARRIVAL_TIMEOUT:.0f} s", 408)
         except ClientDisconnect:
-            return PlainTextResponse("nobody waits for the answer", 400)
+            return PlainTextResponse("the client has disconnected", 400)
         except _Rejected as refusal:
             return refusal.answer
         finally:
             self._held -= sum(map(len, parts))
 
-    async def _take_in(self, request: Request, parts: list[bytes]) -> None:
-        """Read what is sent, unless it is too much."""
+    async def _receive(self, request: Request, parts: list[bytes]) -> None:
+        """Read the body, unless it is too large or too much is in memory already."""
         size = 0
         async for part in request.stream():
             size += len(part)
             if size > MOST_BYTES:
                 raise _Rejected(413, f"a review must not be larger than {MOST_BYTES} bytes")
             if self._held + len(part) > MOST_AT_ONCE:
-                raise _Rejected(429, f"reviews of {self._held} bytes are being worked on: try again")
+                raise _Rejected(429, f"reviews of {self._held} bytes are being handled: try again")
             parts.append(part)
             self._held += len(part)
 
-    async def _worked_on(
-        self, body: bytes, path: str, work: Callable[[bytes], bytes], excuse: Callable[[str, str], bytes]
+    async def _handle(
+        self, body: bytes, path: str, work: Callable[[bytes], bytes], fallback: Callable[[str, str], bytes]
     ) -> Response:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 answer = await self._compute.run(work, body, cost=_EXPECTED_COST)
         except MalformedReview as failure:
             return PlainTextResponse(str(failure), 400)
         except TimeoutError:
             log.warning("a review of %d bytes at %s took too long", len(body), path)
-            answer = excuse(uid_of(body), f"it took more than {self._patience:g} s")
+            answer = fallback(uid_of(body), f"it took more than {self._timeout:g} s")
         except Exception:
             log.exception("a review of %d bytes at %s failed", len(body), path)
-            answer = excuse(uid_of(body), "something went wrong, and its log says what")
+            answer = fallback(uid_of(body), "unexpected error, which its log describes")
         return Response(answer, media_type="application/json")
 
 
@@ -159,23 +158,23 @@ _PROVISIONAL_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """Webhooks that are up."""
+    """A running webhook server."""
 
     serving: RunningServer
     target: WebhookTarget
-    keeper: CertificateManager
+    certificates: CertificateManager
 
     def ready(self) -> bool:
-        """Tell whether API servers are told where we are and whom to trust."""
-        return self.keeper.ready.is_set()
+        """Tell whether the CA bundle of the served certificate is published."""
+        return self.certificates.ready.is_set()
 
     async def until_ready(self) -> None:
-        """Wait until that is so."""
-        await self.keeper.ready.wait()
+        """Wait until `ready`."""
+        await self.certificates.ready.wait()
 
 
 @asynccontextmanager
-async def webhooks(
+async def serve_webhooks(
     transport: Transport,
     *,
     namespace: str,
@@ -192,11 +191,10 @@ async def webhooks(
 ) -> AsyncIterator[Webhooks]:
     """Serve the webhooks within the block.
 
-    `target` is how API servers reach them; None: at the address that is served, which suits an API server on the same
-    machine. `now` is the instant that objects are judged at; certificates live by the world's clock in any case.
-    `create` registers the webhooks where nobody has installed them. `convert` serves all versions of the kinds that we
-    convert, where the CRDs are ours and nobody else converts them; `create` means that too. Nothing is waited for:
-    until certificates are there and published, `ready` says no.
+    `target` is where API servers reach them; None: the address of the server, for an API server on the same machine.
+    `now` returns the instant at which objects are validated; certificates always use wall time. `create` creates the
+    webhook configurations. `convert` adds the conversion webhook to CRDs of Springtide that have none; `create`
+    implies it. The block starts at once; `ready` is false until certificates exist and their CA bundle is published.
     """
     compute = ThreadCompute(_THREADS)
     app = admission_app(compute, now, default_zone=default_zone)
@@ -207,7 +205,7 @@ async def webhooks(
             registration = WebhookRegistration(
                 transport, reached, create=create, convert=convert, failure_policy=failure_policy
             )
-            keeper = CertificateManager(
+            certificates = CertificateManager(
                 transport,
                 namespace=namespace,
                 names=reached.names,
@@ -215,19 +213,19 @@ async def webhooks(
                 terms=terms,
                 round_seconds=round_seconds,
             )
-            keeping = asyncio.create_task(keeper.run(identity), name="certificates of the webhooks")
+            task = asyncio.create_task(certificates.run(identity), name="certificates of the webhooks")
             try:
-                yield Webhooks(served, reached, keeper)
+                yield Webhooks(served, reached, certificates)
             finally:
-                keeping.cancel()
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await keeping
+                    await task
     finally:
         compute.close()
 
 
 def _provisional(host: str) -> CertificatePair:
-    """Make something to show until the real certificate is there; nobody trusts it."""
+    """Make a certificate to serve until the real one exists; no client trusts it."""
     now = wall_time()
     authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)
     return make_serving(authority, (host,), now=now, seconds=_PROVISIONAL_SECONDS)

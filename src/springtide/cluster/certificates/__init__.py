@@ -1,4 +1,4 @@
-"""Certificates that Springtide makes for itself: for webhooks on a live cluster, and for the embedded API server."""
+"""Self-made certificates: for webhooks and aggregated APIs on live clusters, and for the embedded API server."""
 
 from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
 

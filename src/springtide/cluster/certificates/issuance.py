@@ -1,4 +1,4 @@
-"""Makes certificate authorities and serving certificates: short-lived, on the P-256 curve, for exactly these names."""
+"""Issues certificate authorities and serving certificates: short-lived, with P-256 keys, for the given names only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LEEWAY = timedelta(hours=1)
-"""Certificates are valid from a little before they are made: the clocks of others may be slow."""
+"""Certificates are valid from a little before they are issued: the clocks of clients may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CertificatePair:
     key: bytes = field(repr=False)
 
     def valid_until(self) -> int:
-        """Give the instant at which the certificate ends."""
+        """Return the instant at which the certificate expires."""
         return int(x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc.timestamp())
 
 

@@ -1,10 +1,11 @@
-"""Keeps the certificates of a server, in every replica: one Secret, optimistic locking, no leader.
+"""Manages the certificates of a server, in every replica: one Secret, optimistic concurrency, no leader election.
 
-Every replica does the same round: read the Secret, publish the bundle that stands in it, show its certificate, and
-take the next step if one is due. A step is a write that is conditional on what was read, so of several replicas that
-want the same step one succeeds, and the others read what it has done.
+Every replica reconciles in rounds: read the Secret, publish its CA bundle, serve its certificate, and take the step of
+the rotation that is due. A step is a write with the resourceVersion as its precondition, so one of several replicas
+succeeds, and the others read the result.
 
-To start anew with fresh keys, delete the Secret: the next round makes another, which is published before it is shown.
+To replace all keys, delete the Secret: the next round creates another one, and publishes its bundle before its
+certificate is served.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FIELD_MANAGER = "springtide-webhooks"
 
 
 def permissions_of(secret_name: str) -> tuple[Permission, ...]:
-    """Give what a replica needs in its own namespace to keep certificates in a Secret."""
+    """Return what a replica needs in its own namespace to manage certificates in a Secret."""
     return (
         Permission(SECRETS, ("get", "patch"), names=(secret_name,), own_namespace=True),
         Permission(SECRETS, ("create",), own_namespace=True),
@@ -51,39 +52,39 @@ PERMISSIONS = permissions_of(SECRET_NAME)
 """What a replica needs for the webhooks."""
 
 ROUND_SECONDS = 30.0
-"""How often everything is looked at; a bundle that somebody has overwritten is right again after this time."""
+"""The resync interval; a bundle that was overwritten is restored after this time at the latest."""
 _UNPUBLISHED_RETRY_SECONDS = 3.0
-"""Seconds until the next look where nobody could be told yet. Installers often create configurations after everything
-else, and until they have a bundle API servers refuse what they are about."""
+"""The interval while configurations are missing. Installers often create them last, and until they have a bundle, API
+servers refuse all writes that they select."""
 _RETRIES = Backoff(first=0.2, longest=ROUND_SECONDS)
 _STEPS_AT_ONCE = 6
-"""How many steps may follow each other without a pause; more are never due, unless somebody undoes them."""
+"""How many steps may follow each other without a pause; more are due only if another writer undoes them."""
 
 log = logging.getLogger(__name__)
 
 
 def wall_time() -> int:
-    """Give the instant by the world's clock, which certificates live by whatever the cluster's is."""
+    """Return the instant by wall time, which certificates use even if the cluster has a simulated clock."""
     return int(time.time())
 
 
 class BundlePublisher(Protocol):
-    """Tells API servers which authorities to trust."""
+    """Publishes the CA bundle to API servers."""
 
     async def published(self) -> bytes:
-        """Give the bundle that is published now; empty where there is none."""
+        """Return the bundle that is published now; empty if there is none."""
         ...
 
     async def publish(self, bundle: bytes, newest: Callable[[], Awaitable[bytes]]) -> bool:
-        """Make sure that a bundle is published, or the newest one where that has changed meanwhile.
+        """Publish a bundle, or the newest one if it has changed meanwhile.
 
-        Tells whether all configurations are there that API servers learn it from.
+        Returns whether all objects exist from which API servers read it.
         """
         ...
 
 
 class CertificateManager:
-    """The certificates, as one replica keeps them."""
+    """Manages the certificates of one replica."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class CertificateManager:
         secret_name: str = SECRET_NAME,
         subject: str = "the webhooks",
     ) -> None:
-        """Keep certificates for these names in a Secret; `subject` is how logs call what they are for."""
+        """Manage certificates for these names in a Secret; `subject` names the server in log lines."""
         self._transport = transport
         self._key = Key(namespace, secret_name)
         self._subject = f"the certificates of {subject}"
@@ -107,14 +108,14 @@ class CertificateManager:
         self._now = now
         self._terms = terms or CertificateLifetimes()
         self._round_seconds = round_seconds
-        self._shown: CertificatePair | None = None
-        self._told = False
-        """Whether all configurations were there that API servers learn the bundle from."""
+        self._served: CertificatePair | None = None
+        self._published = False
+        """Whether all objects existed from which API servers read the bundle."""
         self.ready = asyncio.Event()
-        """Set when API servers are told to trust what is shown."""
+        """Set when the bundle of the served certificate is published."""
 
     async def run(self, identity: TlsIdentity) -> None:
-        """Keep the certificates until cancelled; whatever goes wrong is tried again."""
+        """Manage the certificates until cancelled; failures are retried with backoff."""
         failures = unsettled = 0
         while True:
             try:
@@ -123,26 +124,26 @@ class CertificateManager:
             except ClusterError as failure:
                 settled = False
                 failures += 1
-                log.warning("%s could not be looked at: %s", self._subject, failure)
+                log.warning("%s could not be reconciled: %s", self._subject, failure)
             except Exception:
                 settled = False
                 failures += 1
-                log.exception("%s could not be kept", self._subject)
+                log.exception("%s: unexpected error", self._subject)
             unsettled = 0 if settled else unsettled + 1
             if settled:
                 await asyncio.sleep(
-                    self._round_seconds if self._told else min(_UNPUBLISHED_RETRY_SECONDS, self._round_seconds)
+                    self._round_seconds if self._published else min(_UNPUBLISHED_RETRY_SECONDS, self._round_seconds)
                 )
             elif (delay := _RETRIES.after(failures or unsettled - _STEPS_AT_ONCE)) > 0:
                 await asyncio.sleep(delay)
 
     async def _round(self, identity: TlsIdentity) -> bool:
-        """Publish, show, and take a step; tell whether there was nothing to do."""
+        """Publish, serve, and take a step if one is due; return whether none was."""
         secret = await self._read()
         state = self._state_of(secret)
         if state is not None:
-            self._told = await self._publisher.publish(state.bundle, self._newest_bundle)
-            self._show(state.serving.pair, identity)
+            self._published = await self._publisher.publish(state.bundle, self._newest_bundle)
+            self._serve(state.serving.pair, identity)
         now = self._now()
         step = next_step(state, now, self._names, self._terms)
         if step is RotationStep.WAIT:
@@ -158,19 +159,19 @@ class CertificateManager:
         try:
             return None if secret is None else read_secret(secret)
         except InvalidSecret as failure:
-            log.warning("the Secret %s is not as we wrote it, and is made anew: %s", self._key, failure)
+            log.warning("the Secret %s is invalid and will be replaced: %s", self._key, failure)
             return None
 
-    def _show(self, pair: CertificatePair, identity: TlsIdentity) -> None:
-        if pair != self._shown:
+    def _serve(self, pair: CertificatePair, identity: TlsIdentity) -> None:
+        if pair != self._served:
             identity.replace(pair)
-            self._shown = pair
+            self._served = pair
         self.ready.set()
 
     async def _newest_bundle(self) -> bytes:
         state = self._state_of(await self._read())
         if state is None:
-            raise Conflict(f"the Secret {self._key} has gone meanwhile")
+            raise Conflict(f"the Secret {self._key} was deleted meanwhile")
         return state.bundle
 
     async def _read(self) -> Object | None:
@@ -180,7 +181,7 @@ class CertificateManager:
             return None
 
     async def _write(self, secret: Object | None, state: CertificateState, step: RotationStep) -> None:
-        """Write the next state, unless somebody else was faster; what counts then is what they have written."""
+        """Write the next state; on a conflict another replica was faster, and the next round reads what it wrote."""
         write = Write(FIELD_MANAGER, f"{self._subject}: {step}")
         data = secret_data(state)
         try:

@@ -1,21 +1,17 @@
-"""What is known about the certificates of the webhooks, and how it stands in a Secret.
+"""The rotation of certificates, as pure functions: the state in a Secret, the step that is due, the state after it.
 
-One Secret holds everything, so that all replicas agree: the authority that signs now, the one that will sign next, the
-certificates of authorities that have signed before, and the serving certificate itself. A Secret that somebody has
-edited into something else is told apart from one that is not there: it is replaced, with a warning.
+One Secret has the whole state, so that all replicas agree: the signing authority, its successor, the certificates of
+retired authorities, and the serving certificate. A Secret that was edited into something invalid is replaced, with a
+warning.
 
-When certificates are renewed, and how an authority hands over to the next without anybody noticing.
+An authority is replaced in four steps. Each is one write, which any replica may make:
 
-Everything here is pure: a decision is a function of the state and the time, and a step makes the next state. An
-authority hands over in four steps, each of which is a write that any replica may make:
+1. prepare: issue a successor; its certificate joins the CA bundle, and it signs nothing yet;
+2. announce: the bundle with the successor has been published; record when;
+3. promote: once every API server has certainly read the bundle, the successor signs, and the old authority retires;
+4. forget: drop a retired authority from the bundle when the last certificate that it signed has expired.
 
-1. prepare: a successor is made; its certificate joins the bundle, and signs nothing;
-2. announce: the bundle with it has been published, and it is noted when;
-3. promote: after a time in which every API server has heard of it, the successor signs, and the one before is former;
-4. forget: a former authority leaves the bundle when the last certificate that it has signed has ended.
-
-So at any time whatever any replica may show, however late it learns of a step, is signed by an authority of the
-published bundle.
+So every certificate that some replica may still serve is signed by an authority in the published bundle.
 """
 
 from __future__ import annotations
@@ -36,12 +32,12 @@ from springtide.cluster.resources import Object
 
 
 class InvalidSecret(ValueError):
-    """A Secret that does not hold what we have put there; the message says what is wrong, and no secrets."""
+    """A Secret that does not contain a valid state; the message says what is wrong, and contains no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedCertificate:
-    """A certificate with its key, and the time it is good for."""
+    """A certificate with its key, and its validity."""
 
     pair: CertificatePair
     begins: int
@@ -50,16 +46,16 @@ class IssuedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class RetiredAuthority:
-    """The certificate of an authority that signs no more, but whose certificates may still be shown somewhere."""
+    """The certificate of an authority that no longer signs, but whose certificates may still be served."""
 
     certificate: bytes
     until: int
-    """When the last certificate that it has signed ends."""
+    """When the last certificate that it signed expires."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateState:
-    """The certificates of the webhooks, as all replicas see them."""
+    """The certificates of a server, shared by all replicas."""
 
     authority: IssuedCertificate
     serving: IssuedCertificate
@@ -67,22 +63,22 @@ class CertificateState:
     names: tuple[str, ...]
     """The names that the serving certificate is for."""
     signed_until: int
-    """When the last certificate ends that `authority` has signed."""
+    """When the last certificate expires that `authority` signed."""
     successor: IssuedCertificate | None = None
-    """The authority that will sign next; it is trusted already."""
+    """The authority that will sign next; it is in the bundle already."""
     announced: int | None = None
-    """Since when API servers are told to trust the successor; None: they may not know it yet."""
+    """Since when the bundle with the successor is published; None: API servers may not know the successor yet."""
     former: tuple[RetiredAuthority, ...] = ()
 
     @property
     def bundle(self) -> bytes:
-        """The certificates to trust."""
+        """The CA bundle: the certificates that API servers trust."""
         successors = () if self.successor is None else (self.successor.pair.certificate,)
         return b"".join((self.authority.pair.certificate, *successors, *(old.certificate for old in self.former)))
 
 
 class _RotationRecord(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What the certificates do not say themselves."""
+    """The part of the state that the certificates do not contain."""
 
     signed_until: int
     announced: int | None = None
@@ -93,7 +89,7 @@ _RECORD = "rotation.json"
 
 
 def secret_data(state: CertificateState) -> dict[str, str]:
-    """Write a state as the `data` of a Secret."""
+    """Encode a state as the `data` of a Secret."""
     notes = _RotationRecord(
         signed_until=state.signed_until,
         announced=state.announced,
@@ -114,20 +110,20 @@ def secret_data(state: CertificateState) -> dict[str, str]:
 
 
 def read_secret(secret: Object) -> CertificateState:
-    """Read the state from a Secret; raises `Unsound`."""
+    """Decode the state in a Secret; raises `InvalidSecret`."""
     data = secret.get("data")
     if not isinstance(data, dict):
         raise InvalidSecret("it has no data")
     try:
         state = _state(data)
     except Exception as failure:
-        # Keys and certificates can be broken in many ways, and every library has its own words and types for them.
+        # Keys and certificates can be malformed in many ways, for which libraries raise many types of exceptions.
         raise InvalidSecret(str(failure) or type(failure).__name__) from failure
     return state
 
 
 def issued(pair: CertificatePair) -> IssuedCertificate:
-    """Read from a certificate how long it is good for."""
+    """Read the validity of a certificate."""
     certificate = x509.load_pem_x509_certificate(pair.certificate)
     return IssuedCertificate(
         pair, int(certificate.not_valid_before_utc.timestamp()), int(certificate.not_valid_after_utc.timestamp())
@@ -135,7 +131,7 @@ def issued(pair: CertificatePair) -> IssuedCertificate:
 
 
 def authorities(bundle: bytes) -> tuple[tuple[bytes, int], ...]:
-    """Give the certificates of a bundle, each once, and when they end; nothing where it cannot be read."""
+    """Return the distinct certificates of a bundle and when they expire; nothing if it cannot be decoded."""
     try:
         found = x509.load_pem_x509_certificates(bundle)
     except ValueError:
@@ -166,7 +162,7 @@ def _state(data: Mapping[str, Any]) -> CertificateState:
 
 
 def _matching_pair(data: Mapping[str, Any], name: str) -> IssuedCertificate:
-    """Read a certificate and its key, and make sure that they belong together."""
+    """Decode a certificate and its key, and check that they belong together."""
     found = issued(CertificatePair(_decoded(data, f"{name}.crt"), _decoded(data, f"{name}.key")))
     key = load_pem_private_key(found.pair.key, None)
     if not isinstance(key, EllipticCurvePrivateKey):
@@ -189,21 +185,21 @@ def _decoded(data: Mapping[str, Any], name: str) -> bytes:
 _DAY = 86_400
 _AUTHORITY_NAME = "springtide-webhooks"
 _MOST_FORMER = 8
-"""How many authorities are taken over from a bundle that was published before; it should be one or two."""
+"""How many authorities of a bundle published before are kept; normally it has one or two."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateLifetimes:
-    """How long things last, in seconds. What is renewed is renewed when two thirds of its time have passed."""
+    """Lifetimes, in seconds. Certificates are renewed when two thirds of their lifetime have passed."""
 
     authority: int = 365 * _DAY
     serving: int = 30 * _DAY
     propagation: int = 3600
-    """How long after it was published a bundle has certainly reached every API server."""
+    """How long after its publication every API server has certainly read a bundle."""
 
 
 class RotationStep(StrEnum):
-    """What is to be done next."""
+    """A step of the rotation."""
 
     BEGIN = "begin"
     PREPARE = "prepare"
@@ -217,7 +213,7 @@ class RotationStep(StrEnum):
 def next_step(
     state: CertificateState | None, now: int, names: Sequence[str], terms: CertificateLifetimes
 ) -> RotationStep:
-    """Tell the next step; a state whose bundle has been published is taken for granted."""
+    """Return the step that is due; the bundle of the state must be published already."""
     if state is None:
         return RotationStep.BEGIN
     successor = state.successor
@@ -242,7 +238,7 @@ def next_step(
 def initial_state(
     now: int, names: Sequence[str], terms: CertificateLifetimes, published: bytes = b""
 ) -> CertificateState:
-    """Start anew; what is published already stays trusted for as long as somebody may show what it has signed."""
+    """Issue new certificates; published authorities stay in the bundle while their certificates may be served."""
     authority = issued(make_authority(_AUTHORITY_NAME, now=now, seconds=terms.authority))
     serving = _serving(authority, names, now, terms)
     former = tuple(
@@ -256,7 +252,7 @@ def initial_state(
 def after_step(
     step: RotationStep, state: CertificateState, now: int, names: Sequence[str], terms: CertificateLifetimes
 ) -> CertificateState:
-    """Make the state after a step that changes one."""
+    """Return the state after a step."""
     match step:
         case RotationStep.PREPARE:
             successor = issued(make_authority(_AUTHORITY_NAME, now=now, seconds=terms.authority))
@@ -266,7 +262,7 @@ def after_step(
         case RotationStep.PROMOTE:
             return _promoted(state, now, names, terms)
         case RotationStep.RENEW:
-            # Replicas of two versions may want different names for a while: neither takes the other's away.
+            # During an upgrade, replicas may want different names: keep the names that the others want.
             wanted = tuple(names) if set(names) <= set(state.names) else tuple(dict.fromkeys((*names, *state.names)))
             serving = _serving(state.authority, wanted, now, terms)
             return replace(state, serving=serving, names=wanted, signed_until=max(state.signed_until, serving.ends))
@@ -277,7 +273,7 @@ def after_step(
 
 
 def _promoted(state: CertificateState, now: int, names: Sequence[str], terms: CertificateLifetimes) -> CertificateState:
-    assert state.successor is not None  # noqa: S101 - nobody else can be promoted
+    assert state.successor is not None  # noqa: S101 - PROMOTE is due only with a successor
     serving = _serving(state.successor, names, now, terms)
     former = RetiredAuthority(state.authority.pair.certificate, state.signed_until)
     return CertificateState(state.successor, serving, tuple(names), serving.ends, former=(*state.former, former))
@@ -294,12 +290,12 @@ def _must_renew(state: CertificateState, now: int, names: Sequence[str]) -> bool
     serving = state.serving
     if not _usable(serving, now) or not set(names) <= set(state.names):
         return True
-    # One that ends with its authority cannot be prolonged.
+    # A certificate that expires with its authority cannot be renewed for longer.
     return _is_due(serving, now) and serving.ends < state.authority.ends
 
 
 def _usable(certificate: IssuedCertificate, now: int) -> bool:
-    """Tell whether a certificate is good now; the clock may have been wrong when it was made."""
+    """Tell whether a certificate is valid now; the clock may have been wrong when it was issued."""
     return certificate.begins <= now < certificate.ends
 
 

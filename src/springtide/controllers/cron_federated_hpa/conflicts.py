@@ -42,7 +42,7 @@ def requeue_on_conflict_change(context: ControllerContext) -> None:
             itself = ScaleTargetKey(delta.key.namespace, _GROUPS[one.kind], one.kind, one.name)
             for target in (one.target, itself):
                 for key in context.store(ALL_CRONS).keys_by(BY_TARGET, target):
-                    context.wake(key)
+                    context.enqueue(key)
 
     for cached in AUTOSCALERS:
         context.follow(cached, told)

@@ -96,7 +96,7 @@ class CronFederatedHPAController(Controller):
                 raise
             # Pauses that grow would let a firing wait as long again as the cluster was away.
             self.context.log.warning("%s is looked at again in %d s: %s", key, OUTAGE_RETRY, failure)
-            return Result(after=OUTAGE_RETRY)
+            return Result(requeue_after=OUTAGE_RETRY)
 
     async def _look_after(self, key: Key, record: CronRecord, now: int) -> Result | None:
         judgement = self._judge(record, now)
@@ -113,7 +113,7 @@ class CronFederatedHPAController(Controller):
         attempts = self._applier.attempts
         attempts.settle(key, frozenset(pending))
         times = [at for at in (judgement.plan.wake, attempts.next_try(key)) if at is not None]
-        return Result(at=min(times)) if times else None
+        return Result(requeue_at=min(times)) if times else None
 
     def _judge(self, record: CronRecord, now: int) -> CronEvaluation:
         zone = self.context.default_zone
@@ -189,7 +189,7 @@ class CronFederatedHPAController(Controller):
 
     async def _seen_again(self, key: Key, record: CronRecord) -> CronRecord | None:
         """Give the same object as our own writes have left it; None where it is gone."""
-        await self.context.shown(key)
+        await self.context.wait_for_object(key)
         latest: CronRecord | None = self.context.store(ALL_CRONS).get(key)
         return latest if latest is not None and latest.origin.uid == record.origin.uid else None
 
@@ -198,7 +198,7 @@ class CronFederatedHPAController(Controller):
 
     def _wake_those_with(self, delta: Delta[CompiledCalendar]) -> None:
         for key in self.context.store(ALL_CRONS).keys_by(BY_CALENDAR, delta.key.name):
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def _measured_by(context: ControllerContext) -> CronMetrics:

@@ -181,7 +181,7 @@ def _next(facts: ExplanationInput, rules: tuple[_ExplainedRule, ...]) -> list[Up
         if at is not None:
             because = f"rule `{one.rule.name}` fires ({clock_time(at, load_zone(one.zone))})"
             if winner := _overruling(one, rules[place + 1 :], at):
-                because += f", and rule `{winner}` wins, being listed last"
+                because += f", and rule `{winner}` wins, as it is listed last"
             found.append(UpcomingChange(at, dict(one.action), one.rule.name, because, one.zone))
     return sorted(found, key=lambda coming: coming.at)
 

@@ -114,7 +114,7 @@ def plan_firings(candidates: Sequence[CandidateRule], now: int, rivals: Sequence
     """Decide about all rules of one object, in the order of the object."""
     following = {one.name: one.firings.after(max(now, one.since)) for one in candidates if one.ended is None}
     claims = {
-        one.name: _FieldClaim(latest, rank, f"rule `{one.name}`", "being listed last")
+        one.name: _FieldClaim(latest, rank, f"rule `{one.name}`", "as it is listed last")
         for rank, one in enumerate(candidates)
         if (latest := _latest(one, _until(one, now))) is not None
     }

@@ -199,7 +199,7 @@ class HorizontalAutoscalerController(Controller):
             source for source, reading in zip(sources, readings, strict=True) if isinstance(reading, MissingMetric)
         ]
         moment = self.context.clock.monotonic()
-        if not self._book.is_open and moment - self._began < self.long_patience:
+        if not self._book.synced and moment - self._began < self.long_patience:
             self._seen_closed = moment
         return (
             bool(missing)
@@ -300,7 +300,7 @@ class HorizontalAutoscalerController(Controller):
     def _wake(self, keys: Sequence[Key]) -> None:
         for key in keys:
             self._woken.add(key)
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def _warning_for(condition: Condition) -> EventContent:
@@ -309,7 +309,7 @@ def _warning_for(condition: Condition) -> EventContent:
 
 def _requeue_at(due: int, now: int) -> Result:
     """Come again when so much time has passed, and not at an instant: the clock may be set back meanwhile."""
-    return Result(after=due - now)
+    return Result(requeue_after=due - now)
 
 
 def _is_paused(autoscaler: Object | None) -> bool:

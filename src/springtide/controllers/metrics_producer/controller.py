@@ -84,10 +84,10 @@ class MetricsProducerController(Controller):
         self._reservations = ReservedCapacity(context)
         self._queues = QueueLengths(context)
         self._read: dict[Key, tuple[WrittenProducer, Validated[MetricsProducer]]] = {}
-        context.on_release(self._book.close)
+        context.on_release(self._book.reset)
         context.follow(ALL_PRODUCERS, self._producer_changed)
         # Now that all producers are expected, what nobody expects is not there.
-        self._book.open()
+        self._book.mark_synced()
         context.follow(DEFINITIONS, self._definition_changed)
         on_clock_set_back(context, self._look_at_all)
 
@@ -103,7 +103,7 @@ class MetricsProducerController(Controller):
         if outcome.series is not None:
             self._book.put(key, outcome.series.values, fresh_until=outcome.series.fresh_until)
         else:
-            self._book.drop(key)
+            self._book.remove(key)
         await self._tell(record, status, outcome, now)
         return outcome.again
 
@@ -155,7 +155,7 @@ class MetricsProducerController(Controller):
     def _producer_changed(self, delta: Delta[ProducerRecord]) -> None:
         if delta.new is None:
             # Here and not when it is reconciled: while everything is paused nothing is, and its metric must go.
-            self._book.drop(delta.key)
+            self._book.remove(delta.key)
             self._forget(delta.key)
         elif delta.old is None or delta.old.written != delta.new.written:
             self._book.expect(delta.key, expected_metrics(delta.new.written.spec))
@@ -167,4 +167,4 @@ class MetricsProducerController(Controller):
 
     def _look_at_all(self) -> None:
         for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
-            self.context.wake(key)
+            self.context.enqueue(key)

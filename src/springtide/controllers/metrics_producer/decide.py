@@ -121,7 +121,7 @@ def decide_schedule(
         series=ExportedSeries(dict.fromkeys(SCHEDULE_METRICS, present.value), until),
         words={"Unambiguous": "; ".join(one.dated for one in surprises)} if surprises else {},
         notices=tuple(_value_changes(plan, present, status, now)),
-        again=Result(at=until) if until is not None else None,
+        again=Result(requeue_at=until) if until is not None else None,
     )
 
 

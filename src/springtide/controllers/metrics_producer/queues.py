@@ -78,7 +78,7 @@ class QueueLengths:
         present = self._tools.clock.monotonic()
         if watched.task is None and watched.due <= present:
             watched.task = asyncio.ensure_future(self._ask(key, queue, watched))
-        again = Result(after=watched.due - present) if watched.task is None else None
+        again = Result(requeue_after=watched.due - present) if watched.task is None else None
         match watched.answer:
             case None:
                 return again
@@ -110,7 +110,7 @@ class QueueLengths:
         watched.answer, watched.at = answer, self._tools.clock.now()
         watched.due = self._tools.clock.monotonic() + pause_after(failure, watched.failures)
         watched.task = None
-        self._tools.wake(key)
+        self._tools.enqueue(key)
 
     async def _answer(self, key: Key, queue: QueueSpec) -> QueueLength | QueueError:
         try:
@@ -129,7 +129,7 @@ class QueueLengths:
 
     def _grant_changed(self, delta: Delta[Any]) -> None:  # noqa: ARG002 - any grant may concern anybody
         for key in self._watched:
-            self._tools.wake(key)
+            self._tools.enqueue(key)
 
     def _stop(self) -> None:
         for watched in self._watched.values():

@@ -111,7 +111,7 @@ class ReservedCapacity:
         present = self._tools.clock.monotonic()
         wait = self._looked.get(key, present - RECOMPUTE_PAUSE) + RECOMPUTE_PAUSE - present
         if wait > 0:
-            return Result(after=wait)
+            return Result(requeue_after=wait)
         self._looked[key] = present
         self._woken.discard(key)
         return decide_reserved_capacity((name, value), self._occupancy.of((name, value)))
@@ -139,4 +139,4 @@ class ReservedCapacity:
         for key in self._users.get(label, ()):
             if key not in self._woken:
                 self._woken.add(key)
-                self._tools.wake(key)
+                self._tools.enqueue(key)

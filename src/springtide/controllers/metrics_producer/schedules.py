@@ -88,7 +88,7 @@ class BackgroundWork(Generic[S, R]):
                 continue
             # Not sooner: whoever has asked meanwhile is told as well.
             for key in self._asked.pop(subject).keys:
-                self._tools.wake(key)
+                self._tools.enqueue(key)
         self._task = None
 
     def _stop(self) -> None:
@@ -227,7 +227,7 @@ class Schedules:
         plan = self._plan(record.key, schedule)
         present = self._present(record.key, plan, now)
         if present is None:
-            return Result(after=_RETRY_AFTER)
+            return Result(requeue_after=_RETRY_AFTER)
         return decide_schedule(plan, present, self._searches.found(record.written, plan, record.key, now), status, now)
 
     def forget(self, key: Key) -> None:
@@ -269,4 +269,4 @@ class Schedules:
 
     def _calendar_changed(self, delta: Delta[CompiledCalendar]) -> None:
         for key in self._users.get(delta.key.name, ()):
-            self._tools.wake(key)
+            self._tools.enqueue(key)

@@ -91,7 +91,7 @@ class ScalableNodeGroupController(Controller):
         before = self._visits.get(key)
         present = self.context.clock.monotonic()
         if before is not None and before.standing == standing and present < before.rests_until:
-            return Result(after=before.rests_until - present)
+            return Result(requeue_after=before.rests_until - present)
         failures = before.failures if before is not None and before.standing == standing else 0
         report, selector, failures = await self._visit(item, standing, failures)
         await self._show(item, report, selector, now)
@@ -100,7 +100,7 @@ class ScalableNodeGroupController(Controller):
             return None
         # Only now: where the status could not be written, all is done again.
         self._visits[key] = _LastVisit(standing, self.context.clock.monotonic() + report.again, failures)
-        return Result(after=report.again)
+        return Result(requeue_after=report.again)
 
     def _standing(self, item: Object, now: int) -> GroupRequest:
         verdict = self._judged(item, now)
@@ -192,11 +192,11 @@ class ScalableNodeGroupController(Controller):
             # Who has no grant stands in nobody's way; of a change of grants all are told.
             if item is not None and self._is_granted(item):
                 for other in younger_objects(item, store):
-                    self.context.wake(key_of(other))
+                    self.context.enqueue(key_of(other))
 
     def _wake_everybody(self, delta: Delta[object]) -> None:  # noqa: ARG002 - any change of a grant may concern anybody
         for key in self.context.store(_GROUPS).keys():  # noqa: SIM118 - a store is no dictionary
-            self.context.wake(key)
+            self.context.enqueue(key)
 
 
 def _owner_fields(item: Object) -> tuple[object, ...]:

@@ -1,10 +1,10 @@
-"""The series of our objects as `external.metrics.k8s.io/v1beta1`, for stock autoscalers and without Prometheus.
+"""The series of MetricsProducers as `external.metrics.k8s.io/v1beta1`, for HorizontalPodAutoscalers without Prometheus.
 
-    async with external_metrics(transport, book, clock=…, leading=…, service=ServiceTarget(…)) as up:
-        up.problem()
+    async with external_metrics(transport, store, clock=…, leading=…, service=ServiceTarget(…)) as running:
+        running.problem()
 
-It is an aggregated API: the API server of the cluster passes requests on, proves itself with a certificate, and says
-who asks. Every replica serves it; the Service leads to the one that leads.
+It is an aggregated API: the API server proxies requests, authenticates with a client certificate, and passes the user
+on in request headers. Every replica serves it; the Service selects the leader.
 """
 
 from springtide.metrics.external.documents import SeriesMetrics

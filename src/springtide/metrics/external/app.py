@@ -1,15 +1,11 @@
-"""Label selectors as requests write them, such as `name=shop` or `name in (shop,depot),namespace!=test`.
+"""The aggregated API as an ASGI application: authentication, authorization, label selectors, discovery and values.
 
-Whether somebody may ask: the cluster decides, by a SubjectAccessReview, and its answer holds for some seconds.
+Requests are authenticated by the headers of the API server, and authorized by SubjectAccessReviews, whose results are
+cached for some seconds, because autoscalers repeat their requests. While no review is possible, requests fail.
+`/healthz`, `/livez` and `/readyz` need no authentication, and return nothing but the state of the server.
 
-Autoscalers ask again and again; a cluster that is asked about each request has twice the work. Where it gives no
-answer, nobody gets one from us.
-
-The aggregated API as an ASGI application: discovery and values for whoever the API server vouches for.
-
-`/healthz`, `/livez` and `/readyz` answer anybody; they tell nothing but whether the server works. Discovery is answered
-by every replica. Values are told by the one that leads, for it alone has them: the others answer 503, so that an
-autoscaler leaves everything as it is and asks again.
+Every replica serves discovery. Only the leader has values: the others answer 503, so that autoscalers keep their
+replicas and retry. Label selectors are `name=shop` or `name in (shop,depot),namespace!=test`.
 """
 
 from __future__ import annotations
@@ -57,16 +53,16 @@ _REQUIREMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SeriesRequirement:
-    """What one label must, or must not, be."""
+    """One requirement of a selector."""
 
     label: str
     values: frozenset[str] | None
-    """None: any value, the label only has to be there."""
+    """None: any value."""
     wanted: bool = True
-    """Whether it must be so; else it must not, and a label that is not there is never so."""
+    """Whether the label must have one of the values, or must not; a missing label has none of them."""
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether these labels are as required."""
+        """Tell whether labels meet the requirement."""
         value = labels.get(self.label)
         found = value is not None and (self.values is None or value in self.values)
         return found is self.wanted
@@ -74,13 +70,13 @@ class SeriesRequirement:
 
 @dataclass(frozen=True, slots=True)
 class SeriesSelector:
-    """Requirements that all have to hold; none: everything is meant."""
+    """Requirements that must all be met; none: everything is selected."""
 
     requirements: tuple[SeriesRequirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> SeriesSelector:
-        """Read a selector; raises `BadRequest` with what was not understood."""
+        """Parse a selector; raises `BadRequest` with the part that is not a requirement."""
         requirements: list[SeriesRequirement] = []
         position, more = 0, bool(text.strip())
         while more:
@@ -96,14 +92,14 @@ class SeriesSelector:
         return cls(tuple(requirements))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether something with these labels is meant."""
+        """Tell whether a series with these labels is selected."""
         return all(requirement.holds(labels) for requirement in self.requirements)
 
 
 def _listed(match: re.Match[str]) -> list[str]:
-    """Give the values that stand in brackets, if any do.
+    """Return the values in parentheses, if any.
 
-    They are told apart here: a pattern that finds the spaces around each can be led to try all ways of sharing them.
+    They are split here, because a pattern with optional spaces around each value could backtrack exponentially.
     """
     return [value.strip() for value in match["values"].split(",")] if match["listed"] else []
 
@@ -123,12 +119,12 @@ PERMISSIONS = (Permission(REVIEWS, ("create",)),)
 
 _REMEMBERED_SECONDS = 10.0
 _MOST_REMEMBERED = 1024
-_WRITE = Write("springtide-external-metrics", "somebody asks for external metrics")
+_WRITE = Write("springtide-external-metrics", "authorize a request for external metrics")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAttributes:
-    """What is asked for: a metric of a namespace, or a path that is no object."""
+    """What a request is for: a metric of a namespace, or a path that is not a resource."""
 
     path: str
     namespace: str = ""
@@ -136,8 +132,8 @@ class RequestAttributes:
     version: str = ""
     resource: str = ""
 
-    def attributes(self) -> dict[str, Any]:
-        """Write it as a review does; several values of a metric are listed, even where there is one."""
+    def review_attributes(self) -> dict[str, Any]:
+        """Return the attributes for a review; reading a metric is the verb `list`, as it has several values."""
         if not self.resource:
             return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
         return {
@@ -157,25 +153,25 @@ class RequestAttributes:
 
 
 class AccessReviewer:
-    """Asks the cluster, and remembers what it said."""
+    """Authorizes requests by SubjectAccessReviews, and caches the results."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
         self._clock = clock
         self._remembered: dict[tuple[Caller, RequestAttributes], tuple[float, str | None]] = {}
 
-    async def check(self, caller: Caller, asked: RequestAttributes) -> None:
-        """Pass if the caller may; raises `Forbidden`, or `ServerError` where nobody can tell."""
+    async def check(self, caller: Caller, attributes: RequestAttributes) -> None:
+        """Authorize a request; raises `Forbidden`, or `ServerError` if the review is not possible."""
         now = self._clock.monotonic()
-        until, refusal = self._remembered.get((caller, asked), (now, None))
+        until, refusal = self._remembered.get((caller, attributes), (now, None))
         if until <= now:
-            refusal = await self._review(caller, asked)
-            self._remember(caller, asked, refusal)
+            refusal = await self._review(caller, attributes)
+            self._remember(caller, attributes, refusal)
         if refusal is not None:
             raise Forbidden(refusal)
 
-    async def _review(self, caller: Caller, asked: RequestAttributes) -> str | None:
-        """Give the words of a refusal, or nothing."""
+    async def _review(self, caller: Caller, attributes: RequestAttributes) -> str | None:
+        """Create a review; return the message of a refusal, or None."""
         body = {
             "apiVersion": REVIEWS.api_version,
             "kind": REVIEWS.kind,
@@ -184,25 +180,25 @@ class AccessReviewer:
                 **({"uid": caller.uid} if caller.uid else {}),
                 "groups": list(caller.groups),
                 "extra": {name: list(values) for name, values in caller.extra},
-                **asked.attributes(),
+                **attributes.review_attributes(),
             },
         }
         try:
             status = (await self._transport.create(REVIEWS, body, _WRITE)).get("status") or {}
         except ClusterError as failure:
-            words = f"whether {caller.user} may {asked} could not be found out: {failure}"
-            raise ServerError(words, code=503, reason="ServiceUnavailable", retry_after=1) from failure
+            message = f"the access of {caller.user} could not be reviewed ({attributes}): {failure}"
+            raise ServerError(message, code=503, reason="ServiceUnavailable", retry_after=1) from failure
         if status.get("allowed") is True and not status.get("denied"):
             return None
         why = f": {status['reason']}" if status.get("reason") else ""
-        return f'User "{caller.user}" cannot {asked}{why}'
+        return f'User "{caller.user}" cannot {attributes}{why}'
 
-    def _remember(self, caller: Caller, asked: RequestAttributes, refusal: str | None) -> None:
+    def _remember(self, caller: Caller, attributes: RequestAttributes, refusal: str | None) -> None:
         while len(self._remembered) >= _MOST_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
-        # The newest stands last, so that the first to go is the oldest.
-        self._remembered.pop((caller, asked), None)
-        self._remembered[caller, asked] = (self._clock.monotonic() + _REMEMBERED_SECONDS, refusal)
+        # Insertion order is by age: the oldest entry is dropped first.
+        self._remembered.pop((caller, attributes), None)
+        self._remembered[caller, attributes] = (self._clock.monotonic() + _REMEMBERED_SECONDS, refusal)
 
 
 _DISCOVERY: dict[str, Callable[[], Object]] = {
@@ -213,11 +209,11 @@ _DISCOVERY: dict[str, Callable[[], Object]] = {
 
 
 class ExternalMetricsApp:
-    """Answers requests from a book of series."""
+    """Answers requests from a store of series."""
 
     def __init__(
         self,
-        book: SeriesStore,
+        store: SeriesStore,
         clock: Clock,
         access: AccessReviewer,
         *,
@@ -225,7 +221,7 @@ class ExternalMetricsApp:
         leading: Callable[[], bool],
         problem: Callable[[], str],
     ) -> None:
-        self._book = book
+        self._store = store
         self._clock = clock
         self._access = access
         self._front_proxy = front_proxy
@@ -251,13 +247,13 @@ class ExternalMetricsApp:
         return PlainTextResponse(problem or "ok", 503 if problem else 200)
 
     async def _guarded(self, request: Request) -> Response:
-        """Find out who asks, whether they may, and what the answer is; whatever fails is told as Kubernetes does."""
+        """Authenticate, authorize and answer a request; errors are Status objects."""
         try:
-            asked = _asked(request.scope["path"])
-            await self._access.check(self._caller(request), asked)
+            attributes = _attributes(request.scope["path"])
+            await self._access.check(self._caller(request), attributes)
             if request.method not in ("GET", "HEAD") or request.query_params.get("watch", "") in ("1", "true"):
                 raise MethodNotAllowed(f"external metrics can only be read, one request at a time: no {request.method}")
-            return JSONResponse(self._answer(request, asked))
+            return JSONResponse(self._answer(request, attributes))
         except ApiError as failure:
             later = {} if failure.retry_after is None else {"Retry-After": str(int(failure.retry_after))}
             return JSONResponse(failure.status(), failure.code, headers=later)
@@ -265,32 +261,30 @@ class ExternalMetricsApp:
     def _caller(self, request: Request) -> Caller:
         front_proxy = self._front_proxy()
         if front_proxy is None:
-            raise _unavailable("it is not known yet whom to believe: the cluster has not been asked successfully")
+            raise _unavailable("the request header settings of the cluster have not been read yet")
         tls = request.scope.get("extensions", {}).get("tls", {})
         certificate = next(iter(tls.get("client_cert_chain", ())), "")
-        # Names of people are not always ASCII; what ASGI servers hand on are the bytes as they came.
+        # User names are not always ASCII, and ASGI servers pass header values on as bytes.
         headers = [
             (name, value.encode("latin-1").decode("utf-8", "replace")) for name, value in request.headers.items()
         ]
         return front_proxy.caller(certificate, headers, self._clock.now())
 
-    def _answer(self, request: Request, asked: RequestAttributes) -> Object:
-        if asked.resource:
+    def _answer(self, request: Request, attributes: RequestAttributes) -> Object:
+        if attributes.resource:
             if not self._leading():
-                raise _unavailable(
-                    "this replica does not lead and has no values; the Service should lead to the leader"
-                )
+                raise _unavailable("this replica does not lead and has no values; the Service should select the leader")
             selector = SeriesSelector.parse(request.query_params.get("labelSelector", ""))
             now = self._clock.now()
-            return value_list(self._book, asked.resource, asked.namespace, selector.matches, now)
-        document = _DISCOVERY.get(asked.path)
+            return value_list(self._store, attributes.resource, attributes.namespace, selector.matches, now)
+        document = _DISCOVERY.get(attributes.path)
         if document is None:
             raise NotFound("the server could not find the requested resource")
         return document()
 
 
-def _asked(path: str) -> RequestAttributes:
-    """Read from a path what is asked for."""
+def _attributes(path: str) -> RequestAttributes:
+    """Parse a path."""
     path = path.rstrip("/") or "/"
     match path.removeprefix(f"{PATH}/").split("/"):
         case ["namespaces", namespace, metric] if path.startswith(f"{PATH}/") and namespace and metric:
@@ -299,5 +293,5 @@ def _asked(path: str) -> RequestAttributes:
             return RequestAttributes(path)
 
 
-def _unavailable(words: str) -> ServerError:
-    return ServerError(words, code=503, reason="ServiceUnavailable", retry_after=1)
+def _unavailable(message: str) -> ServerError:
+    return ServerError(message, code=503, reason="ServiceUnavailable", retry_after=1)

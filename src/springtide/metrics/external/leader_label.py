@@ -1,9 +1,8 @@
-"""Leads a Service to the replica that leads, by a label that this one's pod bears and the others' do not.
+"""Labels the pod of the leader, so that the Service of external metrics selects it.
 
-Series are those of the leader; a Service that spread requests over all replicas would get no answer from most. Pods
-that do not lead must be ready all the same, for they serve webhooks and take over. So the Service selects by a label,
-and whoever leads puts it on its own pod and takes it off all others. Should it stand on the wrong pod for a moment,
-that one answers 503 by itself: nothing is told that may be wrong.
+Only the leader has series, but all pods must be ready, for they serve webhooks and take over. So the Service selects by
+a label, which the leader sets on its own pod and removes from all others. While the label is on the wrong pod for a
+moment, that pod answers 503: no wrong values are served.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ PERMISSIONS = (Permission(PODS, ("list", "patch"), own_namespace=True),)
 
 _POLL_SECONDS = 1.0
 _POLLS_PER_RESYNC = 30
-"""After how many glances the labels are looked at although nothing has changed: others may have changed them."""
+"""After how many polls the labels are read again although leadership has not changed: other writers may change them."""
 
 log = logging.getLogger(__name__)
 
 
 class LeaderLabel:
-    """The label, as one replica keeps it."""
+    """Keeps the label for one replica."""
 
     def __init__(
         self,
@@ -44,41 +43,45 @@ class LeaderLabel:
         self._glance_seconds = poll_seconds
 
     async def run(self) -> None:
-        """Keep the labels right until cancelled; a replica that does not lead takes care of its own alone."""
+        """Reconcile the labels until cancelled; a replica that does not lead changes only its own pod."""
         settled: bool | None = None
-        glances = 0
+        polls = 0
         while True:
             leads = self._leading()
-            glances += 1
-            if leads is not settled or glances >= _POLLS_PER_RESYNC:
+            polls += 1
+            if leads is not settled or polls >= _POLLS_PER_RESYNC:
                 settled = leads if await self._settle(leads) else None
-                glances = 0
+                polls = 0
             await asyncio.sleep(self._glance_seconds)
 
     async def _settle(self, leads: bool) -> bool:
         try:
             found = await self._transport.list(Selection(PODS, self._pod.namespace, labels=f"{LABEL}=true"))
-            marked = [item["metadata"]["name"] for item in found.items]
-            for name in marked:
+            labelled = [item["metadata"]["name"] for item in found.items]
+            for name in labelled:
                 if name != self._pod.name and leads:
-                    await self._mark(name, None, leads)
-            if leads is not (self._pod.name in marked):
-                await self._mark(self._pod.name, "true" if leads else None, leads)
+                    await self._set_label(name, None, leads)
+            if leads is not (self._pod.name in labelled):
+                await self._set_label(self._pod.name, "true" if leads else None, leads)
         except NotLeader:
             return False
         except ClusterError as failure:
-            log.warning("the label %s that leads external metrics to the leader is not right yet: %s", LABEL, failure)
+            log.warning(
+                "the label %s, by which the Service of external metrics selects the leader, could not be set: %s",
+                LABEL,
+                failure,
+            )
             return False
         return True
 
-    async def _mark(self, name: str, value: str | None, leads: bool) -> None:
+    async def _set_label(self, name: str, value: str | None, leads: bool) -> None:
         def permit() -> None:
             if self._leading() is not leads:
-                raise NotLeader("who leads has changed meanwhile")
+                raise NotLeader("the leader has changed meanwhile")
 
         body: Object = {"metadata": {"labels": {LABEL: value}}}
         write = Write(
-            "springtide-external-metrics", "the Service of external metrics leads to the leader", permit=permit
+            "springtide-external-metrics", "the Service of external metrics selects the leader", permit=permit
         )
         try:
             await self._transport.patch(PODS, Key(self._pod.namespace, name), Patch.merge(body), write)

@@ -1,9 +1,8 @@
-"""Keeps the API server told that external metrics are here, and whom to trust for it.
+"""Publishes the CA bundle in the APIService of external metrics, if that refers to Springtide's Service.
 
-A cluster has one provider of external metrics: the Service that its APIService leads to. Who has it keeps it. Where
-that is somebody else, nothing is changed and it is said who; where it is our Service, its bundle is kept up to date.
-Whoever installs Springtide creates the APIService, and so takes it away again with everything else: one that leads to
-nobody gets in the way of every namespace that is deleted.
+A cluster has one provider of external metrics: the Service of the APIService `v1beta1.external.metrics.k8s.io`. An
+APIService of another provider is never changed, and the log names the provider. The installer of Springtide creates the
+APIService and removes it: one without a running server would block the deletion of every namespace.
 """
 
 from __future__ import annotations
@@ -24,29 +23,29 @@ from springtide.metrics.external.documents import GROUP, VERSION
 API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 NAME = f"{VERSION}.{GROUP}"
 PERMISSIONS = (Permission(API_SERVICES, ("get", "patch"), names=(NAME,)),)
-"""What a replica needs to fill in the bundle."""
+"""What a replica needs to publish the bundle."""
 
-_WRITE = Write("springtide-external-metrics", "the API server is told whom to trust for external metrics")
-_LOOKS = 5
-"""How often the APIService is read again that others write at the same time."""
+_WRITE = Write("springtide-external-metrics", "publish the CA bundle of external metrics")
+_ATTEMPTS = 5
+"""How often a patch is attempted when other writers change the APIService at the same time."""
 _KNOWN = {"keda": "KEDA", "prometheus-adapter": "the Prometheus adapter", "datadog": "Datadog's cluster agent"}
-"""Providers that people have, by a part of the name of their Service."""
+"""Common providers, by a part of the name of their Service."""
 
 log = logging.getLogger(__name__)
 
 
 class ApiServiceRegistration:
-    """The APIService of external metrics, as far as it is ours."""
+    """Publishes the bundle in the APIService, and reports why Springtide is not the provider."""
 
     def __init__(self, transport: Transport, service: ServiceTarget, *, create: bool = False) -> None:
         self._transport = transport
         self._service = service
         self._create = create
-        self.problem = "the APIService has not been looked at yet"
-        """Why we are not the provider; empty where we are."""
+        self.problem = "the APIService has not been read yet"
+        """Why Springtide is not the provider; empty: it is."""
 
     async def published(self) -> bytes:
-        """Give the bundle that is published; empty where there is none, or where it is somebody else's."""
+        """Return the published bundle; empty if there is none, or if the APIService is of another provider."""
         try:
             found = await self._transport.get(API_SERVICES, Key("", NAME))
         except NotFound:
@@ -59,43 +58,43 @@ class ApiServiceRegistration:
             return b""
 
     async def publish(self, bundle: bytes, newest: Callable[[], Awaitable[bytes]]) -> bool:
-        """Make sure that a bundle is published, or the newest one; tell whether the APIService is there and ours."""
-        for _ in range(_LOOKS):
+        """Publish a bundle, or the newest one; return whether the APIService exists and refers to Springtide."""
+        for _ in range(_ATTEMPTS):
             try:
                 found = await self._transport.get(API_SERVICES, Key("", NAME))
             except NotFound:
                 if not self._create:
-                    self._tell(missing(self._service))
+                    self._report(missing(self._service))
                     return False
                 with suppress(AlreadyExists):
                     await self._transport.create(API_SERVICES, api_service(self._service, await newest()), _WRITE)
                 continue
             if owner_of(found) != _named(self._service):
-                self._tell(taken(found))
+                self._report(other_provider(found))
                 return False
             if found["spec"].get("caBundle") == _encoded(bundle):
-                self._tell("")
+                self._report("")
                 return True
-            # Read after the object, so that nobody can have published anything newer if the patch succeeds.
+            # Read after the object: if the patch succeeds, no newer bundle was published meanwhile.
             bundle = await newest()
             change = Patch.json({"op": "add", "path": "/spec/caBundle", "value": _encoded(bundle)})
             precondition = Precondition(version=found["metadata"]["resourceVersion"])
             with suppress(Conflict, NotFound):
                 await self._transport.patch(API_SERVICES, Key("", NAME), change, _WRITE, precondition=precondition)
-        raise Conflict(f"APIService {NAME} is written by others all the time")
+        raise Conflict(f"APIService {NAME} keeps being changed by other writers")
 
-    def _tell(self, problem: str) -> None:
-        """Say once what has changed."""
+    def _report(self, problem: str) -> None:
+        """Log a problem when it changes."""
         if problem != self.problem:
             self.problem = problem
             if problem:
                 log.error("external metrics are not provided: %s", problem)
             else:
-                log.info("external metrics are provided: APIService %s leads to us", NAME)
+                log.info("external metrics are provided: APIService %s refers to this Service", NAME)
 
 
 def api_service(service: ServiceTarget, bundle: bytes = b"") -> Object:
-    """Write the APIService that leads to a Service of ours; without a bundle, it is filled in later."""
+    """Return the APIService for a Service; a missing bundle is filled in later."""
     return {
         "apiVersion": API_SERVICES.api_version,
         "kind": API_SERVICES.kind,
@@ -115,28 +114,28 @@ def api_service(service: ServiceTarget, bundle: bytes = b"") -> Object:
 
 
 def owner_of(found: Object) -> str:
-    """Name the Service that an APIService leads to; empty where it leads to none."""
+    """Return the Service of an APIService; empty if it has none."""
     service = found["spec"].get("service") or {}
     return f"{service.get('namespace', '')}/{service.get('name', '')}" if service else ""
 
 
-def taken(found: Object) -> str:
-    """Say whose an APIService is, and what to do about it."""
+def other_provider(found: Object) -> str:
+    """Return the message about an APIService of another provider."""
     owner = owner_of(found)
     if not owner:
-        return f"APIService {NAME} leads to no Service: delete it, and install it anew with Springtide"
-    known = next((f" ({words})" for part, words in _KNOWN.items() if part in owner), "")
+        return f"APIService {NAME} has no Service: delete it, and install it again with Springtide"
+    known = next((f" ({name})" for part, name in _KNOWN.items() if part in owner), "")
     other = (
         "let a ScaledObject follow the schedule by KEDA's metrics-api scaler, and turn external metrics off here"
         if "keda" in owner
-        else "turn external metrics off here, or remove that one"
+        else "turn external metrics off here, or remove that provider"
     )
     return f"APIService {NAME} belongs to the Service {owner}{known}, and a cluster has one provider: {other}"
 
 
 def missing(service: ServiceTarget) -> str:
-    """Say that nobody has installed the APIService."""
-    return f"APIService {NAME} is not installed: install one that leads to the Service {_named(service)}"
+    """Return the message about a missing APIService."""
+    return f"APIService {NAME} is not installed: install one for the Service {_named(service)}"
 
 
 def _named(service: ServiceTarget) -> str:

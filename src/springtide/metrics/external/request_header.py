@@ -1,15 +1,11 @@
-"""Who asks: as aggregated servers learn it from the API server that passes a request on.
+"""Request header authentication of aggregated API servers, with its TLS context.
 
-The API server proves itself with a certificate, and tells in headers who its client is. Which authority signs that
-certificate, which names it may bear and what the headers are called stands in a ConfigMap that every cluster has.
-Headers from anybody else are worth nothing.
+The API server (the front proxy) authenticates with a client certificate and passes its user on in request headers. The
+ConfigMap `kube-system/extension-apiserver-authentication` names the authorities of that certificate, its allowed common
+names and the headers; it is read periodically. Request headers of other clients are ignored.
 
-The TLS side of an aggregated server: what it shows, and whose certificates it takes; both can change while it runs.
-
-A context of OpenSSL can be told to trust more, and never less. So whatever changes, a new context is made, and every
-connection that begins is led to the newest. One that is open keeps what it began with.
-
-Keeps an aggregated server told whom to believe: the cluster's ConfigMap is read again and again.
+The server certificate and the trusted authorities change while the server runs. OpenSSL cannot remove authorities from
+a context, so every change makes a new context, and new connections switch to it.
 """
 
 from __future__ import annotations
@@ -36,19 +32,19 @@ from springtide.cluster.transport import Transport
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SOURCE = Key("kube-system", "extension-apiserver-authentication")
-"""Where a cluster tells its aggregated servers whom to believe."""
+"""The ConfigMap with the settings of request header authentication."""
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
-"""Names, in lower case, and values, in their order."""
+"""Names in lower case, and values, in order."""
 
 
 class RequestHeaderError(ValueError):
-    """The ConfigMap does not say whom to believe; the message says what is missing."""
+    """The ConfigMap has no valid settings; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who asks the API server for something."""
+    """The user of a request, as the API server authenticated it."""
 
     user: str
     uid: str = ""
@@ -58,12 +54,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
-    """Whom to believe, and what the headers are called."""
+    """The settings of request header authentication."""
 
     authorities: str
-    """The certificates, in PEM, of those who sign for the API server."""
+    """The authorities of the client certificate, in PEM."""
     names: frozenset[str] = frozenset()
-    """The common names that its certificate may have; none: any."""
+    """The allowed common names of the client certificate; empty: any."""
     user_headers: tuple[str, ...] = ("x-remote-user",)
     uid_headers: tuple[str, ...] = ()
     group_headers: tuple[str, ...] = ("x-remote-group",)
@@ -71,7 +67,7 @@ class FrontProxy:
 
     @classmethod
     def read(cls, config_map: Object) -> FrontProxy:
-        """Read it from the ConfigMap; raises `Untold`."""
+        """Read the settings from the ConfigMap; raises `RequestHeaderError`."""
         data = config_map.get("data") or {}
         authorities = data.get("requestheader-client-ca-file", "")
         try:
@@ -86,25 +82,24 @@ class FrontProxy:
             )
         except (ValueError, msgspec.DecodeError) as failure:
             hint = "run kube-apiserver with --requestheader-client-ca-file and its companions"
-            msg = f"the ConfigMap {SOURCE} does not say whom aggregated servers believe ({failure}): {hint}"
+            msg = f"the ConfigMap {SOURCE} has no request header settings for aggregated servers ({failure}): {hint}"
             raise RequestHeaderError(msg) from None
 
     def caller(self, certificate: str, headers: Headers, now: int) -> Caller:
-        """Tell who asks; raises `Unauthorized` where it is not the API server that says so.
+        """Return the user of a request; raises `Unauthorized` if the request is not from the API server.
 
-        The certificate is the one of the connection, whose signature was verified when that was made; empty where
-        there was none.
+        `certificate` is the client certificate of the connection, whose signature TLS has verified; empty: none.
         """
         if not certificate:
-            raise Unauthorized("no client certificate was shown: ask through the API server of the cluster")
+            raise Unauthorized("no client certificate was sent: send requests through the API server of the cluster")
         name, begins, ends = _read_certificate(certificate)
         if self.names and name not in self.names:
-            raise Unauthorized(f"{name!r} may not speak for others: it is none of the allowed names of the front proxy")
+            raise Unauthorized(f"{name!r} is not an allowed name of the front proxy: its request headers are ignored")
         if not begins <= now < ends:
             raise Unauthorized(f"the client certificate of {name!r} is not valid now")
         user = next((value for wanted in self.user_headers for key, value in headers if key == wanted and value), "")
         if not user:
-            raise Unauthorized(f"the request does not say who asks: {' or '.join(self.user_headers)} is not set")
+            raise Unauthorized(f"the request has no user: {' or '.join(self.user_headers)} is not set")
         return Caller(
             user,
             next((value for wanted in self.uid_headers for key, value in headers if key == wanted), ""),
@@ -122,13 +117,13 @@ class FrontProxy:
 
 
 def _listed(data: Mapping[str, str], name: str, spelt: Callable[[str], str] = str.lower) -> tuple[str, ...]:
-    """Read a list of names; those of headers are compared in lower case."""
+    """Parse a list of names; names of headers are compared in lower case."""
     return tuple(spelt(each) for each in msgspec.json.decode(data.get(name) or "[]", type=list[str]))
 
 
 @lru_cache(maxsize=64)
 def _read_certificate(pem: str) -> tuple[str, int, int]:
-    """Give the common name of a certificate, and from when and until when it is good."""
+    """Return the common name of a certificate and its validity."""
     certificate = x509.load_der_x509_certificate(ssl.PEM_cert_to_DER_cert(pem))
     names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return (
@@ -139,67 +134,67 @@ def _read_certificate(pem: str) -> tuple[str, int, int]:
 
 
 class RequestHeaderTls(TlsIdentity):
-    """What a server proves itself with, and which authorities its clients may be signed by."""
+    """The server certificate, and the authorities that may sign client certificates."""
 
     def __init__(self, pair: CertificatePair) -> None:
         self._pair = pair
         self._trusted = ""
         super().__init__(pair)
-        # What is negotiated before a connection is led on is read from this context.
-        _ask_for_certificates(self.context)
-        self.context.sni_callback = self._lead_on
+        # What is negotiated before the switch to the newest context is read from this one.
+        _request_client_certificates(self.context)
+        self.context.sni_callback = self._switch_context
 
     def replace(self, pair: CertificatePair) -> None:
-        """Show another certificate, to whoever connects from now on."""
+        """Use another server certificate for new connections."""
         super().replace(pair)
         self._pair = pair
         self._renew()
 
     def trust(self, authorities: str) -> None:
-        """Take certificates that these authorities, in PEM, have signed, and no others, from now on."""
+        """Accept only client certificates of these authorities, in PEM, on new connections."""
         if authorities != self._trusted:
             self._trusted = authorities
             self._renew()
 
     def _renew(self) -> None:
         newest = TlsIdentity(self._pair).context
-        _ask_for_certificates(newest)
+        _request_client_certificates(newest)
         if self._trusted:
             newest.load_verify_locations(cadata=self._trusted)
         self._newest = newest
 
-    def _lead_on(self, connection: ssl.SSLObject, name: str | None, entered: ssl.SSLContext) -> None:  # noqa: ARG002
+    def _switch_context(self, connection: ssl.SSLObject, name: str | None, entered: ssl.SSLContext) -> None:  # noqa: ARG002
         connection.context = self._newest
 
 
-def _ask_for_certificates(context: ssl.SSLContext) -> None:
+def _request_client_certificates(context: ssl.SSLContext) -> None:
     context.verify_mode = ssl.CERT_OPTIONAL
-    # Sessions are not resumed: whoever comes back must be trusted still.
+    # No session tickets: a resumed session would skip the verification of the client certificate.
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
 
 
 ROUND_SECONDS = 30.0
-"""How often it is read; authorities hand over in days."""
+"""How often the ConfigMap is read; authorities are rotated within days."""
 _RETRIES = Backoff(first=0.5, longest=ROUND_SECONDS)
 
 log = logging.getLogger(__name__)
 
 
 class RequestHeaderWatcher:
-    """The front proxy, as the cluster tells it."""
+    """Reads the settings of request header authentication periodically."""
 
-    def __init__(self, transport: Transport, door: RequestHeaderTls, *, round_seconds: float = ROUND_SECONDS) -> None:
+    def __init__(self, transport: Transport, tls: RequestHeaderTls, *, round_seconds: float = ROUND_SECONDS) -> None:
         self._transport = transport
-        self._door = door
+        self._tls = tls
         self._round_seconds = round_seconds
         self.front_proxy: FrontProxy | None = None
-        """Whom to believe; None until the cluster has told. What it told last counts while it does not answer."""
+        """The last settings that were read; None: none so far."""
         self.problem = f"the ConfigMap {SOURCE} has not been read yet"
-        """Why nobody is believed, or nobody new; empty where all is well."""
+        """Why the settings could not be read the last time; empty: they could."""
 
     async def run(self) -> None:
-        """Read it until cancelled; whatever goes wrong is tried again."""
+        """Read the settings until cancelled; failures are retried with backoff."""
         failures = 0
         while True:
             try:
@@ -207,26 +202,26 @@ class RequestHeaderWatcher:
                 failures = 0
             except (ClusterError, RequestHeaderError) as failure:
                 failures += 1
-                self._tell(_failure_text(failure))
+                self._report(_failure_text(failure))
             except Exception:
                 failures += 1
-                log.exception("the ConfigMap %s could not be made use of", SOURCE)
+                log.exception("unexpected error while reading the ConfigMap %s", SOURCE)
             await asyncio.sleep(_RETRIES.after(failures) if failures else self._round_seconds)
 
     async def _read(self) -> None:
-        told = FrontProxy.read(await self._transport.get(CONFIG_MAPS, SOURCE))
-        self._door.trust(told.authorities)
-        self.front_proxy = told
-        self._tell("")
+        settings = FrontProxy.read(await self._transport.get(CONFIG_MAPS, SOURCE))
+        self._tls.trust(settings.authorities)
+        self.front_proxy = settings
+        self._report("")
 
-    def _tell(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         if problem and problem != self.problem:
-            log.warning("whom to believe is not known for sure: %s", problem)
+            log.warning("the request header settings could not be read: %s", problem)
         self.problem = problem
 
 
 def _failure_text(failure: Exception) -> str:
     if isinstance(failure, Forbidden):
         role = "extension-apiserver-authentication-reader"
-        return f"{failure}; bind the Role {role} of kube-system to our service account"
+        return f"{failure}; bind the Role {role} of kube-system to the service account of springtide"
     return str(failure)

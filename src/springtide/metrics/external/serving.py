@@ -1,4 +1,4 @@
-"""The external metrics of one process, from certificates to answers, for as long as a block of code lasts."""
+"""The external metrics server of one process, with its certificates, APIService and leader label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from springtide.cluster.clock import Clock
 from springtide.cluster.resources import Key
 from springtide.cluster.serving import LOOPBACK, RunningServer, serving
 from springtide.cluster.transport import Transport
-from springtide.metrics.external import app as access
+from springtide.metrics.external import app as app_module
 from springtide.metrics.external import leader_label, registration
 from springtide.metrics.external.app import AccessReviewer, ExternalMetricsApp
 from springtide.metrics.external.leader_label import LeaderLabel
@@ -25,7 +25,7 @@ from springtide.metrics.series import SeriesStore
 SECRET_NAME = "springtide-external-metrics-certificates"  # noqa: S105 - where the secret is, not what it is
 PERMISSIONS = (
     *registration.PERMISSIONS,
-    *access.PERMISSIONS,
+    *app_module.PERMISSIONS,
     *leader_label.PERMISSIONS,
     *permissions_of(SECRET_NAME),
 )
@@ -35,43 +35,43 @@ _PROVISIONAL_SECONDS = 86_400
 
 
 class ExternalMetrics:
-    """External metrics that are served."""
+    """A running external metrics server."""
 
     def __init__(
         self,
         served: RunningServer,
-        keeper: CertificateManager,
+        certificates: CertificateManager,
         registration: ApiServiceRegistration,
-        believing: RequestHeaderWatcher,
+        request_header: RequestHeaderWatcher,
     ) -> None:
         self.serving = served
-        self.keeper = keeper
+        self.certificates = certificates
         self.registration = registration
-        self.believing = believing
+        self.request_header = request_header
         self._complete = False
 
     def problem(self) -> str:
-        """Say what is missing until requests can be answered; empty once everything was in place.
+        """Return what is missing until the first request can be answered; empty once everything was in place.
 
-        What goes wrong later is logged, and takes no replica out of service: it has other work, too.
+        Later problems are logged and do not make the replica unready, because it has other work, too.
         """
         if self._complete:
             return ""
-        if not self.keeper.ready.is_set():
-            return "the certificates are not made and published yet"
-        problem = self.registration.problem or ("" if self.believing.front_proxy else self.believing.problem)
+        if not self.certificates.ready.is_set():
+            return "the certificates are not issued and published yet"
+        problem = self.registration.problem or ("" if self.request_header.front_proxy else self.request_header.problem)
         self._complete = not problem
         return problem
 
     def ready(self) -> bool:
-        """Tell whether the API server has been told to come here, and we know whom to believe."""
+        """Tell whether everything was in place once."""
         return not self.problem()
 
 
 @asynccontextmanager
 async def external_metrics(
     transport: Transport,
-    book: SeriesStore,
+    store: SeriesStore,
     *,
     clock: Clock,
     leading: Callable[[], bool],
@@ -83,17 +83,17 @@ async def external_metrics(
     terms: CertificateLifetimes | None = None,
     round_seconds: float = ROUND_SECONDS,
 ) -> AsyncIterator[ExternalMetrics]:
-    """Serve the book as `external.metrics.k8s.io/v1beta1` within the block.
+    """Serve a store as `external.metrics.k8s.io/v1beta1` within the block.
 
-    `service` is the Service through which the API server comes here; it is in our own namespace, where the certificates
-    are kept, too. `pod` is the name of the pod that this process runs in: while it leads, it bears the label that the
-    Service selects by; empty where there is no pod, or only one. `create` makes the APIService where nobody has
-    installed it. Nothing is waited for: until everything is in place, `problem` says what is missing.
+    `service` is the Service through which the API server connects, in the namespace of this process, which also has
+    the certificates. `pod` is the pod of this process, which gets the leader label while it leads; empty: there is no
+    pod, or only one. `create` creates a missing APIService. The block starts at once; `problem` returns what is missing
+    until everything is in place.
     """
-    door = RequestHeaderTls(_provisional(host))
-    believing = RequestHeaderWatcher(transport, door, round_seconds=round_seconds)
+    tls = RequestHeaderTls(_provisional(host))
+    request_header = RequestHeaderWatcher(transport, tls, round_seconds=round_seconds)
     registered = ApiServiceRegistration(transport, service, create=create)
-    keeper = CertificateManager(
+    certificates = CertificateManager(
         transport,
         namespace=service.namespace,
         names=service.names,
@@ -103,26 +103,26 @@ async def external_metrics(
         secret_name=SECRET_NAME,
         subject="external metrics",
     )
-    up: ExternalMetrics | None = None
+    running: ExternalMetrics | None = None
     app = ExternalMetricsApp(
-        book,
+        store,
         clock,
         AccessReviewer(transport, clock),
-        front_proxy=lambda: believing.front_proxy,
+        front_proxy=lambda: request_header.front_proxy,
         leading=leading,
-        problem=lambda: up.problem() if up is not None else "starting",
+        problem=lambda: running.problem() if running is not None else "starting",
     )
-    async with serving(app.asgi(), host=host, port=port, identity=door) as served:
-        up = ExternalMetrics(served, keeper, registered, believing)
+    async with serving(app.asgi(), host=host, port=port, identity=tls) as served:
+        running = ExternalMetrics(served, certificates, registered, request_header)
         tasks = [
-            asyncio.create_task(keeper.run(door), name="certificates of external metrics"),
-            asyncio.create_task(believing.run(), name="whom external metrics believe"),
+            asyncio.create_task(certificates.run(tls), name="certificates of external metrics"),
+            asyncio.create_task(request_header.run(), name="request header settings"),
         ]
         if pod:
-            mark = LeaderLabel(transport, Key(service.namespace, pod), leading)
-            tasks.append(asyncio.create_task(mark.run(), name="the leader's mark"))
+            label = LeaderLabel(transport, Key(service.namespace, pod), leading)
+            tasks.append(asyncio.create_task(label.run(), name="leader label"))
         try:
-            yield up
+            yield running
         finally:
             for task in tasks:
                 task.cancel()
@@ -130,7 +130,7 @@ async def external_metrics(
 
 
 def _provisional(host: str) -> CertificatePair:
-    """Make something to show until the real certificate is there; nobody trusts it."""
+    """Make a certificate to serve until the real one exists; no client trusts it."""
     now = wall_time()
     authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)
     return make_serving(authority, (host,), now=now, seconds=_PROVISIONAL_SECONDS)

@@ -1,4 +1,4 @@
-"""Queues: who is asked how long one is."""
+"""Readers of queue lengths: SQS, HTTP and Prometheus."""
 
 from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, QueueTarget
 from springtide.metrics.queues.readers import DelegatingQueueReader

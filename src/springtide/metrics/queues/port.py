@@ -1,4 +1,4 @@
-"""The port through which queues are read: a queue in, its length out, or words for why it is not known."""
+"""The interface of queue readers: the length of a queue, or an error with its reason."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from springtide.apis.scheduled.producer import QueueSpec
 from springtide.apis.springtide.grants import GrantedResource
 
 LONGEST = 2**63 - 1
-"""What a status has room for."""
+"""The largest number that a status can contain."""
 
 
 class QueueError(Exception):
-    """A queue whose length is not known; the message is for people, and says what to do about it."""
+    """The length of a queue could not be read; the message is for users, and says what to do."""
 
     def __init__(self, reason: str, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.reason = reason
-        """Why, in one CamelCase word, for conditions."""
+        """The reason for conditions, a CamelCase word."""
         self.retryable = retryable
-        """Whether it may well succeed a moment later; else somebody has to change something."""
+        """Whether it may succeed later; otherwise a user has to change something."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLength:
-    """What is known of a queue."""
+    """The result of reading a queue."""
 
     length: int
-    """How many messages wait."""
+    """The number of waiting messages."""
     oldest_age: int | None = None
-    """For how many seconds the oldest has waited; None where nobody tells."""
+    """The age of the oldest message in seconds; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueTarget:
-    """What reading a queue reaches through our credentials, and what a Grant must therefore allow."""
+    """What is accessed with the credentials of the process to read a queue; a Grant must allow it."""
 
     reach: GrantedResource
     name: str
@@ -48,18 +48,18 @@ class QueueReader(ABC):
 
     @abstractmethod
     def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Tell what would be reached to read a queue; None where nothing outside of this process is.
+        """Return what would be accessed to read a queue; None: nothing outside of this process.
 
-        Raises `QueueError` where that cannot be told.
+        Raises `QueueError` if the reader is not configured.
         """
 
     @abstractmethod
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        """Ask for the length of a queue, for an object in a namespace; raises `QueueError`, and nothing else."""
+        """Read the length of a queue for an object in a namespace; raises only `QueueError`."""
 
 
 def whole_messages(number: int | Fraction, source: str) -> int:
-    """Take a number for a count of messages: a part of one counts as one. `source` is who has given it, in words."""
+    """Round a number up to a count of messages; `source` names its origin in error messages."""
     if number < 0:
         msg = f"{source} gives a number below 0, expected how many messages wait"
         raise QueueError("NotACount", msg, retryable=False)

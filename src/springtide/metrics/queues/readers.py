@@ -1,14 +1,8 @@
-"""JSON pointers (RFC 6901): a path into a JSON document.
+"""Queue readers for HTTP endpoints (a number in a JSON document) and Prometheus queries, and the reader for all types.
 
-Queues that answer over HTTP with JSON, somewhere in which their length stands.
-
-The address is somebody's who writes objects, and the answer is somebody's whom nobody knows. So no redirect is followed
-(it would lead past the Grant), an answer is read only so far and for so long, and what it says is told to nobody: a
-message names the host and what was expected, never what came instead.
-
-Queues whose length is a metric already.
-
-All kinds of queues behind one port.
+The URL of an HTTP queue is user input, and its response is not trusted. Redirects are not followed, as they would
+bypass the Grant; the size and the time of a response are limited; and error messages never quote it, only the host and
+what was expected.
 """
 
 from __future__ import annotations
@@ -30,15 +24,15 @@ from springtide.metrics.queues.sqs import SqsQueueReader
 from springtide.metrics.reading.port import MetricReader, QueryError
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
-"""A place in a list; what has more digits is in no list that anybody has."""
+"""An index of a list; no list has indices with more digits."""
 
 
 class PointerError(LookupError):
-    """A pointer that names nothing in a document; the message says where the way ends."""
+    """A JSON pointer does not exist in a document; the message says which part is missing."""
 
 
 def resolve(document: Any, pointer: str) -> Any:
-    """Give the value that a pointer names; the empty pointer names the whole document."""
+    """Resolve a JSON pointer (RFC 6901); the empty pointer is the whole document."""
     if not pointer:
         return document
     value, walked = document, ""
@@ -64,9 +58,9 @@ def _step(value: Any, name: str, place: str) -> Any:
 
 
 TIMEOUT = 5.0
-"""Seconds for everything: finding the host, connecting, asking, reading."""
+"""Seconds for the whole request, including DNS and reading the response."""
 LARGEST = 1 << 20
-"""Bytes of an answer that are read at most."""
+"""The largest response, in bytes."""
 
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
 _SUCCESS = 2
@@ -76,18 +70,18 @@ _TOO_MANY = 429
 
 
 class HttpQueueReader(QueueReader):
-    """Reads queues by their URLs."""
+    """Reads queues from HTTP endpoints."""
 
     def __init__(self, *, timeout: float = TIMEOUT, largest: int = LARGEST) -> None:
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._largest = largest
 
     def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Name the address."""
+        """Return the URL."""
         return QueueTarget(GrantedResource.URL, queue.id)
 
-    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:  # noqa: ARG002 - an address is no one's
-        """Ask the address, and find the number in the answer."""
+    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:  # noqa: ARG002 - URLs have no namespace
+        """Send the request, and resolve the pointer in the response."""
         host = urlsplit(queue.id).hostname or ""
         try:
             body = await self._fetch(queue.id, host)
@@ -95,14 +89,14 @@ class HttpQueueReader(QueueReader):
             msg = f"{host} has not answered within {self._timeout.total:g} seconds"
             raise QueueError("NoAnswer", msg, retryable=True) from failure
         except (aiohttp.ClientError, OSError, ValueError) as failure:
-            # ValueError: a host name that cannot be written, or an address that cannot be a URL after all.
-            msg = f"{host} cannot be asked: {_cause(failure)}"
+            # ValueError: a host name that cannot be encoded, or an invalid URL.
+            msg = f"{host} cannot be reached: {_cause(failure)}"
             raise QueueError("NoAnswer", msg, retryable=True) from failure
         number = _number(_document(body, host), queue.pointer or "", host)
         return QueueLength(whole_messages(number, host))
 
     async def _fetch(self, url: str, host: str) -> bytes:
-        # A session for every question: none has to be closed by anybody, and a quarter of a minute lies between two.
+        # A session for every request: requests are 15 seconds apart, and no session has to be closed elsewhere.
         async with (
             aiohttp.ClientSession(
                 connector=TrackedConnector(), timeout=self._timeout, auto_decompress=False
@@ -132,8 +126,8 @@ def _cause(failure: Exception) -> str:
     if isinstance(failure, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return "its certificate is not trusted"
     if isinstance(failure, aiohttp.ClientConnectorError):
-        return "it refuses the connection, or cannot be reached"
-    return "the connection broke" if isinstance(failure, OSError | aiohttp.ClientError) else "it is no valid address"
+        return "it refuses the connection, or there is no route to it"
+    return "the connection broke" if isinstance(failure, OSError | aiohttp.ClientError) else "the URL is not valid"
 
 
 def _document(body: bytes, host: str) -> Any:
@@ -161,22 +155,22 @@ def _number(document: Any, pointer: str, host: str) -> int | Fraction:
 
 
 class PrometheusQueueReader(QueueReader):
-    """Reads queues by queries."""
+    """Reads queue lengths by queries of Prometheus."""
 
     def __init__(self, reader: MetricReader | None) -> None:
         self._reader = reader
 
     def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Tell which server would be asked; none where the query is answered in this process."""
+        """Return the server that would be queried; None: the query is answered in this process."""
         address = self._required().address(queue.id)
         return QueueTarget(GrantedResource.URL, address) if address is not None else None
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        """Take the one sample of the query for the length."""
+        """Return the one sample of the query as the length."""
         try:
             value = await self._required().read(queue.id, namespace=namespace)
         except QueryError as failure:
-            raise QueueError(failure.reason, str(failure), retryable=not failure.lasting) from failure
+            raise QueueError(failure.reason, str(failure), retryable=not failure.permanent) from failure
         return QueueLength(whole_messages(value, "the query"))
 
     def _required(self) -> MetricReader:
@@ -187,12 +181,12 @@ class PrometheusQueueReader(QueueReader):
 
 
 class DelegatingQueueReader(QueueReader):
-    """Asks for each queue whoever knows queues of its type."""
+    """Delegates to the reader of the type of the queue."""
 
     def __init__(
         self, reader: MetricReader | None = None, *, sqs: QueueReader | None = None, http: QueueReader | None = None
     ) -> None:
-        """Without a reader of metrics, queues of type Prometheus cannot be read, and say so."""
+        """Without a metric reader, reading queues of type Prometheus is an error."""
         self._readers: dict[str, QueueReader] = {
             "AWSSQSQueue": sqs or SqsQueueReader(),
             "HTTP": http or HttpQueueReader(),
@@ -200,9 +194,9 @@ class DelegatingQueueReader(QueueReader):
         }
 
     def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Tell what would be reached to read a queue."""
+        """Return what would be accessed to read a queue."""
         return self._readers[queue.type].target(queue)
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        """Ask for the length of a queue."""
+        """Read the length of a queue."""
         return await self._readers[queue.type].read(queue, namespace=namespace)

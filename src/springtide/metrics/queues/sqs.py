@@ -1,7 +1,7 @@
-"""Queues of AWS SQS, read through boto3 with whatever credentials the process has.
+"""Queues of AWS SQS, read through boto3 with the credentials of the process.
 
-boto3 waits for the network, so it runs in threads, of which no namespace has all. It belongs to an extra that not
-everybody installs, and is imported when the first such queue is read.
+boto3 blocks, so it runs in threads, of which one namespace can use only a part. It is an optional dependency, which is
+imported when the first SQS queue is read.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ CONNECT_TIMEOUT = 3
 READ_TIMEOUT = 5
 TRIES = 2
 MOST_AT_ONCE = 32
-"""How many queues are asked at a time."""
+"""The largest number of concurrent requests."""
 OF_ONE_NAMESPACE = 8
-"""How many of them are of one namespace."""
+"""The largest number of concurrent requests for one namespace."""
 MOST_REGIONS = 64
-"""How many regions are remembered how to ask; AWS has fewer, but whoever may name any writes what he likes."""
+"""The largest number of cached clients; AWS has fewer regions, but users can write any region in an ARN."""
 
 _LENGTH = "ApproximateNumberOfMessages"
 _ARN = "QueueArn"
@@ -36,7 +36,7 @@ _NOT_ALLOWED = ("AccessDenied", "AccessDeniedException", "InvalidClientTokenId",
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """What an ARN says."""
+    """The parts of an ARN."""
 
     region: str
     account: str
@@ -62,7 +62,7 @@ class _Described(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class SqsQueueReader(QueueReader):
-    """Reads queues by their ARNs."""
+    """Reads SQS queues by their ARNs."""
 
     def __init__(self) -> None:
         self._clients: dict[str, Any] = {}
@@ -71,20 +71,20 @@ class SqsQueueReader(QueueReader):
         self._threads = Threads("sqs", MOST_AT_ONCE, each=OF_ONE_NAMESPACE)
 
     def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Name the queue."""
+        """Return the ARN."""
         return QueueTarget(GrantedResource.QUEUE, queue.id)
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        """Ask SQS, in a thread."""
+        """Call SQS in a thread."""
         return await self._threads.run(self._read, queue.id, owner=namespace)
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Stop the threads; no further requests are possible."""
         self._threads.close()
 
     def _read(self, arn: str) -> QueueLength:
         try:
-            # Here, because it belongs to an extra.
+            # An optional dependency.
             import botocore.exceptions as failures
         except ImportError as failure:
             msg = "queues of AWS need boto3: install springtide[aws]"
@@ -100,8 +100,8 @@ class SqsQueueReader(QueueReader):
             msg = f"SQS in {_Address.of(arn).region} does not answer as SQS does: {failure}"
             raise QueueError("UnexpectedAnswer", msg, retryable=False) from failure
         except failures.BotoCoreError as failure:
-            # Its words may tell of proxies and addresses; its name says enough.
-            msg = f"SQS in {_Address.of(arn).region} cannot be asked: {type(failure).__name__}"
+            # Its message may contain proxies and addresses, so only its type is shown.
+            msg = f"SQS in {_Address.of(arn).region} cannot be reached: {type(failure).__name__}"
             raise QueueError("NoAnswer", msg, retryable=True) from failure
 
     def _ask(self, arn: str) -> QueueLength:
@@ -109,7 +109,7 @@ class SqsQueueReader(QueueReader):
         client = self._client(address.region)
         url = self._urls.get(arn)
         if url is None:
-            # With the account: a queue of the same name in our own account is another one.
+            # With the account: the account of the process may have another queue of the same name.
             found = client.get_queue_url(QueueName=address.name, QueueOwnerAWSAccountId=address.account)
             url = self._urls[arn] = msgspec.convert(found, _Found).queue_url
         try:
@@ -129,7 +129,7 @@ class SqsQueueReader(QueueReader):
         import boto3
         from botocore.config import Config
 
-        # Clients may be shared by threads; making them may not.
+        # Threads may share clients, but not create them concurrently.
         with self._making:
             if region not in self._clients:
                 config = Config(
@@ -142,7 +142,7 @@ class SqsQueueReader(QueueReader):
                 if len(self._clients) >= MOST_REGIONS:
                     del self._clients[next(iter(self._clients))]
                 self._clients[region] = made
-            # The one that was not asked for in the longest time stands first, and goes first.
+            # Least recently used first.
             client = self._clients[region] = self._clients.pop(region)
             return client
 
@@ -151,9 +151,9 @@ def _refused(arn: str, response: Any) -> QueueError:
     code = str((response.get("Error") or {}).get("Code") or "Unknown")
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0
     if code in _MISSING:
-        return QueueError("QueueNotFound", f"there is no queue {arn}, or we may not see it", retryable=False)
+        return QueueError("QueueNotFound", f"there is no queue {arn}, or the process may not see it", retryable=False)
     if code in _NOT_ALLOWED:
         msg = f"AWS refuses to show {arn} ({code}): allow sqs:GetQueueUrl and sqs:GetQueueAttributes on it"
         return QueueError("AccessDenied", msg, retryable=False)
-    msg = f"SQS refuses to tell about {arn}: {code}"
+    msg = f"SQS refuses to describe {arn}: {code}"
     return QueueError("Refused", msg, retryable=is_transient(code, status))

@@ -1,1 +1,1 @@
-"""Where autoscalers read: PromQL, answered in this process or by Prometheus."""
+"""Where autoscalers read metrics: PromQL, evaluated in this process or by Prometheus."""

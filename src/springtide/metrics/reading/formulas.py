@@ -1,4 +1,4 @@
-"""The part of PromQL that is answered in process, as data."""
+"""The subset of PromQL that is evaluated in process, as a syntax tree."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 LABELS = ("name", "namespace")
-"""The labels that series of ours have before Prometheus adds its own."""
+"""The labels of series in process; Prometheus adds more to scraped series."""
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
-"""Labels with their values, in the order of the names of labels."""
+"""Labels with their values, ordered by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,34 +22,34 @@ class Matcher:
     accepts: Callable[[str], bool]
     written: str
     only: str | None = None
-    """The one value that it accepts, where there is just one."""
+    """The only value that it accepts; None: there may be several."""
     steps: int = 0
-    """What each character of a value may take, where it is more than a comparison."""
+    """The cost of matching one character of a value, in steps; 0: a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSet:
-    """Which labels count when samples are compared or grouped, or stay when they are: `by` and `on`, or all others."""
+    """The labels by which samples are matched or grouped: `by` and `on`, or `without` and `ignoring`."""
 
     labels: tuple[str, ...]
     only: bool
-    """Whether just these; otherwise all but these."""
+    """Whether these labels are used; otherwise all others."""
 
     def of(self, labels: Labels) -> Labels:
-        """Give those that count."""
+        """Return the labels that are used."""
         return tuple((label, value) for label, value in labels if (label in self.labels) == self.only)
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that is written in the query; None is NaN."""
+    """A number literal; None is NaN."""
 
     value: Fraction | None
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """The series of a metric that meet all conditions."""
+    """The series of a metric that all matchers accept."""
 
     metric: str
     matchers: tuple[Matcher, ...]
@@ -57,27 +57,27 @@ class Selector:
 
     @property
     def name(self) -> str | None:
-        """The name of the one object whose series it can be; None where there may be others."""
+        """The name of the only object that it can select; None: there may be several."""
         return next((one.only for one in self.matchers if one.label == "name" and one.only is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarVector:
-    """A number as a vector of one sample without labels: `vector(3)`."""
+    """A scalar as a vector of one sample without labels: `vector(3)`."""
 
     number: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A number, or all samples of a vector, with the other sign."""
+    """Unary minus of a number or of all samples of a vector."""
 
     inner: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """An operation on two numbers, on a number and every sample, or on samples whose labels are the same."""
+    """A binary operation on two numbers, on a number and every sample, or on samples with matching labels."""
 
     operator: str
     left: Formula
@@ -97,7 +97,7 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The samples of the left side, and those of the right side whose labels the left side does not have."""
+    """`or`: the samples of the left side, and those of the right side without matching labels on the left."""
 
     left: Formula
     right: Formula
@@ -108,7 +108,7 @@ Formula: TypeAlias = Number | Selector | ScalarVector | Negation | Arithmetic | 
 
 
 def selectors(formula: Formula) -> Iterator[Selector]:
-    """Give all selectors, from left to right."""
+    """Yield all selectors, from left to right."""
     match formula:
         case Selector():
             yield formula

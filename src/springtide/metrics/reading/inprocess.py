@@ -1,4 +1,4 @@
-"""Answers in process: the formula of a query, over the series that are known now, with exact numbers."""
+"""Evaluation in process: a formula over the series of a store, with exact numbers."""
 
 from __future__ import annotations
 
@@ -27,26 +27,25 @@ from springtide.metrics.reading.port import QueryError
 from springtide.metrics.series import STALENESS_LIMIT, SeriesStore
 
 SampleValue: TypeAlias = Fraction | None
-"""None is NaN, which no arithmetic makes a number of again."""
+"""None is NaN."""
 Vector: TypeAlias = dict[Labels, SampleValue]
-"""Samples by their labels, in the order of their objects. Names of metrics are left out: they never tell two apart."""
+"""Samples by their labels, ordered by object; without the name of the metric."""
 
 _MOST_BITS = 1 << 15
-"""Of a numerator or denominator: hundreds of unlike fractions may be summed, but nothing grows without end."""
+"""The limit of numerators and denominators: enough for the sum of hundreds of different fractions."""
 _INFINITE = 2**1024
-"""What no float can be; numbers beyond it are too long to be written down, and nobody means them."""
+"""Larger than every finite float."""
 _MOST_LISTED = 5
 _MOST_STEPS = 1_000_000
 """Steps of matching patterns against the names of series: some 50 ms, for which the event loop is blocked."""
 
 
-def evaluate(formula: Formula, book: SeriesStore, *, namespace: str, now: int | None = None) -> Fraction:
-    """Give the one sample of a formula, for an object of a namespace; raises `Unreadable`.
+def evaluate(formula: Formula, store: SeriesStore, *, namespace: str, now: int | None = None) -> Fraction:
+    """Return the one sample of a formula for an object of a namespace; raises `QueryError`.
 
-    A series that has been old for too long is no answer: what it was made from may be quite different by now. Nor is
-    there one as long as a series that the formula reads is still awaited, or may be.
+    There is no result while a series that the formula reads is outdated or pending, or while the store is not synced.
     """
-    evaluation = _Evaluation(book, namespace, now)
+    evaluation = _Evaluation(store, namespace, now)
     result = evaluation.of(formula)
     if isinstance(result, dict):
         if not result:
@@ -62,7 +61,7 @@ def evaluate(formula: Formula, book: SeriesStore, *, namespace: str, now: int | 
 
 
 def many_samples(written: Sequence[str]) -> str:
-    """Say that a query has several samples, and how to make it one."""
+    """Return the message about a result with several samples."""
     return (
         f"the result has {len(written)} samples instead of one ({listed(written)}):"
         " put sum(…) or max(…) around the query, or add a matcher such as name="
@@ -71,31 +70,31 @@ def many_samples(written: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _EvaluationBudget:
-    """How much an answer may still take; counted and not measured, so that the same query always fares the same."""
+    """The steps that an evaluation may still use; counted instead of timed, so that results are reproducible."""
 
     left: int = _MOST_STEPS
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """One look at the book, through the eyes of a namespace."""
+    """One evaluation for a namespace."""
 
-    book: SeriesStore
+    store: SeriesStore
     namespace: str
     now: int | None
-    effort: _EvaluationBudget = field(default_factory=_EvaluationBudget)
-    seen: dict[Selector, Vector] = field(default_factory=dict)
-    """What was selected already."""
+    budget: _EvaluationBudget = field(default_factory=_EvaluationBudget)
+    selected: dict[Selector, Vector] = field(default_factory=dict)
+    """Cached results of selectors."""
 
     def of(self, formula: Formula) -> SampleValue | Vector:
-        """Compute a formula."""
+        """Evaluate a formula."""
         match formula:
             case Number():
                 return formula.value
             case Selector():
                 return self._selected(formula)
             case ScalarVector():
-                # The parser lets only numbers stand here.
+                # The parser accepts only scalars here.
                 return {(): cast(SampleValue, self.of(formula.number))}
             case Negation():
                 inner = self.of(formula.inner)
@@ -110,14 +109,14 @@ class _Evaluation:
                 return self._computed(formula)
 
     def absence(self, formula: Formula) -> str:
-        """Say of what there is nothing, and what there is instead."""
+        """Return the message about an empty result: which selectors are empty, and what exists instead."""
         empty = [selector for selector in selectors(formula) if not self._selected(selector)]
         if not empty:
             return "the query has no sample: its sides have no labels in common"
         return "; ".join(self._missing(selector) for selector in empty)
 
     def _missing(self, selector: Selector) -> str:
-        others = [key.name for key, _ in self.book.of(selector.metric, self.namespace)]
+        others = [key.name for key, _ in self.store.of(selector.metric, self.namespace)]
         if others:
             found = f"MetricsProducers that have one: {listed(others)}"
         else:
@@ -125,9 +124,9 @@ class _Evaluation:
         return f"there is no series {selector.written} in namespace {self.namespace} ({found})"
 
     def _selected(self, selector: Selector) -> Vector:
-        if selector not in self.seen:
-            self.seen[selector] = self._select(selector)
-        return self.seen[selector]
+        if selector not in self.selected:
+            self.selected[selector] = self._select(selector)
+        return self.selected[selector]
 
     def _select(self, selector: Selector) -> Vector:
         for matcher in selector.matchers:
@@ -136,24 +135,24 @@ class _Evaluation:
                     "OtherNamespace",
                     f"{selector.written} is about another namespace, and only series of namespace {self.namespace}"
                     f" can be read from here: remove `{matcher.written}`",
-                    lasting=True,
+                    permanent=True,
                 )
-        if not self.book.is_open:
+        if not self.store.synced:
             raise QueryError(
                 "NotKnownYet",
-                f"{selector.written} is not known before the metrics-producer controller of this process has begun;"
+                f"{selector.written} is not known before the metrics-producer controller of this process has started;"
                 " where that runs in another one, let Prometheus answer with --metrics-source prometheus",
             )
         named = [matcher for matcher in selector.matchers if matcher.label == "name"]
-        for key in self.book.awaited(selector.metric, self.namespace, selector.name):
+        for key in self.store.pending(selector.metric, self.namespace, selector.name):
             if self._meets(selector, named, key.name):
-                # An answer without it would be too small, or that of a fallback.
+                # Without it, a sum would be too small, or a fallback would be used.
                 raise QueryError(
                     "NotKnownYet", f"the value of MetricsProducer {key.name} for {selector.written} is not known yet"
                 )
         found = [
             (key, value)
-            for key, value in self.book.of(selector.metric, self.namespace, selector.name)
+            for key, value in self.store.of(selector.metric, self.namespace, selector.name)
             if self._meets(selector, named, key.name)
         ]
         for key, _ in found:
@@ -165,8 +164,8 @@ class _Evaluation:
 
     def _meets(self, selector: Selector, matchers: Sequence[Matcher], value: str) -> bool:
         for matcher in matchers:
-            self.effort.left -= matcher.steps * (len(value) + 1)
-            if self.effort.left < 0:
+            self.budget.left -= matcher.steps * (len(value) + 1)
+            if self.budget.left < 0:
                 raise QueryError(
                     "TooCostly",
                     f"the patterns of {selector.written} take too long, with so many series, to be answered in process:"
@@ -177,7 +176,7 @@ class _Evaluation:
         return True
 
     def _refuse_if_outdated(self, selector: Selector, key: Key) -> None:
-        reading = self.book.get(key)
+        reading = self.store.get(key)
         if (
             self.now is None
             or reading is None
@@ -185,11 +184,11 @@ class _Evaluation:
             or reading.age(self.now) <= STALENESS_LIMIT
         ):
             return
-        # Since when, and not for how long: what people are told must not be news at every look.
+        # The instant and not the duration, so that the message of the condition does not change with every evaluation.
         since = format_instant(reading.fresh_until)
         raise QueryError(
             "Outdated",
-            f"{selector.written} of MetricsProducer {key.name} has been old since {since}: its conditions say why",
+            f"{selector.written} of MetricsProducer {key.name} has been outdated since {since}: its conditions say why",
         )
 
     def _computed(self, formula: Arithmetic) -> SampleValue | Vector:
@@ -203,7 +202,7 @@ class _Evaluation:
         return _operated(formula, left, right)
 
     def _vector(self, formula: Formula) -> Vector:
-        # The parser lets only vectors stand here.
+        # The parser accepts only vectors here.
         return cast(Vector, self.of(formula))
 
 
@@ -225,7 +224,7 @@ def _aggregated(aggregation: Aggregation, vector: Vector) -> Vector:
 
 def _aggregate(operator: str, values: Sequence[SampleValue]) -> SampleValue:
     numbers = [value for value in values if value is not None]
-    # As in Prometheus, the highest and the lowest are those of the numbers, and a sum with NaN is NaN.
+    # As in Prometheus, min and max ignore NaN, and a sum with NaN is NaN.
     if not numbers or (operator in ("sum", "avg") and len(numbers) < len(values)):
         return None
     match operator:
@@ -240,14 +239,14 @@ def _aggregate(operator: str, values: Sequence[SampleValue]) -> SampleValue:
 
 
 def _sum(numbers: Sequence[Fraction]) -> Fraction:
-    """Add numbers up in pairs: of fractions that are all unlike, only the last few sums are then large."""
+    """Add numbers up in pairs, so that only the last few sums of different fractions are large."""
     while len(numbers) > 1:
         numbers = [_kept(sum(numbers[at : at + 2], Fraction(0))) for at in range(0, len(numbers), 2)]
     return numbers[0]
 
 
 def _paired(formula: Arithmetic, left: Vector, right: Vector) -> Vector:
-    """Compute with samples of both sides whose labels are the same, which at most one of each side may have."""
+    """Apply an operation to samples with matching labels; at most one sample of each side may have them."""
     if not left:
         return {}
     partners: dict[Labels, SampleValue] = {}
@@ -287,7 +286,7 @@ def _operated(formula: Arithmetic, left: SampleValue, right: SampleValue) -> Sam
 
 
 def _raised(formula: Arithmetic, base: Fraction, exponent: Fraction) -> Fraction:
-    # Only small whole exponents are compiled.
+    # The exponent is a small integer: nothing else is compiled.
     if not base and exponent < 0:
         raise QueryError("DivisionByZero", f"{formula.written} divides by zero now")
     _kept(base, times=abs(int(exponent)))
@@ -295,7 +294,7 @@ def _raised(formula: Arithmetic, base: Fraction, exponent: Fraction) -> Fraction
 
 
 def _kept(number: Fraction, *, times: int = 1) -> Fraction:
-    """Give a number back, unless it, or that many of it multiplied, would be too large to go on with."""
+    """Return a number; raises `QueryError` if it, or its product with itself so many times, is too large."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) * times > _MOST_BITS:
         raise QueryError("TooLarge", "the exact result has too many digits to be computed in process")
     return number
@@ -314,6 +313,6 @@ def _written(labels: Labels) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """Write a list, not the whole of a long one."""
+    """Format the first items of a list, and the number of the others."""
     more = f" and {len(items) - _MOST_LISTED} more" if len(items) > _MOST_LISTED else ""
     return ", ".join(items[:_MOST_LISTED]) + more

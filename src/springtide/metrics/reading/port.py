@@ -1,4 +1,4 @@
-"""The port through which metrics are read: a query in, one exact number out, or words for why there is none."""
+"""The interface of metric readers: a query has one exact number as its result, or an error with its reason."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import NamedTuple
 
 
 class QueryError(Exception):
-    """A query that has no answer; the message is for people, and says what to do about it."""
+    """A query has no result; the message is for users, and says what to do."""
 
-    def __init__(self, reason: str, message: str, *, lasting: bool = False) -> None:
+    def __init__(self, reason: str, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
         self.reason = reason
-        """Why, in one CamelCase word, for conditions."""
-        self.lasting = lasting
-        """Whether asking again is of no use before somebody changes the query or the settings."""
+        """The reason for conditions, a CamelCase word."""
+        self.permanent = permanent
+        """Whether a retry is useless until a user changes the query or the settings."""
 
 
 class OwnSeries(NamedTuple):
-    """Series of our own that a query reads."""
+    """Series of MetricsProducers that a query reads."""
 
     metric: str
     name: str | None
-    """The name of the object whose series it is; None: of any object of the namespace."""
+    """The name of the MetricsProducer; None: all of the namespace."""
 
 
 class MetricReader(ABC):
-    """Answers queries."""
+    """Evaluates queries."""
 
     @abstractmethod
     async def read(self, query: str, *, namespace: str) -> Fraction:
-        """Give the one sample that a query of an object in this namespace has; raises `Unreadable`."""
+        """Return the one sample of a query for an object in a namespace; raises `QueryError`."""
 
     @abstractmethod
     def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
-        """Name the series of our own that are all a query reads, of whose changes the `SeriesBook` tells.
+        """Return the series that a query reads, if all of them are in the `SeriesStore`, whose changes can be watched.
 
-        None where it reads anything else: then nobody tells, and it must be asked again and again.
+        None: the query reads other metrics, too, and must be polled.
         """
 
     @abstractmethod
     def address(self, query: str) -> str | None:
-        """Give the URL of the server that a query would be sent to; None where it is answered in this process."""
+        """Return the URL of the server that would evaluate a query; None: it is evaluated in this process."""

@@ -1,8 +1,7 @@
-"""Where Prometheus is, and how we prove to it who we are.
+"""Queries to a server with the HTTP API of Prometheus: settings, instant queries, and the one sample of a result.
 
-What an answer of Prometheus means: one exact number, or words for why there is none.
-
-Answers of a server with the HTTP API of Prometheus: an instant query, and its one sample.
+Credentials are in files, which are read again when they change, or in headers. They are removed from error messages, as
+servers and proxies may repeat them.
 """
 
 from __future__ import annotations
@@ -25,8 +24,13 @@ from yarl import URL
 
 from springtide import __version__
 from springtide.cluster.http.connections import ServerTrust, TlsContexts, TrackedConnector
-from springtide.cluster.http.credentials import AccessError, ChangingFile, ClientCertificate, bearer_header
-from springtide.cluster.http.credentials import read_content as content_of
+from springtide.cluster.http.credentials import (
+    AccessError,
+    ChangingFile,
+    ClientCertificate,
+    bearer_header,
+    read_content,
+)
 from springtide.metrics.reading.inprocess import many_samples
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 
@@ -35,13 +39,10 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True)
 class PrometheusSettings:
-    """A server with the HTTP API of Prometheus. What cannot work is refused with a `ValueError`.
-
-    Secrets stand in files, which are read again when they change, or in headers; neither is ever shown.
-    """
+    """A server with the HTTP API of Prometheus; raises `ValueError` for invalid settings."""
 
     url: str
-    """Where it is, up to and without `/api/v1`."""
+    """The URL, without `/api/v1`."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every query, such as `X-Scope-OrgID`."""
     bearer_token_file: Path | None = None
@@ -51,19 +52,19 @@ class PrometheusSettings:
     password_file: Path | None = None
     """A file with the password."""
     ca_file: Path | None = None
-    """Certificates of authorities, in PEM; without it, those that the machine trusts."""
+    """Certificate authorities, in PEM; None: those of the operating system."""
     client_certificate_file: Path | None = None
-    """A certificate to show, in PEM, together with `client_key_file`."""
+    """A client certificate, in PEM, together with `client_key_file`."""
     client_key_file: Path | None = None
     """The key of that certificate."""
     server_name: str = ""
-    """The name that the server's certificate must be for, where it is not that of the URL."""
+    """The name that the server's certificate must be for; empty: the host of the URL."""
     timeout: float = 10.0
-    """Seconds for a query and its answer."""
+    """Seconds for a query and its response."""
     largest: int = 1024 * 1024
-    """Bytes of an answer beyond which it is refused: the answer is to be one sample."""
+    """The largest response in bytes; it should be one sample."""
     connections: int = 16
-    """How many queries are asked side by side at most."""
+    """The largest number of concurrent queries."""
 
     def __post_init__(self) -> None:
         _check_url(self.url)
@@ -71,8 +72,8 @@ class PrometheusSettings:
             raise ValueError("a user name for Prometheus and a file with its password go together: give both or none")
         if (self.client_certificate_file is None) != (self.client_key_file is None):
             raise ValueError("a client certificate for Prometheus and its key go together: give both files or none")
-        proofs = [self.bearer_token_file is not None, bool(self.username), _names(self.headers, "authorization")]
-        if sum(proofs) > 1:
+        methods = [self.bearer_token_file is not None, bool(self.username), _names(self.headers, "authorization")]
+        if sum(methods) > 1:
             raise ValueError("give one of a bearer token, a user name and an Authorization header for Prometheus")
         if self.timeout <= 0 or self.largest <= 0 or self.connections <= 0:
             raise ValueError("timeout, size and connections of Prometheus must be positive")
@@ -80,11 +81,11 @@ class PrometheusSettings:
             if not _HEADER_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is not the name of a header")
             if not value.isprintable():
-                raise ValueError(f"the header {name} has characters that no header has")
+                raise ValueError(f"the header {name} has characters that a header cannot have")
 
     @property
     def address(self) -> str:
-        """The URL that queries are sent below, as Grants name it."""
+        """The URL with a trailing slash, as in Grants."""
         return self.url.rstrip("/") + "/"
 
 
@@ -95,11 +96,11 @@ def _check_url(url: str) -> None:
     except ValueError:
         sound = False
     if not sound:
-        # Not shown: whatever was meant, it may have a password in it.
+        # Not quoted: it may contain a password.
         raise ValueError("the URL of Prometheus must begin with http:// or https:// and a host")
     if parts.username is not None or parts.password is not None:
         raise ValueError(
-            "the URL of Prometheus must not hold a password: give a user name and a file with the password"
+            "the URL of Prometheus must not contain a password: give a user name and a file with the password"
         )
     if parts.query or parts.fragment:
         raise ValueError("the URL of Prometheus must end with its path: give what follows a `?` as headers")
@@ -110,7 +111,7 @@ def _names(headers: Mapping[str, str], wanted: str) -> bool:
 
 
 _DECIMAL = re.compile(r"[+-]?(\d{1,400}(\.\d{0,1100})?|\.\d{1,1100})([eE][+-]?\d{1,3})?")
-"""Every number that a float can be, written in any way; an exponent of more digits would take for ever to expand."""
+"""Every notation of a float; exponents with more digits would take too long to expand."""
 
 
 class _Sample(msgspec.Struct):
@@ -132,14 +133,14 @@ class _Answer(msgspec.Struct, rename="camel"):
 
 
 _UNREADABLE = (msgspec.DecodeError, RecursionError)
-"""What decoding raises; the latter where brackets are nested too deeply to be followed."""
+"""What decoding raises; the latter for deeply nested brackets."""
 _ANSWER = msgspec.json.Decoder(_Answer)
 _VECTOR = msgspec.json.Decoder(list[_Sample])
 _SCALAR = msgspec.json.Decoder(tuple[float, str])
 
 
 def number_of(body: bytes) -> Fraction:
-    """Read the answer to a query that was answered; raises `Unreadable`."""
+    """Decode a successful response; raises `QueryError`."""
     try:
         answer = _ANSWER.decode(body)
         if answer.status != "success" or answer.data is None:
@@ -154,14 +155,14 @@ def number_of(body: bytes) -> Fraction:
                     "NotANumber",
                     f"the result is a {one_line(other)} instead of one number: "
                     "apply a function such as avg_over_time()",
-                    lasting=True,
+                    permanent=True,
                 )
     except _UNREADABLE as failure:
-        raise QueryError("PrometheusFailed", f"the answer is not that of a Prometheus: {failure}") from failure
+        raise QueryError("PrometheusFailed", f"the response is not that of a Prometheus server: {failure}") from failure
 
 
 def refusal_of(code: int, body: bytes) -> QueryError:
-    """Say what an answer means whose code is not that of a success."""
+    """Return the error of an error response."""
     if 300 <= code < 400:
         return QueryError(
             "PrometheusRefused", f"it answers {code}, a redirection, which is not followed: give the address behind it"
@@ -173,20 +174,20 @@ def refusal_of(code: int, body: bytes) -> QueryError:
     if answer.status == "error" and answer.error:
         return _failed(answer.error_type, answer.error)
     text = one_line(re.sub(r"<[^>]*>", " ", body.decode(errors="replace")))
-    told = f"it answers {code}: {text}" if text else f"it answers {code}, and nothing more"
-    return QueryError("PrometheusRefused" if code < 500 else "PrometheusFailed", told)
+    message = f"it answers {code}: {text}" if text else f"it answers {code}, and nothing more"
+    return QueryError("PrometheusRefused" if code < 500 else "PrometheusFailed", message)
 
 
 def one_line(text: str) -> str:
-    """Quote what a server says, in one line."""
+    """Quote a text of a server in one line."""
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
 
-def _failed(kind: str, told: str) -> QueryError:
-    """Say what Prometheus says itself; what it calls bad data is a query that it does not understand."""
+def _failed(kind: str, message: str) -> QueryError:
+    """Return the error that Prometheus reports; its type `bad_data` is a query that it cannot parse."""
     if kind == "bad_data":
-        return QueryError("NotPromQL", one_line(told), lasting=True)
-    return QueryError("PrometheusFailed", one_line(told) or "it says that it failed, and not why")
+        return QueryError("NotPromQL", one_line(message), permanent=True)
+    return QueryError("PrometheusFailed", one_line(message) or "it reports an error without a message")
 
 
 def _only(samples: list[_Sample]) -> Fraction:
@@ -216,22 +217,21 @@ def _labels(metric: dict[str, Any]) -> str:
     )
 
 
-_MOST_WORDS = 1000
-"""Characters of what is said about a failure."""
+_LONGEST_MESSAGE = 1000
+"""The longest message of a failure, in characters."""
 _SHORTEST_SECRET = 4
-"""Characters of what is crossed out: shorter texts stand everywhere."""
+"""The shortest secret that is redacted, in characters: shorter texts occur everywhere."""
 
 
 class PrometheusReader(MetricReader):
-    """Asks one server; between `async with` and its end, over connections that are kept.
+    """Queries one server over pooled connections, within an `async with` block.
 
-    Redirections are not followed, so that credentials go to this server only, and whatever is said about a failure
-    names the server but no secret, even where the server repeats what it was sent.
+    Redirects are not followed, so that credentials are sent to this server only. Error messages name the server.
     """
 
     def __init__(self, settings: PrometheusSettings) -> None:
         self._settings = settings
-        self._proofs = _Proofs(settings)
+        self._authentication = _RequestAuthentication(settings)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -252,29 +252,29 @@ class PrometheusReader(MetricReader):
             await session.close()
 
     async def read(self, query: str, *, namespace: str) -> Fraction:  # noqa: ARG002 - a Grant decides who may ask
-        """Ask for the one sample of a query."""
+        """Query the server for one sample."""
         try:
-            return await self._asked(query)
+            return await self._query(query)
         except QueryError as failure:
-            # First the secrets, then the length: half a secret would not be recognised.
-            told = self._proofs.redacted(str(failure))
-            told = told if len(told) <= _MOST_WORDS else told[:_MOST_WORDS] + "…"
-            raise QueryError(failure.reason, f"{self._settings.url}: {told}", lasting=failure.lasting) from None
+            # Redacted before it is cut: a part of a secret would not be recognised.
+            message = self._authentication.redacted(str(failure))
+            message = message if len(message) <= _LONGEST_MESSAGE else message[:_LONGEST_MESSAGE] + "…"
+            raise QueryError(failure.reason, f"{self._settings.url}: {message}", permanent=failure.permanent) from None
 
     def sources(self, query: str) -> tuple[OwnSeries, ...] | None:  # noqa: ARG002
-        """Give None: nobody tells of changes there."""
+        """Return None: the server must be polled."""
         return None
 
     def address(self, query: str) -> str | None:  # noqa: ARG002
-        """Give the URL of the server."""
+        """Return the URL of the server."""
         return self._settings.address
 
-    async def _asked(self, query: str) -> Fraction:
+    async def _query(self, query: str) -> Fraction:
         if self._session is None:
             raise QueryError("PrometheusUnreachable", "the connection is closed")
         url = URL(f"{self._settings.address}api/v1/query")
         try:
-            headers, options = self._proofs.for_request(secure=url.scheme == "https")
+            headers, options = self._authentication.for_request(secure=url.scheme == "https")
             async with self._session.post(
                 url, data={"query": query}, headers=headers, allow_redirects=False, **options
             ) as answer:
@@ -282,8 +282,8 @@ class PrometheusReader(MetricReader):
         except AccessError as failure:
             raise QueryError("PrometheusUnreachable", str(failure)) from failure
         except TimeoutError as failure:
-            told = f"no answer within {self._settings.timeout:g} seconds"
-            raise QueryError("PrometheusUnreachable", told) from failure
+            message = f"no answer within {self._settings.timeout:g} seconds"
+            raise QueryError("PrometheusUnreachable", message) from failure
         except (aiohttp.ClientError, OSError) as failure:
             raise QueryError("PrometheusUnreachable", _reason(failure)) from failure
         if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
@@ -297,16 +297,16 @@ class PrometheusReader(MetricReader):
             size += len(part)
             if size > self._settings.largest:
                 answer.close()
-                told = (
+                message = (
                     f"the answer is larger than {self._settings.largest} bytes: put sum(…) or max(…) around the query"
                 )
-                raise QueryError("ManySamples", told)
+                raise QueryError("ManySamples", message)
             parts.append(part)
         return b"".join(parts)
 
 
-class _Proofs:
-    """What a request shows to prove who sends it, as the files are now."""
+class _RequestAuthentication:
+    """The authentication of requests, as the files are now."""
 
     def __init__(self, settings: PrometheusSettings) -> None:
         self._settings = settings
@@ -315,10 +315,10 @@ class _Proofs:
         self._chain = _file(settings.client_certificate_file)
         self._key = _file(settings.client_key_file)
         self._contexts = TlsContexts(ServerTrust(_file(settings.ca_file), server_name=settings.server_name))
-        self._shown: tuple[str, ...] = ()
+        self._secrets: tuple[str, ...] = ()
 
     def for_request(self, *, secure: bool) -> tuple[dict[str, str], dict[str, Any]]:
-        """Give the headers and the TLS options of the next request; raises `AccessError`."""
+        """Return the headers and the TLS options of the next request; raises `AccessError`."""
         headers = {}
         if authorization := self._authorization():
             headers["Authorization"] = authorization
@@ -328,30 +328,30 @@ class _Proofs:
         return headers, options
 
     def redacted(self, text: str) -> str:
-        """Cross out what was shown, wherever a text repeats it."""
-        # Of `Bearer …` and the like, the secret is the last word.
+        """Remove the secrets of requests from a text."""
+        # The secret of `Bearer …` is the last word.
         values = [part for value in self._settings.headers.values() for part in (value, *value.split()[-1:])]
-        for secret in sorted((*self._shown, *values), key=lambda one: (-len(one), one)):
+        for secret in sorted((*self._secrets, *values), key=lambda one: (-len(one), one)):
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "…")
         return text
 
     def _authorization(self) -> str:
         if self._token is not None:
-            header = bearer_header(content_of(self._token).decode(errors="replace"))
-            self._shown = (header.removeprefix("Bearer "),)
+            header = bearer_header(read_content(self._token).decode(errors="replace"))
+            self._secrets = (header.removeprefix("Bearer "),)
             return header
         if self._password is not None:
-            password = content_of(self._password).decode(errors="replace").rstrip("\r\n")
+            password = read_content(self._password).decode(errors="replace").rstrip("\r\n")
             encoded = base64.b64encode(f"{self._settings.username}:{password}".encode()).decode()
-            self._shown = (password, encoded)
+            self._secrets = (password, encoded)
             return f"Basic {encoded}"
         return ""
 
     def _context(self) -> ssl.SSLContext:
         certificate = None
         if self._chain is not None and self._key is not None:
-            certificate = ClientCertificate(content_of(self._chain), content_of(self._key))
+            certificate = ClientCertificate(read_content(self._chain), read_content(self._key))
         return self._contexts.context(certificate)
 
 
@@ -361,8 +361,8 @@ def _file(path: Path | None) -> ChangingFile | None:
 
 def _reason(failure: Exception) -> str:
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):
-        told = getattr(failure.certificate_error, "verify_message", "") or str(failure.certificate_error)
-        return f"its certificate is not trusted: {told}"
+        detail = getattr(failure.certificate_error, "verify_message", "") or str(failure.certificate_error)
+        return f"its certificate is not trusted: {detail}"
     if isinstance(failure, aiohttp.ClientConnectorError):
         return f"cannot connect: {failure.os_error.strerror or failure}"
     if isinstance(failure, aiohttp.ServerDisconnectedError):

@@ -1,9 +1,8 @@
-"""From PromQL to what is answered in process, or to words for why only Prometheus can answer a query.
+"""Where a query is evaluated: in process if it can be compiled, else by Prometheus if one is configured.
 
-What is accepted has the same answer here and there, but for two things: numbers are exact here, and only series of the
-object's own namespace are seen. So labels that only Prometheus adds are not accepted, nor are metrics of others.
-
-Where a query is answered: in process where that is possible, else by Prometheus where there is one.
+A compiled query has the same result in process as in Prometheus, with two differences: numbers are exact, and only
+series of the object's namespace are selected. So a query with labels that only Prometheus adds, or with other metrics
+than those of MetricsProducers, is not compiled.
 """
 
 from __future__ import annotations
@@ -40,25 +39,25 @@ from springtide.metrics.series import HELP, SeriesStore
 
 NOT_PROMQL = "NotPromQL"
 NOT_A_NUMBER = "NotANumber"
-"""Reasons for which a query is refused, besides that it is answered by Prometheus only."""
+"""Reasons for which a query is refused, besides `NotInProcess`."""
 
 AGGREGATIONS = ("sum", "min", "max", "avg")
 OPERATORS = ("+", "-", "*", "/", "%", "^")
 _EXPONENTS = range(-64, 65)
-"""What can be raised to exactly without growing beyond measure."""
+"""Exponents for which exact powers stay of reasonable size."""
 _NAME = "__name__"
 _DEEPEST = 100
-"""Levels of a query, each of which is a call or two of a function."""
+"""The deepest nesting of a query, limited by the recursion of the compiler."""
 
 
 def compile_query(query: str) -> Formula:
-    """Make of a query what is answered in process; raises `Unreadable`."""
+    """Compile a query for evaluation in process; raises `QueryError`."""
     try:
         expression = parse_promql(query)
     except PromqlError as unparsed:
-        raise QueryError(NOT_PROMQL, str(unparsed), lasting=True) from unparsed
+        raise QueryError(NOT_PROMQL, str(unparsed), permanent=True) from unparsed
     if nature := non_numeric_type(expression):
-        raise QueryError(NOT_A_NUMBER, f"{quote_query(query)} is {nature}", lasting=True)
+        raise QueryError(NOT_A_NUMBER, f"{quote_query(query)} is {nature}", permanent=True)
     return _formula(expression, 0)
 
 
@@ -89,13 +88,13 @@ def _formula(expression: promql.Expr, depth: int) -> Formula:
 
 
 def _written(expression: promql.Expr) -> str:
-    """Quote an expression; its own `prettify` takes as long as the cube of its depth."""
+    """Quote an expression; its method `prettify` takes cubic time in its depth."""
     return quote_query(str(expression).replace("{}", ""))
 
 
 def _arithmetic(binary: promql.BinaryExpr, depth: int) -> Arithmetic:
     left, right = _formula(binary.lhs, depth + 1), _formula(binary.rhs, depth + 1)
-    # Only now that it is known not to be too deep.
+    # Formatted only after the depth was checked.
     operator, written = str(binary.op), _written(binary)
     if operator == "^":
         right = _computed(right)
@@ -105,7 +104,7 @@ def _arithmetic(binary: promql.BinaryExpr, depth: int) -> Arithmetic:
 
 
 def _computed(formula: Formula) -> Formula:
-    """Make one number of arithmetic with numbers: that `2 ^ 3 ^ 2` is `2 ^ 9` is known before anything is read."""
+    """Fold constants: `2 ^ 3 ^ 2` becomes `2 ^ 9`."""
     if not _is_known(formula):
         return formula
     try:
@@ -129,7 +128,7 @@ def _is_known(formula: Formula) -> bool:
 def _number(literal: promql.NumberLiteral) -> Number:
     if isinf(literal.val):
         raise _elsewhere("an infinite number is")
-    # The shortest text that stands for this float is what was written, or something as good.
+    # The shortest text with this float value is what was written, or equivalent.
     return Number(None if isnan(literal.val) else Fraction(repr(literal.val)))
 
 
@@ -164,7 +163,7 @@ def _matcher(matcher: promql.Matcher) -> Matcher:
                 raise _elsewhere(f"the pattern {quote_query(value)} ({error}) is") from error
             except PatternError as error:
                 message = f"the pattern {quote_query(value)} is not a regular expression of PromQL: {error}"
-                raise QueryError(NOT_PROMQL, message, lasting=True) from error
+                raise QueryError(NOT_PROMQL, message, permanent=True) from error
             wanted = matcher.op == promql.MatchOp.Re
             return Matcher(
                 matcher.name, lambda found: pattern.matches(found) == wanted, written, steps=pattern.steps_per_character
@@ -198,7 +197,7 @@ def _keeping(labels: Sequence[str], *, only: bool) -> LabelSet:
 
 
 def _only_known(labels: Collection[str]) -> None:
-    """Refuse labels that series have in Prometheus only: there the answer may be another."""
+    """Refuse labels that series have only in Prometheus, where the result may differ."""
     for label in labels:
         if label not in LABELS:
             raise _elsewhere(f"the label `{label}` (series here have {' and '.join(LABELS)}) is")
@@ -206,43 +205,43 @@ def _only_known(labels: Collection[str]) -> None:
 
 def _elsewhere(subject: str) -> QueryError:
     message = f"{subject} answered by Prometheus only: start the controller with --prometheus-url"
-    return QueryError("NotInProcess", message, lasting=True)
+    return QueryError("NotInProcess", message, permanent=True)
 
 
 _REMEMBERED = 4096
-"""Queries of which it is remembered how they are answered; to find it out anew takes far less than a millisecond."""
+"""The number of cached plans; making one takes far less than a millisecond."""
 
 
 class QuerySource(Enum):
-    """Who answers queries."""
+    """Where queries are evaluated."""
 
     AUTO = "auto"
-    """This process, if a query is about our own metrics only and can be answered here; else Prometheus."""
+    """In process if the query can be compiled, else by Prometheus."""
     IN_PROCESS = "in-process"
-    """This process only."""
+    """In process only."""
     PROMETHEUS = "prometheus"
-    """Prometheus only, also for our own metrics."""
+    """By Prometheus only, including metrics of MetricsProducers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _InProcess:
-    """A query that is answered here."""
+    """A query that is evaluated in process."""
 
     formula: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class _Forwarded:
-    """A query that is sent to a server."""
+    """A query that is sent to Prometheus."""
 
     server: MetricReader
     doubts: str
-    """Why it may be no PromQL at all, if it may."""
+    """Why the query may not be valid PromQL; empty: it is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Unanswerable:
-    """A query that nobody answers."""
+    """A query that cannot be evaluated."""
 
     reason: str
     message: str
@@ -252,45 +251,45 @@ _Plan: TypeAlias = _InProcess | _Forwarded | _Unanswerable
 
 
 class QueryReader(MetricReader):
-    """The reader of a process."""
+    """Evaluates the queries of a process."""
 
     def __init__(
         self,
-        book: SeriesStore,
+        store: SeriesStore,
         prometheus: MetricReader | None = None,
         *,
         source: QuerySource = QuerySource.AUTO,
         now: Callable[[], int] | None = None,
     ) -> None:
-        """Read from a book, or from Prometheus; without a clock, nothing in the book is ever too old."""
+        """Evaluate queries over a store, or by Prometheus; without a clock, no series is outdated."""
         if source is QuerySource.PROMETHEUS and prometheus is None:
-            raise ValueError("only Prometheus is to answer queries, but nobody says where it is: give --prometheus-url")
-        self._book = book
+            raise ValueError("only Prometheus may answer queries, but its URL is not set: give --prometheus-url")
+        self._store = store
         self._prometheus = prometheus
         self._source = source
         self._now = now
         self._planned = lru_cache(maxsize=_REMEMBERED)(self._plan)
 
     async def read(self, query: str, *, namespace: str) -> Fraction:
-        """Answer a query where it is to be answered."""
+        """Evaluate a query."""
         match self._planned(query):
             case _InProcess(formula):
                 now = self._now() if self._now is not None else None
-                return evaluate(formula, self._book, namespace=namespace, now=now)
+                return evaluate(formula, self._store, namespace=namespace, now=now)
             case _Forwarded(server, doubts):
                 return await _forwarded(server, query, namespace, doubts)
             case _Unanswerable(reason, message):
-                raise QueryError(reason, message, lasting=True)
+                raise QueryError(reason, message, permanent=True)
 
     def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
-        """Name the series of our own that are all a query reads, if it is answered in process."""
+        """Return the series that a query reads; None: it is not evaluated in process."""
         plan = self._planned(query)
         if isinstance(plan, _InProcess):
             return tuple(dict.fromkeys(OwnSeries(one.metric, one.name) for one in selectors(plan.formula)))
         return None
 
     def address(self, query: str) -> str | None:
-        """Give the URL of Prometheus, if that is where a query goes."""
+        """Return the URL of Prometheus; None: the query is not sent there."""
         plan = self._planned(query)
         return plan.server.address(query) if isinstance(plan, _Forwarded) else None
 
@@ -300,7 +299,7 @@ class QueryReader(MetricReader):
         try:
             return _InProcess(compile_query(query))
         except QueryError as refusal:
-            # What is no number here is none there; but what PromQL is, the server knows best.
+            # A query without a numeric result has none in Prometheus either; but Prometheus may accept newer syntax.
             if self._source is QuerySource.AUTO and self._prometheus is not None and refusal.reason != NOT_A_NUMBER:
                 return _Forwarded(self._prometheus, doubts=str(refusal) if refusal.reason == NOT_PROMQL else "")
             return _Unanswerable(refusal.reason, str(refusal))
@@ -311,6 +310,6 @@ async def _forwarded(server: MetricReader, query: str, namespace: str, doubts: s
         return await server.read(query, namespace=namespace)
     except QueryError as failure:
         if failure.reason == NOT_PROMQL and doubts:
-            # The server says that it is wrong; our own words may say what would be right.
-            raise QueryError(failure.reason, f"{failure} ({doubts})", lasting=failure.lasting) from failure
+            # The server says that the query is wrong; our message may say how to fix it.
+            raise QueryError(failure.reason, f"{failure} ({doubts})", permanent=failure.permanent) from failure
         raise

@@ -1,6 +1,6 @@
-"""AWS as a provider of nodes: EC2 Auto Scaling groups, and managed node groups of EKS.
+"""Node groups of AWS: EC2 Auto Scaling groups and managed node groups of EKS.
 
-boto3 is needed only where such a group is asked for: `pip install springtide[aws]`.
+They need boto3: `pip install springtide[aws]`. It is imported with the first request.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ class AwsProvider(Provider):
 
     types = (auto_scaling.TYPE, eks.TYPE)
 
-    def __init__(self, connections: AwsClients | None = None) -> None:
-        self._connections = connections or AwsClients()
+    def __init__(self, clients: AwsClients | None = None) -> None:
+        self._clients = clients or AwsClients()
 
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
-        """Give a group by its ARN, or an Auto Scaling group by its name."""
+        """Return a group by its ARN, or an Auto Scaling group by its name."""
         found = read_group_id(type_, id_)
         if isinstance(found, AutoScalingGroupId):
-            return auto_scaling.AutoScalingGroup(found, self._connections, client)
+            return auto_scaling.AutoScalingGroup(found, self._clients, client)
         if isinstance(found, EksNodeGroupId):
-            return eks.EksNodeGroup(found, self._connections, client)
+            return eks.EksNodeGroup(found, self._clients, client)
         raise ProviderError("InvalidId", f'"{id_}" does not name a group of type {type_}', retryable=False)
 
     def close(self) -> None:
-        """Ask nothing more."""
-        self._connections.close()
+        """Stop the threads; no further requests are possible."""
+        self._clients.close()

@@ -35,7 +35,7 @@ class GroupInstance(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class SuspendedProcess(msgspec.Struct, frozen=True, rename="pascal"):
-    """Something that a group does not do for the time being."""
+    """A process of a group that is suspended."""
 
     process_name: str
 
@@ -58,11 +58,11 @@ class _Described(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class AutoScalingGroup(NodeGroup):
-    """One group, by its name or its ARN; the region of the ARN counts."""
+    """One group, by its name or its ARN; an ARN determines the region."""
 
-    def __init__(self, id_: AutoScalingGroupId, connections: AwsClients, client: Client) -> None:
+    def __init__(self, id_: AutoScalingGroupId, clients: AwsClients, client: Client) -> None:
         self._id = id_
-        self._connections = connections
+        self._clients = clients
         self._client = client
 
     async def observe(self) -> GroupState:
@@ -88,7 +88,7 @@ class AutoScalingGroup(NodeGroup):
             raise ProviderError("NotCountedInInstances", msg, retryable=False)
         if self._client.withholds(f"ask for {nodes_text(replicas)} of {self._id.name}", because=because):
             return
-        await self._connections.ask(
+        await self._clients.call(
             _SERVICE,
             self._id.region,
             "set_desired_capacity",
@@ -99,12 +99,12 @@ class AutoScalingGroup(NodeGroup):
         )
 
     async def _describe(self) -> GroupDescription:
-        answer = await self._connections.ask(
+        answer = await self._clients.call(
             _SERVICE, self._id.region, "describe_auto_scaling_groups", AutoScalingGroupNames=[self._id.name]
         )
         for group in decode_response(_SERVICE, answer, _Described).auto_scaling_groups:
             if self._id.arn and group.arn != self._id.arn:
-                # What is granted is the group of this ARN, not whatever has its name.
+                # The Grant is for this ARN, not for another group with the same name.
                 msg = (
                     f'the Auto Scaling group "{self._id.name}" has another ARN than spec.id: '
                     "write the ARN that it has now"
@@ -116,7 +116,7 @@ class AutoScalingGroup(NodeGroup):
 
 
 def state_of(group: GroupDescription) -> GroupState:
-    """Tell what a group has come to."""
+    """Derive the state of a group from its description."""
     instances = group.instances or ()
     wanted = group.desired_capacity
     ready = sum(one.lifecycle_state == _IN_SERVICE and one.health_status == _HEALTHY for one in instances)
@@ -135,7 +135,7 @@ def state_of(group: GroupDescription) -> GroupState:
 
 
 def _doing(instance: GroupInstance) -> str:
-    """Say what an instance does instead of serving; nothing where it serves."""
+    """Return the state of an instance that is not in service or not healthy; empty otherwise."""
     if instance.lifecycle_state != _IN_SERVICE:
         return instance.lifecycle_state
     return "" if instance.health_status == _HEALTHY else instance.health_status

@@ -1,13 +1,11 @@
-"""What AWS answers instead of doing what it was asked for: whether to ask again, and in which words to tell it.
+"""Calls of AWS services through boto3, and their errors as `ProviderError`s.
 
-Words of AWS are passed on, but for those about who we are: they may quote keys and signatures. What botocore itself
-fails with is told by its kind alone, because it may quote proxies and their passwords.
+boto3 blocks, so every call runs in a thread. A write checks its permit (leadership) in the thread, immediately before
+it is sent. Calls have short timeouts and are not retried here: controllers retry them with their own backoff, and by
+then know whether the request is still the same.
 
-Connections to AWS: boto3's clients, made when they are first needed, called in threads.
-
-boto3 blocks, so every call runs beside the event loop. It has no leadership either: a write asks for its permit in the
-thread, immediately before it leaves. A try ends soon and is not repeated here; the controller does that, with its own
-delays, and knows by then whether the order is still the same.
+Messages of AWS are passed on, except those about credentials: they may quote keys and signatures. Of errors of botocore
+itself only the type is shown, because their messages may quote proxies with passwords.
 """
 
 from __future__ import annotations
@@ -56,9 +54,9 @@ _TRANSIENT = frozenset(
         "TransactionInProgressException",
     )
 )
-"""Codes of answers that are other ones a little later, with nobody changing anything."""
+"""Codes of transient errors."""
 
-_ABOUT_US = frozenset(
+_CREDENTIAL_CODES = frozenset(
     (
         "AuthFailure",
         "ExpiredToken",
@@ -73,21 +71,21 @@ _ABOUT_US = frozenset(
         "UnrecognizedClientException",
     )
 )
-"""Codes of answers about our credentials, whose words may quote them."""
+"""Codes of errors about credentials, whose messages may quote them."""
 
 _UNREACHABLE = ("ConnectTimeoutError", "ReadTimeoutError", "HTTPClientError", "ConnectionError")
-_OUR_SETTINGS = ("CredentialRetrievalError", "MetadataRetrievalError")
+_CREDENTIAL_ERRORS = ("CredentialRetrievalError", "MetadataRetrievalError")
 _KEY = re.compile(r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}\b")
 _LONGEST = 500
 
 
 def is_transient(code: str, http_status: int) -> bool:
-    """Tell whether the same request may be answered otherwise a little later."""
+    """Tell whether an error is transient: the same request may succeed later."""
     return code.rpartition(".")[2] in _TRANSIENT or http_status >= 500 or http_status == 429
 
 
 def decode_response(service: str, answer: Any, shape: type[S]) -> S:
-    """Read an answer of AWS, or of whoever answers in its place."""
+    """Decode a response of AWS."""
     try:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as failure:
@@ -96,14 +94,14 @@ def decode_response(service: str, answer: Any, shape: type[S]) -> S:
 
 
 def error_from_response(service: str, code: str, message: str, http_status: int) -> ProviderError:
-    """Tell of an answer of AWS."""
+    """Return the error of an error response."""
     retryable = is_transient(code, http_status)
-    words = "our credentials were not accepted" if code in _ABOUT_US else _redacted(message)
-    return ProviderError(_short(code), f"{service}: {words} ({code})", retryable=retryable)
+    text = "the credentials of the process were not accepted" if code in _CREDENTIAL_CODES else _redacted(message)
+    return ProviderError(_short(code), f"{service}: {text} ({code})", retryable=retryable)
 
 
 def error_without_response(service: str, failure: BaseException) -> ProviderError:
-    """Tell of a request that never got an answer, or could not be made."""
+    """Return the error of a request that got no response, or could not be made."""
     kinds = [kind.__name__ for kind in type(failure).__mro__]
     name = kinds[0]
     if name in ("NoCredentialsError", "PartialCredentialsError"):
@@ -112,7 +110,7 @@ def error_without_response(service: str, failure: BaseException) -> ProviderErro
     if name == "NoRegionError":
         msg = f"{service}: no region is known: write the ARN of the group, or set AWS_REGION for the process"
         return ProviderError("NoRegion", msg, retryable=False)
-    if any(kind in _OUR_SETTINGS for kind in kinds):
+    if any(kind in _CREDENTIAL_ERRORS for kind in kinds):
         msg = f"{service}: the credentials of the process could not be had ({name})"
         return ProviderError("CredentialsUnavailable", msg, retryable=True)
     if any(kind.endswith("TimeoutError") for kind in kinds):
@@ -123,7 +121,7 @@ def error_without_response(service: str, failure: BaseException) -> ProviderErro
 
 
 def _short(code: str) -> str:
-    """Make a reason of a condition from a code: one word, without what all of them end in."""
+    """Make a reason for conditions from a code: one word, without the usual suffixes."""
     word = "".join(letter for letter in code.rpartition(".")[2] if letter.isascii() and letter.isalnum())
     for ending in ("Exception", "Fault", "Error"):
         if word.endswith(ending) and word != ending and word != "ValidationError":
@@ -138,16 +136,16 @@ def _redacted(message: str) -> str:
 
 
 CONNECT_SECONDS = 3
-"""Less than the margin of a lease: what has not left by then does not leave."""
+"""Less than the margin of a lease, so that no write is sent after it has expired."""
 READ_SECONDS = 10
 MOST_AT_ONCE = 16
-"""How many calls wait for AWS at a time."""
+"""The largest number of concurrent calls."""
 MOST_CLIENTS = 64
-"""How many clients are kept; AWS has fewer regions, but whoever may name any writes what he likes."""
+"""The largest number of cached clients; AWS has fewer regions, but users can write any region in an ARN."""
 
 
 def connect(service: str, region: str) -> Any:
-    """Make a client of a service with the credentials of the process; in the region of the process if none is named."""
+    """Create a client of a service with the credentials of the process; without a region, in that of the process."""
     try:
         import boto3.session
         from botocore.config import Config
@@ -166,7 +164,7 @@ def connect(service: str, region: str) -> Any:
 
 
 class AwsClients:
-    """One client for each service and region."""
+    """Cached clients, one for each service and region."""
 
     def __init__(self, connect: Callable[[str, str], Any] = connect) -> None:
         self._connect = connect
@@ -174,7 +172,7 @@ class AwsClients:
         self._clients: dict[tuple[str, str], Any] = {}
         self._lock = Lock()
 
-    async def ask(
+    async def call(
         self,
         service: str,
         region: str,
@@ -183,14 +181,14 @@ class AwsClients:
         permit: Callable[[], None] | None = None,
         **arguments: Any,
     ) -> dict[str, Any]:
-        """Call an operation of a service and give its answer; raises `ProviderError`, or what the permit raises."""
-        return await self._threads.run(self._ask, service, region, operation, permit, arguments)
+        """Call an operation of a service; raises `ProviderError`, or what the permit raises."""
+        return await self._threads.run(self._call, service, region, operation, permit, arguments)
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Stop the threads; no further calls are possible."""
         self._threads.close()
 
-    def _ask(
+    def _call(
         self,
         service: str,
         region: str,
@@ -227,6 +225,6 @@ class AwsClients:
                 if len(self._clients) >= MOST_CLIENTS:
                     del self._clients[next(iter(self._clients))]
                 self._clients[service, region] = made
-            # The one that was not asked for in the longest time stands first, and goes first.
+            # Least recently used first.
             client = self._clients[service, region] = self._clients.pop((service, region))
             return client

@@ -1,8 +1,8 @@
 """Managed node groups of EKS.
 
-What is there is counted in the cluster that we run in, by the label that EKS gives the nodes of a group: a node counts
-when it is ready and takes pods. The Auto Scaling group behind it would count machines that never joined, and needs one
-more permission and one more call. The group must therefore belong to this cluster.
+The ready nodes are counted in the cluster of this process, by the label that EKS gives the nodes of a group. So the
+group must belong to this cluster. The Auto Scaling group behind it would count machines that never joined the cluster,
+and would need one more permission and one more call.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ class _Described(msgspec.Struct, frozen=True):
 
 
 class EksNodeGroup(NodeGroup):
-    """One node group of the cluster that we run in."""
+    """One node group of the cluster of this process."""
 
-    def __init__(self, id_: EksNodeGroupId, connections: AwsClients, client: Client) -> None:
+    def __init__(self, id_: EksNodeGroupId, clients: AwsClients, client: Client) -> None:
         self.selector = f"{LABEL}={id_.name}"
         self._id = id_
-        self._connections = connections
+        self._clients = clients
         self._client = client
 
     async def observe(self) -> GroupState:
-        """Compare what the group is to have with the nodes that are there."""
+        """Read the desired size and the nodes of the group."""
         group = await self._describe()
         with cluster_errors_as_provider_errors(f"reading the nodes of the EKS node group {self._id.name}"):
             found = await nodes_labelled(self._client, self.selector)
@@ -92,7 +92,7 @@ class EksNodeGroup(NodeGroup):
         )
         if self._client.withholds(f"ask for {nodes_text(replicas)} of {self._id.name}", because=because):
             return
-        await self._connections.ask(
+        await self._clients.call(
             _SERVICE,
             self._id.region,
             "update_nodegroup_config",
@@ -104,7 +104,7 @@ class EksNodeGroup(NodeGroup):
 
     async def _describe(self) -> _Group:
         try:
-            answer = await self._connections.ask(
+            answer = await self._clients.call(
                 _SERVICE,
                 self._id.region,
                 "describe_nodegroup",
@@ -120,22 +120,22 @@ class EksNodeGroup(NodeGroup):
         group = decode_response(_SERVICE, answer, _Described).nodegroup
         arn = group.nodegroup_arn
         if arn != self._id.arn and not arn.startswith(f"{self._id.arn}/"):
-            # What is granted is the group of this ARN, not whatever has its name.
+            # The Grant is for this ARN, not for another group with the same name.
             msg = f'the EKS node group "{self._id.name}" has another ARN than spec.id: write the ARN that it has now'
             raise ProviderError("OtherGroup", msg, retryable=False)
         return group
 
 
 def state_of(group: _Group, found: list[NodeView]) -> GroupState:
-    """Tell what a group has come to: its own word first, then the nodes."""
+    """Derive the state of a group from its description and its nodes."""
     wanted = group.scaling_config.desired_size
     ready = sum(node.is_usable and not node.is_terminating for node in found)
-    told = [f"the group is {group.status}"] if group.status != _ACTIVE else []
-    told += [_told(one) for one in (group.health.issues if group.health is not None else None) or ()]
+    reasons = [f"the group is {group.status}"] if group.status != _ACTIVE else []
+    reasons += [_issue_text(one) for one in (group.health.issues if group.health is not None else None) or ()]
     if ready != wanted:
-        told.append(ready_text(ready, wanted))
-    return GroupState(replicas=ready, wanted=wanted, stable=not told, message="; ".join(told))
+        reasons.append(ready_text(ready, wanted))
+    return GroupState(replicas=ready, wanted=wanted, stable=not reasons, message="; ".join(reasons))
 
 
-def _told(issue: _Issue) -> str:
+def _issue_text(issue: _Issue) -> str:
     return f"{issue.code}: {' '.join((issue.message or '').split())}"

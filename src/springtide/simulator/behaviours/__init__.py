@@ -1,7 +1,7 @@
-"""How a simulated cluster behaves: what its kubelets, its scheduler and its workload controllers do.
+"""What Kubernetes itself does in a simulated cluster: kubelets, scheduler, workload controllers, autoscaler.
 
-Behaviours are controllers like any others. They run on the same runtime over the same port, and so beside a real
-control plane as well: each group can be left out where somebody else does its work.
+They are controllers on the same runtime and port as ours, and so they run beside a real control plane too: leave out
+the groups whose work it does.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ __all__ = [
 
 
 NODES: tuple[type[Controller], ...] = (Kubelets, NodeLifecycle, TaintEviction, PodGarbage)
-"""Machines, and what becomes of those that are lost."""
+"""Kubelets, and the controllers that handle lost nodes."""
 SCHEDULING: tuple[type[Controller], ...] = (Scheduler,)
-"""Who puts pods on nodes."""
+"""The scheduler."""
 WORKLOADS: tuple[type[Controller], ...] = (
     Deployments,
     ReplicaSets,
@@ -51,21 +51,21 @@ WORKLOADS: tuple[type[Controller], ...] = (
     DaemonSets,
     Jobs,
 )
-"""Who makes pods."""
+"""Workload controllers, which create pods."""
 POLICIES: tuple[type[Controller], ...] = (DisruptionBudgets, ResourceQuotas, HorizontalPodAutoscalers)
-"""Who counts, and who scales: the status of disruption budgets and quotas, and autoscalers on given metrics."""
+"""The status of disruption budgets and quotas, and the HorizontalPodAutoscaler."""
 ALL: tuple[type[Controller], ...] = (*NODES, *SCHEDULING, *WORKLOADS, *POLICIES)
 
 
 def configured(
     settings: BehaviourSettings, behaviours: Sequence[type[Controller]] = ALL
 ) -> tuple[type[Controller], ...]:
-    """Give the same behaviours with other settings."""
+    """Return the behaviours with other settings."""
     return tuple(type(one.__name__, (one,), {"settings": settings}) for one in behaviours)
 
 
 def measuring(metrics: Metrics, behaviours: Sequence[type[Controller]] = ALL) -> tuple[type[Controller], ...]:
-    """Give the same behaviours, of which autoscalers read these metrics."""
+    """Return the behaviours, with autoscalers that read these metrics."""
     return tuple(
         type(one.__name__, (one,), {"metrics": metrics}) if one is HorizontalPodAutoscalers else one
         for one in behaviours

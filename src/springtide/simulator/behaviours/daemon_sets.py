@@ -1,9 +1,4 @@
-"""Which nodes have a daemon and which should: the decisions of DaemonSets.
-
-How the daemons of an old template are replaced: by deleting some at a time, or by starting new ones beside them.
-
-DaemonSets: one pod on every node that takes it.
-"""
+"""The DaemonSet controller: one pod on each eligible node, and rolling updates by deletion or by surge."""
 
 from __future__ import annotations
 
@@ -51,7 +46,7 @@ _ON_THE_HOST = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 @dataclass(slots=True)
 class DaemonSetPlan:
-    """What is to be done about the pods of a DaemonSet."""
+    """The pods to create and delete."""
 
     create: list[str] = field(default_factory=list)
     """Names of nodes."""
@@ -60,7 +55,7 @@ class DaemonSetPlan:
 
 
 def spec_of(item: Object) -> Object:
-    """Give the spec of the pods, with the tolerations that Kubernetes adds: daemons stay where others must go."""
+    """Return the pod spec with the tolerations that the DaemonSet controller adds."""
     spec = item["spec"]["template"]["spec"]
     added = [*_ALWAYS_TOLERATED, *([_ON_THE_HOST] if spec.get("hostNetwork") else [])]
     extra = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in added]
@@ -69,7 +64,7 @@ def spec_of(item: Object) -> Object:
 
 
 def node_of(pod: Object) -> str | None:
-    """Tell for which node a pod was made, whether it is bound already or not."""
+    """Return the node that a pod is for, whether or not it is bound."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
@@ -81,16 +76,16 @@ def node_of(pod: Object) -> str | None:
 
 
 class NodeDaemonState(NamedTuple):
-    """How a node stands to a DaemonSet."""
+    """Whether a node should run a pod of a DaemonSet."""
 
     should: bool
-    """It should have a daemon."""
+    """A pod should run on the node."""
     may: bool
-    """It may keep the one that it has."""
+    """An existing pod may stay on the node."""
 
 
 def node_states(item: Object, nodes: Iterable[Object]) -> dict[str, NodeDaemonState]:
-    """Tell how each node, by its name, stands to a DaemonSet."""
+    """Return the state of each node, by name."""
     spec = spec_of(item)
     return {node["metadata"]["name"]: _node_state(spec, node) for node in nodes}
 
@@ -104,7 +99,7 @@ def _node_state(spec: Object, node: Object) -> NodeDaemonState:
 
 
 def decide(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Object], now: int) -> DaemonSetPlan:
-    """Compare the pods of all nodes with the one that each should have, or the two of a node that changes over."""
+    """Compare the pods of each node with the one (during a surge, two) that it should have."""
     if state.is_terminating(item):
         return DaemonSetPlan()
     there, plan, surges = by_node(pods), DaemonSetPlan(), most_surge(item, nodes) > 0
@@ -113,23 +108,23 @@ def decide(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Ob
         alive = [pod for pod in present if not state.is_terminating(pod)]
         ended = [pod for pod in alive if state.is_finished(pod)]
         if not may:
-            plan.delete += [(pod, f"node {name} does not take it any more") for pod in alive]
+            plan.delete += [(pod, f"node {name} is no longer eligible") for pod in alive]
         elif ended:
-            plan.delete += [(pod, "it has ended, and is made anew") for pod in ended]
+            plan.delete += [(pod, "it has ended and is created again") for pod in ended]
         elif should and not (alive if surges else present):
             plan.create.append(name)
         else:
             surplus = _surplus(item, alive, now) if surges else alive[1:]
             plan.delete += [(pod, f"node {name} has one already") for pod in surplus]
     for name, lost in there.items():
-        # Those that are bound to a node that is gone are garbage, and somebody else's business.
+        # Pods bound to a deleted node are left to pod garbage collection.
         unbound = [pod for pod in lost if not pod["spec"].get("nodeName") and not state.is_terminating(pod)]
-        plan.delete += [(pod, f"node {name} does not exist any more") for pod in unbound if name]
+        plan.delete += [(pod, f"node {name} no longer exists") for pod in unbound if name]
     return plan
 
 
 def by_node(pods: Iterable[Object]) -> dict[str, list[Object]]:
-    """Group pods by the node that they are for: on each, those that are bound come first, then the oldest."""
+    """Group pods by node; bound pods first, then the oldest."""
     grouped: dict[str, list[Object]] = {}
     for pod in sorted(pods, key=lambda pod: (not pod["spec"].get("nodeName"), state.created_at(pod), key_of(pod))):
         grouped.setdefault(node_of(pod) or "", []).append(pod)
@@ -137,20 +132,20 @@ def by_node(pods: Iterable[Object]) -> dict[str, list[Object]]:
 
 
 def most_surge(item: Object, nodes: Mapping[str, NodeDaemonState]) -> int:
-    """Tell how many nodes may have a second pod while they change over to a new template."""
+    """Return how many nodes may run a second pod during a rolling update."""
     rolling = (item["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     return scaled_count(rolling.get("maxSurge", 0), sum(node.should for node in nodes.values()), up=True)
 
 
 def _surplus(item: Object, alive: Sequence[Object], now: int) -> list[Object]:
-    """List the pods that a node need not keep: it has one that is up to date, and an old one until that works."""
+    """List surplus pods of a node: it keeps one updated pod, and an old one until that is available."""
     new, old = current_and_old(item, alive)
     changed_over = new and old and (is_available(item, new[0], now) or not state.is_ready(old[0]))
     return new[1:] + (old if changed_over else old[1:])
 
 
 def current_and_old(item: Object, pods: Iterable[Object]) -> tuple[list[Object], list[Object]]:
-    """Part the pods that are up to date from those of older templates."""
+    """Split pods into updated and outdated ones."""
     mark = template_hash(item["spec"]["template"])
     parts: tuple[list[Object], list[Object]] = ([], [])
     for pod in pods:
@@ -159,18 +154,18 @@ def current_and_old(item: Object, pods: Iterable[Object]) -> tuple[list[Object],
 
 
 def available_at(item: Object, pod: Object) -> int | None:
-    """Give the instant at which a pod of a DaemonSet counts as available."""
+    """Return when a pod becomes available."""
     return state.available_at(pod, int(item["spec"].get("minReadySeconds") or 0))
 
 
 def is_available(item: Object, pod: Object, now: int) -> bool:
-    """Tell whether a pod of a DaemonSet works, and has for long enough."""
+    """Whether a pod is available."""
     at = available_at(item, pod)
     return not state.is_terminating(pod) and at is not None and at <= now
 
 
 def status_of(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Object], now: int) -> dict[str, Any]:
-    """Count nodes: those that should have a pod, those that have one, and those that have one in vain."""
+    """Return the status: counts of desired, current, misscheduled, ready and available pods."""
     first = {name: there[0] for name, there in by_node(pod for pod in pods if state.is_active(pod)).items()}
     placed = [first[name] for name, node in nodes.items() if node.should and name in first]
     available = sum(is_available(item, pod, now) for pod in placed)
@@ -189,7 +184,7 @@ def status_of(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable
 
 
 def make_pod(item: Object, node: str, name: str) -> Object:
-    """Make the pod for a node; the scheduler puts it there, and nowhere else."""
+    """Create the pod body for a node, with node affinity to it."""
     pod = pod_from(item["spec"]["template"], item, DAEMON_SETS, name)
     pod["metadata"]["labels"][LABEL] = template_hash(item["spec"]["template"])
     spec = spec_of(item)
@@ -209,7 +204,7 @@ _OUTDATED = "its template is outdated"
 
 
 def roll(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Object], now: int) -> DaemonSetPlan:
-    """Take the next step towards the newest template; the pods are those that `decide` leaves."""
+    """Return the next step of a rolling update; `pods` are those that `decide` keeps."""
     strategy = item["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate" or state.is_terminating(item):
         return DaemonSetPlan()
@@ -225,7 +220,7 @@ def roll(item: Object, nodes: Mapping[str, NodeDaemonState], pods: Iterable[Obje
 def _delete_first(
     item: Object, wanted: Sequence[str], pods: Sequence[Object], most_missing: int, now: int
 ) -> DaemonSetPlan:
-    """Delete old pods: those of no use at once, others as many as may be missing."""
+    """Delete outdated pods: unavailable ones at once, others up to maxUnavailable."""
     available = {node_of(pod) for pod in pods if is_available(item, pod, now)}
     room = most_missing - sum(name not in available for name in wanted)
     _, old = current_and_old(item, pods)
@@ -235,9 +230,9 @@ def _delete_first(
 
 
 def _surge(item: Object, wanted: Sequence[str], pods: Sequence[Object], surge: int, now: int) -> DaemonSetPlan:
-    """Make new pods beside old ones: where an old one is of no use at once, elsewhere on as many nodes as may have two.
+    """Create updated pods beside outdated ones: at once for unavailable ones, else up to maxSurge.
 
-    On a node that should have none any more the old one goes when there are enough without it.
+    On a node that is no longer eligible the outdated pod is deleted once enough others are available.
     """
     new, old = (by_node(part) for part in current_and_old(item, pods))
     alone = {name: there[0] for name, there in old.items() if name not in new}
@@ -262,7 +257,7 @@ def _to_everything(key: Key, item: Object) -> tuple[Key, ...]:  # noqa: ARG001
 
 
 class DaemonSets(Controller):
-    """The DaemonSet controller; a node concerns all DaemonSets, which then have one key together."""
+    """The DaemonSet controller; a change of a node enqueues one key for all DaemonSets."""
 
     name = "daemonset"
     watches = (
@@ -278,7 +273,7 @@ class DaemonSets(Controller):
     )
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Give every node the pod of a DaemonSet, or of all of them."""
+        """Reconcile one DaemonSet, or all."""
         sets = self.context.store(self.watches[0].cached)
         later: list[int] = []
         failed: ApiError | None = None
@@ -286,14 +281,14 @@ class DaemonSets(Controller):
             try:
                 later += [] if item is None else await self._look_after(item, now)
             except ApiError as failure:
-                # What one of them may not do must not stop the others.
+                # A failure of one DaemonSet must not stop the others.
                 failed = failure
         if failed is not None:
             raise failed
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
     async def _look_after(self, item: Object, now: int) -> list[int]:
-        """Place, replace and count the pods of one DaemonSet; tell when pods of it will count as available."""
+        """Reconcile one DaemonSet; return when its pods become available."""
         nodes = node_states(item, self.context.store(ALL_NODES).values())
         pods = await claim(self.context, DAEMON_SETS, item, of=ALL_PODS, selector=item["spec"]["selector"])
         placing = decide(item, nodes, pods, now)

@@ -1,9 +1,6 @@
-"""How far a rollout may go now: the sizes of the ReplicaSets of a Deployment, step by step.
+"""Rollouts of Deployments: the next sizes of the ReplicaSets, and the status.
 
-No step lets more pods exist than the surge allows, nor takes an available one away that is needed. All of it is
-computed from what the ReplicaSets say of themselves.
-
-What a Deployment tells of its rollout: counts, and the conditions Available, Progressing and ReplicaFailure.
+No step exceeds maxSurge or maxUnavailable. Everything is computed from the status of the ReplicaSets.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ DESIRED = "deployment.kubernetes.io/desired-replicas"
 MOST = "deployment.kubernetes.io/max-replicas"
 
 ReplicaSetSizes = list[tuple[Object, int]]
-"""ReplicaSets that should have another size than they have."""
+"""ReplicaSets to resize, each with its new size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +64,31 @@ def size(replica_set: Object) -> int:
 
 
 def status_count(replica_set: Object, field: str) -> int:
-    """Tell what a ReplicaSet counts under a field of its status."""
+    """Read a count of the status of a ReplicaSet."""
     return int((replica_set.get("status") or {}).get(field) or 0)
 
 
 def annotated_size(replica_set: Object, annotation: str) -> int | None:
-    """Read a number that a ReplicaSet was given as an annotation."""
+    """Read a number from an annotation of a ReplicaSet."""
     text = (replica_set["metadata"].get("annotations") or {}).get(annotation, "")
     return int(text) if text.isdecimal() else None
 
 
 def first_size(limits: RolloutBounds, olds: Sequence[Object]) -> int:
-    """Tell with how many pods a new ReplicaSet starts."""
+    """Return the first size of a new ReplicaSet."""
     if limits.recreate:
         return limits.wanted
     return max(0, min(limits.most - sum(map(size, olds)), limits.wanted))
 
 
 def was_scaled(limits: RolloutBounds, replica_sets: Sequence[Object]) -> bool:
-    """Tell whether the Deployment was given another size since its ReplicaSets were given theirs."""
+    """Whether the Deployment was scaled since its ReplicaSets were last resized."""
     noticed = [annotated_size(item, DESIRED) for item in replica_sets if size(item)]
     return any(count is not None and count != limits.wanted for count in noticed)
 
 
 def next_sizes(limits: RolloutBounds, new: Object | None, olds: Sequence[Object]) -> ReplicaSetSizes:
-    """Take one step of a rollout; `olds` from the oldest on. Nothing to do: no sizes."""
+    """Return the sizes of the next step of a rollout; `olds` starts with the oldest."""
     if new is None:
         return []
     if limits.recreate:
@@ -111,7 +108,7 @@ def _grown(limits: RolloutBounds, new: Object, olds: Sequence[Object]) -> Replic
 
 
 def _shrunk(limits: RolloutBounds, new: Object, olds: Sequence[Object]) -> ReplicaSetSizes:
-    """Take old pods away: first those that are of no use to anybody, then as many as are not needed."""
+    """Scale old ReplicaSets down: first unavailable pods, then as many as maxUnavailable allows."""
     not_yet = max(0, size(new) - status_count(new, "availableReplicas"))
     room = sum(map(size, (new, *olds))) - limits.least - not_yet
     if room <= 0:
@@ -132,7 +129,7 @@ def _shrunk(limits: RolloutBounds, new: Object, olds: Sequence[Object]) -> Repli
 
 
 def scaled_sizes(limits: RolloutBounds, new: Object | None, olds: Sequence[Object]) -> ReplicaSetSizes:
-    """Give a Deployment another size: in the middle of a rollout every ReplicaSet grows or shrinks by its part."""
+    """Scale a Deployment: during a rollout each ReplicaSet changes in proportion to its size."""
     everything = [*olds, *([new] if new is not None else [])]
     active = [item for item in everything if size(item)]
     if len(active) <= 1:
@@ -155,7 +152,7 @@ def _is_saturated(limits: RolloutBounds, new: Object) -> bool:
 def _in_proportion(limits: RolloutBounds, active: list[Object]) -> ReplicaSetSizes:
     allowed = limits.most if limits.wanted else 0
     change = allowed - sum(map(size, active))
-    # The largest first; of two of one size the newer grows first, and the older shrinks first.
+    # The largest first; of equal sizes the newer grows first, and the older shrinks first.
     direction = -1 if change > 0 else 1
     active.sort(key=lambda item: (-size(item), direction * created_at(item), item["metadata"]["name"]))
     left, sizes = change, []
@@ -170,7 +167,7 @@ def _in_proportion(limits: RolloutBounds, active: list[Object]) -> ReplicaSetSiz
 
 
 def _part(limits: RolloutBounds, item: Object) -> int:
-    """Tell by how much one ReplicaSet changes when all change alike; halves round away from zero."""
+    """Return the proportional change of one ReplicaSet; halves round away from zero."""
     if not limits.wanted:
         return -size(item)
     before = annotated_size(item, MOST) or 0
@@ -186,7 +183,7 @@ _TIMED_OUT = "ProgressDeadlineExceeded"
 def status_of(
     deployment: Object, limits: RolloutBounds, new: Object | None, replica_sets: Sequence[Object], now: int
 ) -> dict[str, Any]:
-    """Write the whole status; what counts nothing is not there, as Kubernetes leaves it out."""
+    """Return the whole status, without counts of zero, as Kubernetes omits them."""
     available = sum(status_count(item, "availableReplicas") for item in replica_sets)
     status: dict[str, Any] = {
         "observedGeneration": deployment["metadata"].get("generation"),
@@ -207,7 +204,7 @@ def status_of(
 
 
 def gives_up_at(deployment: Object, status: dict[str, Any]) -> int | None:
-    """Tell when a rollout that makes no progress any more is given up; None: it is over, or given up already."""
+    """Return when a rollout without progress exceeds its deadline; None if it is complete or has failed."""
     progressing = condition({"status": status}, "Progressing")
     deadline = deployment["spec"].get("progressDeadlineSeconds")
     if deadline is None or progressing is None or progressing["reason"] in (_DONE, _TIMED_OUT):
@@ -258,7 +255,7 @@ def _has_moved(before: Object, after: dict[str, Any]) -> bool:
 
 
 def _put(conditions: dict[str, Object], wanted: Object, now: int) -> None:
-    """Bring a condition in; one of the same status and reason stays as it is, unless the rollout has moved."""
+    """Set a condition; one with the same status and reason is kept, unless the rollout has made progress."""
     moved = wanted.pop("moved", False)
     before = conditions.get(wanted["type"])
     same = before is not None and before["status"] == wanted["status"]
@@ -270,7 +267,7 @@ def _put(conditions: dict[str, Object], wanted: Object, now: int) -> None:
 
 
 def _set_replica_failure(conditions: dict[str, Object], replica_sets: Sequence[Object]) -> None:
-    """Pass on what a ReplicaSet says of pods that could not be made; the newest one's word goes before the others'."""
+    """Copy the ReplicaFailure condition of a ReplicaSet, preferably of the newest."""
     told_of = [found for item in replica_sets if (found := condition(item, "ReplicaFailure")) is not None]
     if told_of:
         conditions["ReplicaFailure"] = {**told_of[-1], "lastUpdateTime": told_of[-1]["lastTransitionTime"]}

@@ -1,4 +1,4 @@
-"""Deployments: ReplicaSets of successive templates, of which the newest takes over from the others."""
+"""The Deployment controller: one ReplicaSet for each template, and rollouts from old ones to the newest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OWN_ANNOTATIONS = (REVISION, DESIRED, MOST, "kubectl.kubernetes.io/last-applied
 
 @dataclass(frozen=True, slots=True)
 class DeploymentPlan:
-    """What is to be done about the ReplicaSets of a Deployment."""
+    """The ReplicaSets to create, resize and delete, and the status."""
 
     create: Object | None
     resize: ReplicaSetSizes
@@ -42,12 +42,12 @@ class DeploymentPlan:
 
 
 def decide(deployment: Object, replica_sets: Sequence[Object], now: int) -> DeploymentPlan:
-    """Take the next step of a rollout, if there is one to take."""
+    """Return the next step of a rollout."""
     limits = rollout.bounds(deployment)
     ordered = sorted(replica_sets, key=lambda item: (created_at(item), item["metadata"]["name"]))
     new = _newest(deployment, ordered)
     olds = [item for item in ordered if item is not new]
-    # The newest comes last in all that is told of them.
+    # Ordered from the oldest to the newest.
     status = status_of(deployment, limits, new, [*olds, *([new] if new is not None else [])], now)
     revision = _revision(new, olds)
     if is_terminating(deployment):
@@ -64,7 +64,7 @@ def decide(deployment: Object, replica_sets: Sequence[Object], now: int) -> Depl
 def _begin(
     deployment: Object, limits: RolloutBounds, olds: Sequence[Object], revision: int, status: dict[str, Any]
 ) -> DeploymentPlan:
-    """Make the ReplicaSet of a new template; where pods are recreated, only after all old ones are gone."""
+    """Create the ReplicaSet of a new template; with Recreate only after all old pods are gone."""
     if limits.recreate:
         shrink = [(old, 0) for old in olds if size(old)]
         if shrink or any(status_count(old, "replicas") or status_count(old, "terminatingReplicas") for old in olds):
@@ -73,7 +73,7 @@ def _begin(
 
 
 def _newest(deployment: Object, ordered: Sequence[Object]) -> Object | None:
-    """Find the ReplicaSet of the template as it is now."""
+    """Return the ReplicaSet of the current template."""
     template = _bare(deployment["spec"]["template"])
     return next((item for item in ordered if _bare(item["spec"]["template"]) == template), None)
 
@@ -90,13 +90,13 @@ def _revision_of(item: Object) -> int:
 
 
 def _revision(new: Object | None, olds: Sequence[Object]) -> int:
-    """Number the newest template: after all others, also when it is an old one come back."""
+    """Return the revision of the current template: the highest, also after a rollback."""
     newest_old = max(map(_revision_of, olds), default=0)
     return max(newest_old + 1, _revision_of(new) if new is not None else 0)
 
 
 def _expired_replica_sets(deployment: Object, olds: Sequence[Object]) -> tuple[Object, ...]:
-    """List the ReplicaSets beyond the history that is kept, the oldest revision first."""
+    """List the ReplicaSets beyond revisionHistoryLimit, oldest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit", 10)
     idle = [old for old in olds if not is_terminating(old)]
     idle.sort(key=lambda item: (_revision_of(item), created_at(item), item["metadata"]["name"]))
@@ -132,8 +132,8 @@ def _replica_set(deployment: Object, limits: RolloutBounds, olds: Sequence[Objec
     }
 
 
-def _standing(status: Object, limits: RolloutBounds) -> str:
-    """Tell how far a rollout is, or that it has come to nothing."""
+def _progress_message(status: Object, limits: RolloutBounds) -> str:
+    """Describe the progress of a rollout."""
     progress = next((one for one in status.get("conditions") or () if one["type"] == "Progressing"), None)
     if progress is not None and progress["status"] == "False":
         return str(progress["message"])
@@ -158,7 +158,7 @@ class Deployments(Controller):
     workers = 4
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Take one step, and tell how far the rollout is."""
+        """Take one step of the rollout, and write the status."""
         item = self.context.store(self.watches[0].cached).get(key)
         if item is None:
             return None
@@ -169,10 +169,10 @@ class Deployments(Controller):
         await self._act(item, plan)
         item = await self._number(item, _newest(item, replica_sets), plan.revision)
         await write_status(
-            self.context, DEPLOYMENTS, item, plan.status, because=_standing(plan.status, rollout.bounds(item))
+            self.context, DEPLOYMENTS, item, plan.status, because=_progress_message(plan.status, rollout.bounds(item))
         )
         at = gives_up_at(item, plan.status)
-        return None if at is None else Result(at=max(at, now + 1))
+        return None if at is None else Result(requeue_at=max(at, now + 1))
 
     async def _act(self, item: Object, plan: DeploymentPlan) -> None:
         name, limits = item["metadata"]["name"], rollout.bounds(item)
@@ -194,7 +194,7 @@ class Deployments(Controller):
             await self.context.client.patch(REPLICA_SETS, Patch.merge(change), of=replica_set, because=reason)
 
     async def _number(self, item: Object, new: Object | None, revision: int) -> Object:
-        """Write the revision to where people look for it: the Deployment, and a ReplicaSet that came back."""
+        """Write the revision annotation on the Deployment, and on a ReplicaSet that is used again."""
         if new is None:
             return item
         change = Patch.merge({"metadata": {"annotations": {REVISION: str(revision)}}})
@@ -202,6 +202,6 @@ class Deployments(Controller):
         if _revision_of(new) != revision:
             await self.context.client.patch(REPLICA_SETS, change, of=new, because=because, exact=False)
         if _revision_of(item) != revision:
-            # By the status, as Kubernetes does: an annotation that is written elsewhere counts as a new generation.
+            # Through the status subresource, as Kubernetes does: otherwise the annotation increments the generation.
             return await self.context.client.patch(DEPLOYMENTS, change, of=item, because=because, subresource="status")
         return item

@@ -1,7 +1,7 @@
-"""The status of PodDisruptionBudgets: how many pods there should be, how many are healthy, how many may go.
+"""The disruption controller: the status of PodDisruptionBudgets.
 
-The arithmetic is that of Kubernetes' disruption controller. What evictions took from `disruptionsAllowed` comes back
-when the pods are replaced, or after two minutes if they were not deleted after all.
+It follows the disruption controller of Kubernetes. `disruptionsAllowed` that evictions consumed is returned when the
+pods are replaced, or after two minutes if they were not deleted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from springtide.simulator.behaviours.resources import (
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
 DELETION_PATIENCE = 120
-"""Seconds after which a pod that was evicted, and is still there, counts as healthy again."""
+"""Seconds after which an evicted pod that still exists counts as healthy again."""
 
 _ALL_BUDGETS = grouped(BUDGETS)
 _PODS_BY_NAMESPACE = grouped(PODS)
@@ -48,18 +48,18 @@ _WORKLOADS = {
 
 
 class NoScale(Exception):
-    """Nobody can tell how many pods there should be."""
+    """The expected number of pods cannot be determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetState:
-    """How a budget stands."""
+    """The status of a budget, and when it changes."""
 
     status: dict[str, Any]
     again: int | None = None
-    """When this changes although nothing may happen."""
+    """When the status changes without a change of a pod."""
     overdue: tuple[str, ...] = ()
-    """Pods that were evicted and did not go."""
+    """Evicted pods that were not deleted in time."""
 
 
 def decide(budget: Object, pods: Sequence[Object], scales: Mapping[str, int], now: int) -> BudgetState:
@@ -80,13 +80,13 @@ def decide(budget: Object, pods: Sequence[Object], scales: Mapping[str, int], no
             budget, "SufficientPods" if allowed else "InsufficientPods", "", budget["metadata"].get("generation"), now
         ),
     }
-    # At the end of its patience a pod is still listed; it is forgotten as soon as that is past.
+    # A pod is listed until its deadline, and removed right after.
     again = min((parse_instant(at) for at in pending.values()), default=None)
     return BudgetState(status, None if again is None else again + DELETION_PATIENCE + 1, overdue)
 
 
 def failed(budget: Object, why: str, now: int) -> BudgetState:
-    """Give the standing of a budget that cannot be computed: nothing may be disrupted, to be safe."""
+    """Return the status of a budget that cannot be computed: no disruption is allowed."""
     observed = (budget.get("status") or {}).get("observedGeneration", 0)
     return BudgetState(
         {"disruptionsAllowed": 0, "conditions": _conditions(budget, "SyncFailed", why, observed, now)},
@@ -94,7 +94,7 @@ def failed(budget: Object, why: str, now: int) -> BudgetState:
 
 
 def _expectation(spec: Object, pods: Sequence[Object], scales: Mapping[str, int]) -> tuple[int, int]:
-    """Tell how many pods there should be, and how many of them healthy."""
+    """Return the expected number of pods, and how many must be healthy."""
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if most is not None:
         expected = _expected_scale(pods, scales)
@@ -108,7 +108,7 @@ def _expectation(spec: Object, pods: Sequence[Object], scales: Mapping[str, int]
 
 
 def _expected_scale(pods: Sequence[Object], scales: Mapping[str, int]) -> int:
-    """Add up the scales of the controllers of these pods, each once; pods without one are left out."""
+    """Sum the scales of the controllers of the pods, each once."""
     owners: dict[str, int] = {}
     for pod in pods:
         owner = controller_of(pod)
@@ -123,7 +123,7 @@ def _expected_scale(pods: Sequence[Object], scales: Mapping[str, int]) -> int:
 def _still_pending(
     pods: Sequence[Object], evicted: Mapping[str, str], now: int
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Tell which evicted pods are yet to be deleted, and which are overdue."""
+    """Return evicted pods that wait for deletion, and overdue ones."""
     pending, overdue = {}, []
     for pod in pods:
         name = pod["metadata"]["name"]
@@ -162,7 +162,7 @@ def _message(status: Object) -> str:
 
 
 class DisruptionBudgets(Controller):
-    """The disruption controller; it reconciles all budgets of a namespace together."""
+    """The disruption controller; one key covers all budgets of a namespace."""
 
     name = "disruption"
     watches = (
@@ -180,21 +180,21 @@ class DisruptionBudgets(Controller):
     )
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Bring the status of every budget of a namespace up to date."""
+        """Update the status of all budgets of a namespace."""
         budgets = self.context.store(_ALL_BUDGETS).by(IN_NAMESPACE, key.namespace)
         if not budgets:
             return None
-        everybody = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
+        all_pods = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
         due = []
         for budget in budgets:
-            standing = await self._settle(budget, everybody, now)
+            standing = await self._settle(budget, all_pods, now)
             if standing.again is not None:
                 due.append(standing.again)
-        return Result(at=min(due)) if due else None
+        return Result(requeue_at=min(due)) if due else None
 
-    async def _settle(self, budget: Object, everybody: Sequence[Object], now: int) -> BudgetState:
+    async def _settle(self, budget: Object, all_pods: Sequence[Object], now: int) -> BudgetState:
         selector = budget["spec"].get("selector")
-        pods = [pod for pod in everybody if selects(selector, pod["metadata"].get("labels") or {})]
+        pods = [pod for pod in all_pods if selects(selector, pod["metadata"].get("labels") or {})]
         try:
             standing = decide(budget, pods, await self._scales(budget["spec"], pods), now)
         except NoScale as failure:
@@ -211,7 +211,7 @@ class DisruptionBudgets(Controller):
         return standing
 
     async def _scales(self, spec: Object, pods: Sequence[Object]) -> dict[str, int]:
-        """Find how many pods each controller of these should have, by the uid that the pods know it under."""
+        """Return the scale of each controller of the pods, by uid."""
         scales: dict[str, int] = {}
         if spec.get("maxUnavailable") is None and not isinstance(spec.get("minAvailable"), str):
             return scales
@@ -236,7 +236,7 @@ class DisruptionBudgets(Controller):
         return int(workload["spec"].get("replicas", 1))
 
     async def _foreign_scale(self, namespace: str, owner: Object) -> int | None:
-        """Ask the scale subresource of a controller of another kind."""
+        """Read the scale subresource of a controller of another kind."""
         resource = resource_of(self.context, owner)
         if resource is None:
             raise NoScale(f'no matches for kind "{owner["kind"]}" in version "{owner["apiVersion"]}"')

@@ -1,15 +1,9 @@
-"""Counting the pods of a Job exactly once, whatever becomes of them and of whoever counts.
+"""The decisions of the Job controller: counting ended pods, indexes, pods to create and delete, and the end of a Job.
 
-A pod of a Job cannot vanish before it is counted: a finalizer holds it. When it has ended, its uid is first written
-into the Job's status as not yet counted; then the finalizer goes; then, the finalizer being gone, the uid moves into
-the count. Each step follows from the state alone, so that a crash between any two of them changes nothing.
-
-Jobs whose completions are numbered: which numbers are complete, and which are next.
-
-What is to be done about a Job: pods to make, pods to delete, and whether it is over.
-
-A Job ends in steps. First its status says what it is going to be, then its pods go and are counted, and only when none
-is left does the status say that the Job is over. Each step follows from the state alone.
+Each pod is counted exactly once. A finalizer keeps it until it is counted: when it has ended, its uid is written to
+`uncountedTerminatedPods`, then the finalizer is removed, then the uid moves into the count. A Job ends in steps too:
+first a condition says how it will end, then its pods terminate and are counted, then the final condition is set. Each
+step depends only on the stored state, so a crash between two steps changes nothing.
 """
 
 from __future__ import annotations
@@ -31,48 +25,48 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 @dataclass(frozen=True, slots=True)
 class PodCount:
-    """How many pods of a Job have ended, and how far their counting is."""
+    """The ended pods of a Job, counted and not yet counted."""
 
     succeeded: int
     failed: int
     uncounted_succeeded: tuple[str, ...]
     uncounted_failed: tuple[str, ...]
     release: tuple[Object, ...]
-    """Pods that are written down, and whose finalizer may go."""
+    """Pods whose uids are in the status, and whose finalizer can be removed."""
 
     @property
     def uncounted(self) -> int:
-        """All that have ended and are not counted yet."""
+        """All ended pods that are not counted yet."""
         return len(self.uncounted_succeeded) + len(self.uncounted_failed)
 
     @property
     def successes(self) -> int:
-        """All that succeeded, counted or not."""
+        """Succeeded pods, counted or not."""
         return self.succeeded + len(self.uncounted_succeeded)
 
     @property
     def failures(self) -> int:
-        """All that failed, counted or not."""
+        """Failed pods, counted or not."""
         return self.failed + len(self.uncounted_failed)
 
 
 def is_tracked(pod: Object) -> bool:
-    """Tell whether a pod is held until it is counted."""
+    """Whether a pod has the tracking finalizer."""
     return FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def without_finalizer(pod: Object) -> list[str] | None:
-    """Give the finalizers of a pod that is not held any more."""
+    """Return the finalizers without the tracking one."""
     return [one for one in pod["metadata"].get("finalizers") or () if one != FINALIZER] or None
 
 
 def has_failed(pod: Object) -> bool:
-    """Tell whether a pod counts as failed: also one that was deleted before it ended."""
+    """Whether a pod counts as failed, including pods that were deleted before they ended."""
     return state.phase(pod) == "Failed" or (state.is_terminating(pod) and state.phase(pod) != "Succeeded")
 
 
 def count(job: Object, pods: Sequence[Object], indexes: Sequence[int] = ()) -> PodCount:
-    """Take the next step of counting; `indexes` that are complete already are not counted again."""
+    """Return the next step of counting; completed `indexes` are not counted again."""
     status = job.get("status") or {}
     written = status.get("uncountedTerminatedPods") or {}
     held = {pod["metadata"]["uid"] for pod in pods if is_tracked(pod)}
@@ -103,13 +97,13 @@ def count(job: Object, pods: Sequence[Object], indexes: Sequence[int] = ()) -> P
 
 
 def completion_index(pod: Object) -> int | None:
-    """Read the index of a pod of a Job whose completions have one each."""
+    """Read the completion index of a pod of an indexed Job."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
     return int(text) if text.isdecimal() else None
 
 
 def completed_indexes(text: str) -> list[int]:
-    """Read a list of indexes such as `1,3-5`."""
+    """Parse a list of indexes such as `1,3-5`."""
     indexes: list[int] = []
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
@@ -118,7 +112,7 @@ def completed_indexes(text: str) -> list[int]:
 
 
 def written_indexes(indexes: Sequence[int]) -> str:
-    """Write a list of indexes, runs of three and more as a range."""
+    """Format a list of indexes, with runs of three or more as ranges."""
     parts: list[list[int]] = []
     for index in sorted(indexes):
         if parts and parts[-1][-1] == index - 1:
@@ -130,7 +124,7 @@ def written_indexes(indexes: Sequence[int]) -> str:
 
 
 def newly_done(pods: Sequence[Object], counted: PodCount, done: list[int]) -> list[int]:
-    """Add the indexes whose pods have succeeded since."""
+    """Return the indexes whose pods have newly succeeded."""
     fresh = [
         index
         for pod in pods
@@ -140,7 +134,7 @@ def newly_done(pods: Sequence[Object], counted: PodCount, done: list[int]) -> li
 
 
 def free_indexes(completions: int, done: list[int], active: Sequence[Object]) -> list[int]:
-    """List the indexes that are neither complete nor under way, in order."""
+    """List the indexes that are neither complete nor active, in order."""
     taken = {*done, *(completion_index(pod) for pod in active)}
     return [index for index in range(completions) if index not in taken]
 
@@ -151,21 +145,21 @@ _LONGEST_WAIT = 600
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """What is to be done about the pods of a Job."""
+    """The pods to create, delete and release, and the status."""
 
     create: tuple[int | None, ...]
-    """One entry for each pod: the index that it is for, if completions have one."""
+    """One entry for each pod: its completion index, None for a Job without indexes."""
     delete: tuple[Object, ...]
     release: tuple[Object, ...]
-    """Pods that are counted, and that nothing of ours holds any more."""
+    """Counted pods whose finalizer can be removed."""
     status: dict[str, Any]
     again: int | None
     forget_at: int | None
-    """When the Job, which is over, is to be deleted; None: it stays, or is not over."""
+    """When the finished Job is deleted; None: it stays, or is not finished."""
 
 
 _TARGETS = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
-"""What a Job says of itself before it is over, by what it says then."""
+"""The interim condition of each final condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +170,13 @@ class _JobEnd:
     reason: str
     message: str
 
-    def told(self, kind: str, at: str) -> Object:
-        """Give the condition that tells of the end."""
+    def condition(self, kind: str, at: str) -> Object:
+        """Return a condition for this end."""
         return {"type": kind, "status": "True", "reason": self.reason, "message": self.message, "lastProbeTime": at}
 
 
 def decide(job: Object, pods: Sequence[Object], now: int) -> JobPlan:
-    """Take the next step of a Job."""
+    """Return the next step of a Job."""
     spec, status = job["spec"], job.get("status") or {}
     indexed = spec.get("completionMode") == "Indexed"
     done = completed_indexes(str(status.get("completedIndexes") or "")) if indexed else []
@@ -211,9 +205,9 @@ def decide(job: Object, pods: Sequence[Object], now: int) -> JobPlan:
 
 
 def _wanted(spec: Object, counted: PodCount, active: int) -> int:
-    """Tell how many pods should run at a time: never more than completions are missing.
+    """Return how many pods should be active: at most as many as completions are missing.
 
-    Without completions the first success is enough: those that run may end, and no others are made.
+    Without completions the first success is enough: active pods may finish, and no new ones are created.
     """
     parallelism, completions = int(spec.get("parallelism", 1)), spec.get("completions")
     if completions is None:
@@ -222,7 +216,7 @@ def _wanted(spec: Object, counted: PodCount, active: int) -> int:
 
 
 def _recorded_end(job: Object) -> _JobEnd | None:
-    """Give the end that the status of a Job tells of, whether it is there already or only certain."""
+    """Return the end that a condition of the Job records, interim or final."""
     for kind, target in _TARGETS.items():
         for told in (kind, target):
             found = condition(job, told)
@@ -232,7 +226,7 @@ def _recorded_end(job: Object) -> _JobEnd | None:
 
 
 def _ending(job: Object, counted: PodCount, active: Sequence[Object], now: int) -> _JobEnd | None:
-    """Tell whether a Job is over, and why."""
+    """Return how a Job ends, None while it continues."""
     spec = job["spec"]
     retries = counted.failures + sum(map(state.restarts, active))
     started = (job.get("status") or {}).get("startTime")
@@ -256,7 +250,7 @@ def _due_times(job: Object, pods: Sequence[Object], now: int) -> list[int]:
 
 
 def _backs_off_until(pods: Sequence[Object], now: int) -> int | None:
-    """Tell until when no pod is made after failures: each one in a row doubles the wait."""
+    """Return until when pod creation is delayed after failures; each consecutive failure doubles the delay."""
     ends = sorted(at for pod in pods if state.phase(pod) == "Failed" and (at := _ended_at(pod)) is not None)
     if not ends:
         return None
@@ -270,7 +264,7 @@ def _ended_at(pod: Object) -> int | None:
 
 
 def _news(job: Object, end: _JobEnd | None, settled: bool, now: int) -> Object | None:
-    """Give the one condition that is to be told next; `settled`: no pod runs, goes, or is yet to be counted."""
+    """Return the next condition; `settled`: no pod is active, terminating or uncounted."""
     at = format_instant(now)
     suspended = bool(job["spec"].get("suspend"))
     if end is not None:
@@ -278,8 +272,8 @@ def _news(job: Object, end: _JobEnd | None, settled: bool, now: int) -> Object |
         if is_true(job, end.type):
             return None
         if not is_true(job, target):
-            return end.told(target, at)
-        return end.told(end.type, at) if settled else None
+            return end.condition(target, at)
+        return end.condition(end.type, at) if settled else None
     if suspended == is_true(job, "Suspended"):
         return None
     reason, message = ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
@@ -307,7 +301,7 @@ def _status(
 
 
 def _ttl_expires_at(job: Object, status: dict[str, Any]) -> int | None:
-    """Tell when a Job that is over is to be deleted."""
+    """Return when the TTL of a finished Job expires."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     over = next((entry for entry in status["conditions"] or () if entry["type"] in ("Complete", "Failed")), None)
     return None if seconds is None or over is None else parse_instant(over["lastTransitionTime"]) + int(seconds)

@@ -1,4 +1,4 @@
-"""Jobs: pods that run to their end, until enough of them have succeeded or too many have failed."""
+"""The Job controller: runs pods until enough have succeeded or too many have failed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from springtide.simulator.behaviours.resources import (
 
 
 def make_pod(job: Object, name: str, index: int | None) -> Object:
-    """Make a pod of a Job, held until it is counted."""
+    """Create a pod body of a Job, with the tracking finalizer."""
     pod = pod_from(job["spec"]["template"], job, JOBS, name)
     metadata = pod["metadata"]
     metadata["finalizers"].append(FINALIZER)
@@ -65,40 +65,40 @@ class Jobs(Controller):
     workers = 4
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Take one step: count, make, delete, and tell."""
+        """Take one step: count, create and delete pods, and write the status."""
         job = self.context.store(self.watches[0].cached).get(key)
         pods = children_of(self.context, ALL_PODS, "Job", key)
         uid = job["metadata"]["uid"] if job is not None else ""
         orphans = self.context.store(ALL_PODS).by(UNCONTROLLED, key.namespace)
         for pod in [*orphans, *pods]:
             if is_tracked(pod) and (controller_of(pod) or {}).get("uid") != uid:
-                await self._release(pod, "its Job is gone, and counts it no more")
+                await self._release(pod, "its Job is gone")
         if job is None:
             return None
         mine = [pod for pod in pods if (controller_of(pod) or {})["uid"] == uid]
         plan = decide(job, mine, now)
         if plan.forget_at is not None and plan.forget_at <= now:
-            because = f"the Job is over since {job['spec'].get('ttlSecondsAfterFinished')} s"
+            because = f"the Job finished {job['spec'].get('ttlSecondsAfterFinished')} s"
             await self.context.client.delete(JOBS, of=job, because=because, propagation=Propagation.BACKGROUND)
             return None
         await self._act(job, plan)
         await write_status(self.context, JOBS, job, plan.status, because="the pods of the Job have changed")
-        # What is written down as not yet counted may be let go only now that it is written.
+        # Finalizers are removed only after the uids are written to the status.
         for pod in plan.release:
             await self._release(pod, "it is counted")
         later = [at for at in (plan.again, plan.forget_at) if at is not None]
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
     async def _act(self, job: Object, plan: JobPlan) -> None:
         name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
         names = free_names(job, lambda taken: pod_exists(self.context, namespace, taken))
         for index, pod_name in zip(plan.create, islice(names, len(plan.create)), strict=True):
-            because = f"Job {name} has not enough pods that succeeded or run"
+            because = f"Job {name} has too few succeeded and active pods"
             await create_once(self.context, PODS, make_pod(job, pod_name, index), because=because)
         for pod in plan.delete:
-            # Not its failure: it is not to be counted.
-            await self._release(pod, f"Job {name} needs it no more")
-            await delete_pod(self.context, pod, because=f"Job {name} needs it no more")
+            # Released first, so that the deletion does not count as a failure.
+            await self._release(pod, f"Job {name} no longer needs it")
+            await delete_pod(self.context, pod, because=f"Job {name} no longer needs it")
 
     async def _release(self, pod: Object, because: str) -> None:
         change = Patch.merge({"metadata": {"finalizers": without_finalizer(pod)}})

@@ -64,7 +64,7 @@ class Kubelets(Controller):
                 at = await self._play(self._pod_stages, PODS, pod, now)
                 if at is not None:
                     later = at if later is None else min(later, at)
-        return None if later is None else Result(at=later)
+        return None if later is None else Result(requeue_at=later)
 
     async def _play(self, stages: Stages, resource: Resource, item: Object, now: int) -> int | None:
         """Play the next stage of an object if it is due, else tell when it will be."""

@@ -1,7 +1,4 @@
-"""What the cluster makes of the reports of its nodes: conditions, taints, and pods that nobody can vouch for.
-
-Taints that drive pods away, and pods whose node is gone: both end with the pod deleted, but not in the same way.
-"""
+"""The node lifecycle controller, taint-based eviction, and garbage collection of pods on deleted nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _OURS = (NOT_READY, UNREACHABLE, CORDON["key"])
 
 
 def silent_at(node: Object, settings: BehaviourSettings) -> int | None:
-    """Tell when a lost node counts as one that is not heard of; None: it is heard of. At once, if it says not when."""
+    """Return when a lost node becomes unreachable; None while it sends heartbeats."""
     if not is_lost(node):
         return None
     try:
@@ -35,7 +32,7 @@ def silent_at(node: Object, settings: BehaviourSettings) -> int | None:
 
 
 def wanted_taints(node: Object, now: str) -> list[Object]:
-    """Give the taints that a node should have: those of its condition and its cordon, and all that others gave it."""
+    """Return the taints of a node: those of its condition and cordon, and all others that it has."""
     spec = node.get("spec") or {}
     present = spec.get("taints") or []
     ready = (condition(node, "Ready") or {}).get("status")
@@ -47,7 +44,7 @@ def wanted_taints(node: Object, now: str) -> list[Object]:
         marks += [{"key": key, "effect": "NoSchedule"}, {"key": key, "effect": "NoExecute"}]
     kept = [taint for taint in present if taint["key"] not in _OURS or _is_one_of(taint, marks)]
     added = [mark for mark in marks if not _is_one_of(mark, present)]
-    # Pods tolerate some taints for a while only, and the while is counted from here.
+    # tolerationSeconds counts from this time.
     return [{**taint, "timeAdded": now} if _lacks_time(taint) else taint for taint in [*kept, *added]]
 
 
@@ -60,7 +57,7 @@ def _lacks_time(taint: Object) -> bool:
 
 
 class NodeLifecycle(Controller):
-    """Turns silence into conditions, and conditions into taints."""
+    """Sets the Ready condition of silent nodes to Unknown, and taints nodes by their condition."""
 
     name = "node-lifecycle"
     watches = (Watch(ALL_NODES), Watch(ALL_PODS, to_node))
@@ -73,7 +70,7 @@ class NodeLifecycle(Controller):
     settings: ClassVar[BehaviourSettings] = DEFAULT
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Bring condition, taints and pods of a node in line with what is heard of it."""
+        """Update the condition, taints and pods of a node."""
         node = self.context.store(ALL_NODES).get(key)
         if node is None:
             return None
@@ -88,7 +85,7 @@ class NodeLifecycle(Controller):
             await self.context.client.patch(NODES, change, of=node, because=because)
         if (condition(node, "Ready") or {}).get("status") in ("False", "Unknown"):
             await self._mark_pods(key.name, now)
-        return Result(at=silent) if silent is not None and silent > now else None
+        return Result(requeue_at=silent) if silent is not None and silent > now else None
 
     async def _mark_unknown(self, node: Object, now: int) -> Object:
         if (condition(node, "Ready") or {}).get("status") == "Unknown":
@@ -101,11 +98,11 @@ class NodeLifecycle(Controller):
         }
         conditions = with_conditions((node.get("status") or {}).get("conditions"), [unknown], format_instant(now))
         change = Patch.merge({"status": {"conditions": conditions}})
-        because = f"nothing was heard of the node for {self.settings.node_grace} s"
+        because = f"the node sent no heartbeat for {self.settings.node_grace} s"
         return await self.context.client.patch(NODES, change, of=node, because=because, subresource="status")
 
     async def _mark_pods(self, node: str, now: int) -> None:
-        """Let no pod count as ready of which nobody knows whether it runs; none holds up the others."""
+        """Mark the pods of an unreachable node as not ready; a conflict on one does not stop the others."""
         conflict: Conflict | None = None
         for pod in self.context.store(ALL_PODS).by(ON_NODE, node):
             if not state.is_ready(pod):
@@ -126,11 +123,11 @@ class NodeLifecycle(Controller):
 
 
 def leaves_at(pod: Object, node: Object, settings: BehaviourSettings) -> int | None:
-    """Tell when a pod must leave its node for the taints of that; None: it may stay.
+    """Return when the NoExecute taints of a node evict a pod; None: it may stay.
 
-    Every taint counts from its own time. A toleration without seconds tolerates for ever. A taint that nothing
-    tolerates drives the pod away at once, but those of nodes in trouble are tolerated for a while by pods that do not
-    speak of them. Taints whose time is not written yet count from when it is.
+    Each taint counts from its timeAdded. A toleration without seconds has no end. A taint without a matching
+    toleration evicts at once, except not-ready and unreachable, which pods without such tolerations tolerate for a
+    default time. A taint without timeAdded does not count yet.
     """
     ends = [
         _tolerated_until(pod["spec"].get("tolerations") or [], taint, settings)
@@ -150,7 +147,7 @@ def _tolerated_until(tolerations: list[Object], taint: Object, settings: Behavio
 
 
 class TaintEviction(Controller):
-    """Deletes the pods that a taint drives away."""
+    """Deletes pods that do not tolerate a NoExecute taint of their node."""
 
     name = "taint-eviction"
     watches = (Watch(ALL_NODES), Watch(ALL_PODS, to_node))
@@ -161,7 +158,7 @@ class TaintEviction(Controller):
     settings: ClassVar[BehaviourSettings] = DEFAULT
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Delete whom a taint of the node drives away by now; come back for the next."""
+        """Delete the pods whose toleration has ended; requeue for the next."""
         node = self.context.store(ALL_NODES).get(key)
         if node is None:
             return None
@@ -169,14 +166,14 @@ class TaintEviction(Controller):
         for pod in self.context.store(ALL_PODS).by(ON_NODE, key.name):
             at = None if is_terminating(pod) else leaves_at(pod, node, self.settings)
             if at is not None and at <= now:
-                await delete_pod(self.context, pod, because=f"a taint of node {key.name} drives it away")
+                await delete_pod(self.context, pod, because=f"it does not tolerate a taint of node {key.name}")
             elif at is not None:
                 later.append(at)
-        return Result(at=min(later)) if later else None
+        return Result(requeue_at=min(later)) if later else None
 
 
 class PodGarbage(Controller):
-    """Deletes, without grace, pods that are bound to a node that is not there: nobody is left to stop them."""
+    """Deletes pods of deleted nodes with grace period 0, because no kubelet is left to stop them."""
 
     name = "pod-garbage"
     watches = (Watch(ALL_NODES), Watch(ALL_PODS, to_node))
@@ -186,7 +183,7 @@ class PodGarbage(Controller):
     )
 
     async def reconcile(self, key: Key, now: int) -> Result | None:  # noqa: ARG002
-        """Delete the pods of a node that is gone."""
+        """Delete the pods of a deleted node."""
         pods = self.context.store(ALL_PODS).by(ON_NODE, key.name)
         if not pods or key in self.context.store(ALL_NODES) or await self._exists(key):
             return None
@@ -196,7 +193,7 @@ class PodGarbage(Controller):
         return None
 
     async def _exists(self, key: Key) -> bool:
-        """Ask the server itself: the store of nodes may be behind that of pods."""
+        """Read the node from the API server: the cache of nodes may be older than that of pods."""
         try:
             await self.context.client.get(NODES, key)
         except NotFound:

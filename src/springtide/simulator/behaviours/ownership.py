@@ -1,15 +1,7 @@
-"""Counts that may be written as a percentage of something, in the two roundings that rollouts need.
+"""What workload controllers share: ownership, names of children, deletion order, template revisions, status writes.
 
-Names of what controllers make: each follows from what it is for, so that making it twice makes it once.
-
-A create whose answer was lost, or that a former leader sends late, bears the name that its repetition will bear, and
-the server refuses the second of them.
-
-What all workload controllers share: whose a pod is, how it is made from a template, and how status is written.
-
-Which pods go first when there are too many: those whose going hurts least, in the order that ReplicaSets have.
-
-Revisions of a template that are kept as objects: how a StatefulSet makes pods of a template it has no more.
+Names of children are deterministic. A create that is repeated because its answer was lost, or that a former leader
+sends late, has the same name, and the API server refuses the second one.
 """
 
 from __future__ import annotations
@@ -40,7 +32,7 @@ from springtide.simulator.behaviours.resources import (
 
 
 def scaled_count(value: Any, total: int, *, up: bool) -> int:
-    """Tell what a count or a percentage comes to when there are `total`."""
+    """Resolve a count or a percentage of `total`, rounded up or down."""
     text = str(value)
     if not text.endswith("%"):
         return int(text)
@@ -48,21 +40,21 @@ def scaled_count(value: Any, total: int, *, up: bool) -> int:
     return -(-parts // 100) if up else parts // 100
 
 
-# Without vowels and look-alike digits no suffix spells a word: the letters that Kubernetes takes for the same reason.
+# The alphabet of Kubernetes: without vowels and ambiguous digits, so that no suffix spells a word.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX = 5
 _LONGEST = 63
 
 
 def child_name(owner: Any, number: int, purpose: str = "") -> str:
-    """Name the child with a number of an owner, among those for one purpose."""
+    """Return the name of the numbered child of an owner, for one purpose."""
     metadata = owner["metadata"]
     suffix = letters(f"{metadata['uid']}/{purpose}/{number}", _SUFFIX)
     return f"{metadata['name'][: _LONGEST - _SUFFIX - 1]}-{suffix}"
 
 
 def free_names(owner: Any, taken: Callable[[str], bool], purpose: str = "") -> Iterator[str]:
-    """Name children of an owner, passing over names that are taken; a name may come again when its bearer is gone."""
+    """Yield names for children that are not taken; the name of a deleted child may return."""
     number = 0
     while True:
         name = child_name(owner, number, purpose)
@@ -72,12 +64,12 @@ def free_names(owner: Any, taken: Callable[[str], bool], purpose: str = "") -> I
 
 
 def template_hash(template: Any, salt: int = 0) -> str:
-    """Give the short text that tells pod templates apart."""
+    """Return the short hash of a pod template."""
     return letters(json.dumps([template, salt], sort_keys=True, separators=(",", ":")), 10)
 
 
 def letters(text: str, length: int) -> str:
-    """Spell a text in a few letters, the same ones every time."""
+    """Hash a text to a few letters."""
     number = int.from_bytes(hashlib.sha256(text.encode()).digest())
     spelt = []
     for _ in range(length):
@@ -87,7 +79,7 @@ def letters(text: str, length: int) -> str:
 
 
 def owner_reference(owner: Object, resource: Resource) -> Object:
-    """Write the reference by which a child names its controller."""
+    """Return the owner reference to a controller."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -99,7 +91,7 @@ def owner_reference(owner: Object, resource: Resource) -> Object:
 
 
 def pod_from(template: Object, owner: Object, resource: Resource, name: str) -> Object:
-    """Make a pod of a controller from its template."""
+    """Create a pod body from a template, owned by its controller."""
     metadata = template.get("metadata") or {}
     return {
         "apiVersion": "v1",
@@ -117,16 +109,16 @@ def pod_from(template: Object, owner: Object, resource: Resource, name: str) -> 
 
 
 def children_of(context: ControllerContext, cached: Cached, kind: str, key: Key) -> list[Object]:
-    """List what has a controller of this kind and name, whether that is still there or not."""
+    """List the objects whose controller has this kind and name, even if it no longer exists."""
     return context.store(cached).by(CONTROLLED, (kind, key.namespace, key.name))
 
 
 async def claim(
     context: ControllerContext, resource: Resource, owner: Object, *, of: Cached, selector: Object | None
 ) -> list[Object]:
-    """List the children of an owner: adopt orphans that it selects, let go of children that it does not select.
+    """List the children of an owner; adopt orphans that it selects, release children that it does not select.
 
-    `resource` is the owner's. Orphans are looked for whenever the owner is reconciled; one by itself wakes nobody.
+    `resource` is that of the owner. Orphans are adopted when the owner is reconciled; they enqueue no key.
     """
     children = []
     for child in children_of(context, of, resource.kind, key_of(owner)):
@@ -143,7 +135,7 @@ async def claim(
         for orphan in context.store(of).by(UNCONTROLLED, owner["metadata"]["namespace"])
         if not is_terminating(orphan) and selects(selector, _labels(orphan))
     ]
-    # Children come in the order of their keys; without new ones it stands.
+    # Children are in the order of their keys; adopted ones are sorted in.
     return sorted([*children, *adopted], key=key_of) if adopted else children
 
 
@@ -164,7 +156,7 @@ async def _release(context: ControllerContext, of: Cached, child: Object, owner:
         of.selection.resource,
         Patch.merge({"metadata": {"ownerReferences": kept or None}}),
         of=child,
-        because=f"{owner['kind']} {owner['metadata']['name']} does not select it any more",
+        because=f"{owner['kind']} {owner['metadata']['name']} no longer selects it",
     )
 
 
@@ -178,17 +170,17 @@ def _labels(item: Object) -> Mapping[str, str]:
 
 
 async def create_once(context: ControllerContext, resource: Resource, body: Object, *, because: str) -> None:
-    """Create an object that may be there already, from an attempt whose answer was lost."""
+    """Create an object; it may exist already, if the answer to an earlier attempt was lost."""
     try:
         await context.client.create(resource, body, because=because)
     except AlreadyExists:
-        context.log.info("%s %s is there already", resource.kind, key_of(body))
+        context.log.info("%s %s exists already", resource.kind, key_of(body))
 
 
 async def delete_pod(
     context: ControllerContext, pod: Object, *, because: str, grace_seconds: int | None = None
 ) -> None:
-    """Ask a pod to go, whatever its status has become; a pod that went by itself is as good."""
+    """Delete a pod regardless of its status; a pod that is gone is no error."""
     try:
         await context.client.delete(PODS, of=pod, because=because, exact=False, grace_seconds=grace_seconds)
     except NotFound:
@@ -198,7 +190,7 @@ async def delete_pod(
 async def write_status(
     context: ControllerContext, resource: Resource, item: Object, wanted: Mapping[str, Any], *, because: str
 ) -> None:
-    """Bring fields of a status to what they should be; None: must not be there. What is right is not written."""
+    """Write the fields of a status that differ; None removes a field."""
     present = item.get("status") or {}
     changed = {
         name: _replacing(present.get(name), value) for name, value in wanted.items() if present.get(name) != value
@@ -210,14 +202,14 @@ async def write_status(
 
 
 def _replacing(present: Any, wanted: Any) -> Any:
-    """Write a value so that a merge patch puts it in the place of another, and not on top of it."""
+    """Return a merge patch that replaces a value instead of merging into it."""
     if not isinstance(present, dict) or not isinstance(wanted, dict):
         return wanted
     return {**dict.fromkeys(present), **{name: _replacing(present.get(name), value) for name, value in wanted.items()}}
 
 
 def pod_exists(context: ControllerContext, namespace: str, name: str) -> bool:
-    """Tell whether a name is taken by any pod, in whatever state."""
+    """Whether a pod with this name exists."""
     return Key(namespace, name) in context.store(ALL_PODS)
 
 
@@ -227,20 +219,19 @@ _NANOSECONDS = 10**9
 
 
 def surplus_pods(pods: Sequence[Object], wanted: int, now: int) -> list[Object]:
-    """Choose the active pods of one controller that are too many."""
+    """Return the active pods beyond the wanted number, in deletion order."""
     return by_deletion_order(pods, now)[: len(pods) - wanted] if len(pods) > wanted else []
 
 
 def by_deletion_order(pods: Sequence[Object], now: int) -> list[Object]:
-    """Sort active pods of one controller: the first is the first to go.
+    """Sort the active pods of one controller by deletion order, as the ReplicaSet controller does.
 
-    Unbound ones, pending ones, unready ones, cheap ones, ones that share their node with more others, young ones, ones
-    that restarted more. Ages count by magnitude only, so that which of many pods of about one age goes is left to
-    chance: to the uid.
+    First unbound, pending, unready pods, then by deletion cost, pods on the same node, age and restarts. Ages are
+    compared by magnitude; among pods of similar age the uid decides.
     """
     neighbours = Counter(pod["spec"].get("nodeName") for pod in pods if state.is_active(pod))
 
-    def worth(pod: Object) -> tuple[object, ...]:
+    def sort_key(pod: Object) -> tuple[object, ...]:
         node = pod["spec"].get("nodeName")
         since = state.ready_since(pod)
         return (
@@ -255,7 +246,7 @@ def by_deletion_order(pods: Sequence[Object], now: int) -> list[Object]:
             pod["metadata"]["uid"],
         )
 
-    return sorted(pods, key=worth)
+    return sorted(pods, key=sort_key)
 
 
 def _cost(pod: Object) -> int:
@@ -267,7 +258,7 @@ def _cost(pod: Object) -> int:
 
 
 def _magnitude(seconds: int) -> int:
-    """Give the whole binary logarithm of an age, which Kubernetes takes of nanoseconds; -1 for none."""
+    """Return the integer binary logarithm of an age in nanoseconds, as Kubernetes does; -1 for none."""
     return (max(seconds, 0) * _NANOSECONDS).bit_length() - 1
 
 
@@ -276,29 +267,29 @@ LABEL = "controller-revision-hash"
 
 @dataclass(frozen=True, slots=True)
 class TemplateRevision:
-    """A template and its name."""
+    """A pod template and the name of its revision."""
 
     name: str
     template: Object
 
 
 def revision_name(owner: Object) -> str:
-    """Name the template that an owner has now."""
+    """Return the name of the current template revision."""
     return f"{owner['metadata']['name']}-{template_hash(owner['spec']['template'])}"
 
 
 def newest(owner: Object) -> TemplateRevision:
-    """Give the template that an owner has now."""
+    """Return the current template."""
     return TemplateRevision(revision_name(owner), owner["spec"]["template"])
 
 
 def revision_of(revision: Object) -> TemplateRevision:
-    """Read a template that was kept."""
+    """Read a template from a ControllerRevision."""
     return TemplateRevision(revision["metadata"]["name"], revision["data"]["spec"]["template"])
 
 
 def as_object(owner: Object, resource: Resource, revision: TemplateRevision, existing: Sequence[Object]) -> Object:
-    """Write a revision as the object in which it is kept."""
+    """Return the ControllerRevision of a template."""
     return {
         "apiVersion": CONTROLLER_REVISIONS.api_version,
         "kind": CONTROLLER_REVISIONS.kind,
@@ -317,7 +308,7 @@ def as_object(owner: Object, resource: Resource, revision: TemplateRevision, exi
 
 
 def expired_revisions(existing: Sequence[Object], live: tuple[str, ...], limit: int) -> list[Object]:
-    """List the revisions beyond the history that is kept, the oldest first; those in use do not count."""
+    """List the unused revisions beyond the history limit, oldest first."""
     idle = [one for one in existing if one["metadata"]["name"] not in live]
     idle.sort(key=lambda one: (int(one.get("revision", 0)), one["metadata"]["name"]))
     return idle[: max(0, len(idle) - limit)]

@@ -1,7 +1,4 @@
-"""Conditions in the status of built-in kinds: a list told apart by type, of which everybody writes only their own.
-
-What the state of a pod means to those who count pods: alive, finished, ready, available.
-"""
+"""Conditions in the status of built-in kinds, and whether a pod is active, finished, ready or available."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from springtide.cluster.resources import Object
 
 
 def condition(item: Object, kind: str) -> Object | None:
-    """Find the condition of a type."""
+    """Return the condition of a type."""
     for found in (item.get("status") or {}).get("conditions") or ():
         if found.get("type") == kind:
             return dict(found)
@@ -21,19 +18,19 @@ def condition(item: Object, kind: str) -> Object | None:
 
 
 def is_true(item: Object, kind: str) -> bool:
-    """Tell whether a condition is there and holds."""
+    """Whether a condition has status True."""
     found = condition(item, kind)
     return found is not None and found.get("status") == "True"
 
 
 def with_conditions(present: Sequence[Object] | None, wanted: Sequence[Object], now: str) -> list[Object]:
-    """Bring conditions into a list; the time of the transition stays where the status does, as do all others."""
+    """Merge conditions into a list by type; the transition time changes only with the status."""
     left = {entry["type"]: entry for entry in wanted}
-    merged = [_brought_in(entry, left.pop(entry["type"], None), now) for entry in present or ()]
+    merged = [_merged_condition(entry, left.pop(entry["type"], None), now) for entry in present or ()]
     return merged + [{**entry, "lastTransitionTime": now} for entry in left.values()]
 
 
-def _brought_in(old: Object, new: dict[str, Any] | None, now: str) -> Object:
+def _merged_condition(old: Object, new: dict[str, Any] | None, now: str) -> Object:
     if new is None:
         return old
     stays = old.get("status") == new["status"] and "lastTransitionTime" in old
@@ -41,37 +38,37 @@ def _brought_in(old: Object, new: dict[str, Any] | None, now: str) -> Object:
 
 
 def phase(pod: Object) -> str:
-    """Give the phase; a pod that nobody has looked at is Pending."""
+    """Return the phase; Pending if not set."""
     return str((pod.get("status") or {}).get("phase") or "Pending")
 
 
 def is_terminating(pod: Object) -> bool:
-    """Tell whether the pod was asked to go."""
+    """Whether the pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
 
 def is_finished(pod: Object) -> bool:
-    """Tell whether the pod has ended, and will never run again."""
+    """Whether the phase is Succeeded or Failed."""
     return phase(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: Object) -> bool:
-    """Tell whether the pod counts as a replica: neither finished nor about to go."""
+    """Whether the pod counts as a replica: neither finished nor terminating."""
     return not is_terminating(pod) and not is_finished(pod)
 
 
 def is_ready(pod: Object) -> bool:
-    """Tell whether the pod passes its readiness probes."""
+    """Whether the Ready condition is True."""
     return is_true(pod, "Ready")
 
 
 def created_at(item: Object) -> int:
-    """Give the instant at which an object was made."""
+    """Return the creation time."""
     return parse_instant(item["metadata"]["creationTimestamp"])
 
 
 def ready_since(pod: Object) -> int | None:
-    """Give the instant since which the pod is ready without a break."""
+    """Return the time since which the pod is ready."""
     ready = condition(pod, "Ready")
     if ready is None or ready.get("status") != "True":
         return None
@@ -79,12 +76,12 @@ def ready_since(pod: Object) -> int | None:
 
 
 def available_at(pod: Object, min_ready_seconds: int) -> int | None:
-    """Give the instant at which a pod that stays ready counts as available; None while it is not ready."""
+    """Return when a ready pod becomes available; None while it is not ready."""
     since = ready_since(pod)
     return None if since is None else since + min_ready_seconds
 
 
 def restarts(pod: Object) -> int:
-    """Count how often the containers of the pod were started again: the most of any of them."""
+    """Return the highest restart count of the containers."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     return max((int(status.get("restartCount", 0)) for status in statuses), default=0)

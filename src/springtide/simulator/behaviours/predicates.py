@@ -1,10 +1,7 @@
-"""What a pod asks of a node. Most pods are made of few templates, and whatever is true of one demand is so of all equal
-ones: they are read once, and what is found out about them is kept under them.
+"""Scheduling predicates and scores: whether a pod fits a node, and how well; with the messages of kube-scheduler.
 
-Whether a pod may run on a node, and how well it would fit: pure functions of the two, worded as the scheduler does.
-
-Reasons that a node is refused come in the order in which the scheduler asks: of a node that fails several questions
-only the first tells, but of the resources that run short all do.
+Pods of one template have the same requirements and form a pod class, which is parsed and evaluated once. A node that
+fails several predicates reports the first in the order of kube-scheduler, but all insufficient resources.
 """
 
 from __future__ import annotations
@@ -23,25 +20,25 @@ from springtide.simulator.behaviours.pod_status import is_true
 from springtide.simulator.behaviours.resources import all_hold
 
 _MOST_REMEMBERED = 4096
-"""The pods of a DaemonSet all differ; those of clusters long gone must not be kept for ever."""
+"""A bound, because each pod of a DaemonSet is a class of its own."""
 
 Amounts = Mapping[str, int]
-"""Resources in billionths, the precision of quantities."""
+"""Amounts of resources in billionths, the precision of quantities."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodClass:
-    """All of a pod that decides where it may run."""
+    """The part of a pod spec that decides where the pod may run."""
 
     text: bytes
-    """The spec as it is written, but for the node: demands are equal if this is."""
+    """The spec without the node name; classes are equal if this is."""
     spec: Object = field(compare=False)
     needs: Amounts = field(compare=False)
-    """Nothing where that cannot be read, as no server takes such a pod."""
+    """Empty if the requests cannot be parsed; the API server refuses such pods."""
 
 
 def pod_class_of(pod: Object) -> PodClass:
-    """Tell what a pod asks for, wherever it is."""
+    """Return the class of a pod, whether or not it is bound."""
     return _read(msgspec.json.encode({name: value for name, value in pod["spec"].items() if name != "nodeName"}))
 
 
@@ -59,18 +56,18 @@ NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 CORDON: Object = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
-"""The taint of a node that was made unschedulable."""
+"""The taint of a cordoned node."""
 
 _MOST_SCORE = 100
 _SCORED = ("cpu", "memory")
 
 Score = tuple[int, int]
-"""How well a pod would be off on a node; the greatest is the best."""
+"""The score of a node for a pod; the highest is best."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """What a node has for pods, and what those take that are there."""
+    """The allocatable resources of a node, and what its pods use."""
 
     node: Object
     taints: tuple[Object, ...]
@@ -81,32 +78,32 @@ class NodeInfo:
     pods: int
 
 
-def refusals(demand: PodClass, room: NodeInfo) -> tuple[str, ...]:
-    """Tell why a pod cannot run on a node; nothing: it can."""
-    spec, node = demand.spec, room.node
+def refusals(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
+    """Return why a pod does not fit a node; empty if it fits."""
+    spec, node = pod_class.spec, info.node
     tolerations = spec.get("tolerations") or ()
     if (node.get("spec") or {}).get("unschedulable") and not tolerates(tolerations, CORDON):
         return ("node(s) were unschedulable",)
-    if room.taints and untolerated(tolerations, room.taints, ("NoSchedule", "NoExecute")):
+    if info.taints and untolerated(tolerations, info.taints, ("NoSchedule", "NoExecute")):
         return ("node(s) had untolerated taint(s)",)
     if not chooses(spec, node):
         return ("node(s) didn't match Pod's node affinity/selector",)
-    return shortages(demand.needs, room)
+    return shortages(pod_class.needs, info)
 
 
-def shortages(needs: Amounts, room: NodeInfo) -> tuple[str, ...]:
-    """Tell which resources a node has too little of."""
-    short = ["Too many pods"] if room.pods + 1 > room.most_pods else []
+def shortages(needs: Amounts, info: NodeInfo) -> tuple[str, ...]:
+    """Return the resources that are insufficient."""
+    short = ["Too many pods"] if info.pods + 1 > info.most_pods else []
     short += [
         f"Insufficient {name}"
         for name, amount in needs.items()
-        if amount > 0 and amount > room.allocatable.get(name, 0) - room.used.get(name, 0)
+        if amount > 0 and amount > info.allocatable.get(name, 0) - info.used.get(name, 0)
     ]
     return tuple(short)
 
 
 def chooses(spec: Object, node: Object) -> bool:
-    """Tell whether a pod's node selector and required node affinity allow a node."""
+    """Whether the node selector and required node affinity of a pod match a node."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -119,13 +116,13 @@ def chooses(spec: Object, node: Object) -> bool:
 
 
 def _term_holds(term: Object, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
-    """Tell whether one of several alternatives holds; an empty one holds for no node."""
+    """Whether a node selector term matches; an empty term matches no node."""
     expressions, on_fields = term.get("matchExpressions"), term.get("matchFields")
     return bool(expressions or on_fields) and all_hold(expressions, labels) and all_hold(on_fields, fields)
 
 
 def effective_taints(node: Object) -> tuple[Object, ...]:
-    """List the taints of a node; one that does not report ready yet counts as tainted before anybody has done so."""
+    """Return the taints of a node, including the not-ready taint before a controller has set it."""
     listed = list((node.get("spec") or {}).get("taints") or ())
     if not is_true(node, "Ready") and not any(taint["key"] in (NOT_READY, UNREACHABLE) for taint in listed):
         listed.append({"key": NOT_READY, "effect": "NoSchedule"})
@@ -135,17 +132,17 @@ def effective_taints(node: Object) -> tuple[Object, ...]:
 def untolerated(
     tolerations: Sequence[Object], listed: Iterable[Object], effects: tuple[str, ...]
 ) -> tuple[Object, ...]:
-    """List the taints of these effects that nothing tolerates."""
+    """Return the taints with these effects that no toleration matches."""
     return tuple(taint for taint in listed if taint["effect"] in effects and not tolerates(tolerations, taint))
 
 
 def tolerates(tolerations: Iterable[Object], taint: Object) -> bool:
-    """Tell whether one of the tolerations puts up with a taint."""
+    """Whether a toleration matches a taint."""
     return any(is_tolerated_by(toleration, taint) for toleration in tolerations)
 
 
 def is_tolerated_by(toleration: Object, taint: Object) -> bool:
-    """Tell whether a toleration puts up with a taint; without a key it does so with every one."""
+    """Whether a toleration matches a taint; one without a key matches all."""
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
@@ -155,21 +152,21 @@ def is_tolerated_by(toleration: Object, taint: Object) -> bool:
     return bool((toleration.get("value") or "") == (taint.get("value") or ""))
 
 
-def score(demand: PodClass, room: NodeInfo) -> Score:
-    """Judge a node that a pod may run on, the higher the better: taints to avoid first, then what stays free."""
-    avoided = untolerated(demand.spec.get("tolerations") or (), room.taints, ("PreferNoSchedule",))
+def score(pod_class: PodClass, info: NodeInfo) -> Score:
+    """Score a node that fits a pod: first by PreferNoSchedule taints, then by free resources."""
+    avoided = untolerated(pod_class.spec.get("tolerations") or (), info.taints, ("PreferNoSchedule",))
     parts = [
-        max(0, room.allocatable[name] - room.used.get(name, 0) - demand.needs.get(name, 0))
+        max(0, info.allocatable[name] - info.used.get(name, 0) - pod_class.needs.get(name, 0))
         * _MOST_SCORE
-        // room.allocatable[name]
+        // info.allocatable[name]
         for name in _SCORED
-        if room.allocatable.get(name)
+        if info.allocatable.get(name)
     ]
     return -len(avoided), sum(parts) // len(parts) if parts else 0
 
 
 def unschedulable_message(nodes: int, refused: Iterable[tuple[str, ...]]) -> str:
-    """Word why no node takes a pod: how many nodes, and how many of them for which reason."""
+    """Return the message of an unschedulable pod: the number of nodes for each reason."""
     if not nodes:
         return "no nodes available to schedule pods"
     counts: dict[str, int] = {}

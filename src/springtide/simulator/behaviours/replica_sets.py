@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: so many pods of one template, whichever they are."""
+"""The ReplicaSet and ReplicationController controllers: a number of pods of one template."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from springtide.simulator.behaviours.resources import (
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetPlan:
-    """What is to be done about the pods of one controller."""
+    """The number of pods to create, those to delete, and the status."""
 
     missing: int
     surplus: tuple[Object, ...]
@@ -46,7 +46,7 @@ class ReplicaSetPlan:
 
 
 def decide(item: Object, pods: Sequence[Object], now: int) -> ReplicaSetPlan:
-    """Compare the pods that are there with how many should be."""
+    """Compare the active pods with the wanted number."""
     spec = item["spec"]
     wanted, grace = int(spec.get("replicas", 1)), int(spec.get("minReadySeconds") or 0)
     active = [pod for pod in pods if state.is_active(pod)]
@@ -68,12 +68,12 @@ def decide(item: Object, pods: Sequence[Object], now: int) -> ReplicaSetPlan:
             "terminatingReplicas": going or None,
             "observedGeneration": item["metadata"].get("generation"),
         },
-        again=Result(at=min(later)) if later else None,
+        again=Result(requeue_at=min(later)) if later else None,
     )
 
 
 def failure_conditions(item: Object, failure: ApiError | None, now: int) -> list[Object] | None:
-    """Give the conditions that tell of a pod that could not be made, or that do not any more; None: no conditions."""
+    """Return the conditions with ReplicaFailure set or removed; None for no conditions."""
     present = (item.get("status") or {}).get("conditions") or []
     if failure is None:
         return [entry for entry in present if entry["type"] != "ReplicaFailure"] or None
@@ -82,17 +82,17 @@ def failure_conditions(item: Object, failure: ApiError | None, now: int) -> list
 
 
 class _Replicas(Controller):
-    """Keeps the number of pods of one controller; the two kinds differ in how they write their selector."""
+    """Keeps a number of pods; the two kinds differ in the form of their selector."""
 
     resource: ClassVar[Resource]
     workers = 4
 
     @abstractmethod
     def selector(self, item: Object) -> Object:
-        """Give the selector, in the way that ReplicaSets write it."""
+        """Return the selector as a LabelSelector."""
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Make or delete as many pods as it takes, and tell the count."""
+        """Create or delete pods, and write the status."""
         item = self.context.store(self.watches[0].cached).get(key)
         if item is None:
             return None
@@ -108,7 +108,7 @@ class _Replicas(Controller):
         return plan.again
 
     async def _act(self, item: Object, plan: ReplicaSetPlan) -> ApiError | None:
-        """Carry a plan out; give the error for which a pod could not be made."""
+        """Execute a plan; return the error if a pod could not be created."""
         namespace, wanted = item["metadata"]["namespace"], item["spec"].get("replicas", 1)
         because = f"{self.resource.kind} {item['metadata']['name']} has {plan.status['replicas']} of {wanted} pods"
         names = free_names(item, lambda name: pod_exists(self.context, namespace, name))
@@ -140,7 +140,7 @@ class ReplicaSets(_Replicas):
     permissions = _permissions(REPLICA_SETS)
 
     def selector(self, item: Object) -> Object:
-        """Take the selector as it is."""
+        """Return the selector."""
         return dict(item["spec"]["selector"])
 
 
@@ -153,6 +153,6 @@ class ReplicationControllers(_Replicas):
     permissions = _permissions(REPLICATION_CONTROLLERS)
 
     def selector(self, item: Object) -> Object:
-        """Read the plain map; without one, the labels of the template select."""
+        """Convert the label map; the default is the labels of the template."""
         labels = item["spec"].get("selector") or (item["spec"]["template"].get("metadata") or {}).get("labels")
         return {"matchLabels": labels or {}}

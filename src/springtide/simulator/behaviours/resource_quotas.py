@@ -1,7 +1,6 @@
-"""The status of ResourceQuotas: what is allowed, and what is used of it.
+"""The quota controller: the status of ResourceQuotas.
 
-It is for people and dashboards to read: whether a new object fits is judged by the API server itself, from the objects
-that exist at that moment.
+The status is informational: at admission the API server computes usage from the objects that exist at that moment.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _COUNTED = tuple(
         Resource("batch", "v1", "cronjobs", "CronJob"),
     )
 )
-"""What is counted besides the quotas themselves; quotas on other kinds are enforced, and shown as unused."""
+"""The kinds whose usage is shown; quotas on other kinds are enforced, and shown as unused."""
 _NOTHING = Quantity.parse(0)
 
 
@@ -70,7 +69,7 @@ def decide(quota: Object, objects: Mapping[Resource, Sequence[Object]], now: int
 
 
 def release_of(pods: Sequence[Object], now: int) -> int | None:
-    """Give the instant at which the next pod stops counting although it does not go: its node may be lost."""
+    """Return when the next pod stops counting without being deleted, because its node may be lost."""
     ends = [
         parse_instant(pod["metadata"]["deletionTimestamp"])
         + int(pod["metadata"].get("deletionGracePeriodSeconds", 0))
@@ -82,7 +81,7 @@ def release_of(pods: Sequence[Object], now: int) -> int | None:
 
 
 class ResourceQuotas(Controller):
-    """The quota controller; it reconciles all quotas of a namespace together."""
+    """The quota controller; one key covers all quotas of a namespace."""
 
     name = "resourcequota"
     watches = (Watch(_ALL_QUOTAS, to_namespace), *(Watch(cached, to_namespace) for cached in _COUNTED))
@@ -93,7 +92,7 @@ class ResourceQuotas(Controller):
     )
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Bring the status of every quota of a namespace up to date."""
+        """Update the status of all quotas of a namespace."""
         quotas = self.context.store(_ALL_QUOTAS).by(IN_NAMESPACE, key.namespace)
         if not quotas:
             return None
@@ -105,4 +104,4 @@ class ResourceQuotas(Controller):
             status = decide(quota, objects, now)
             await write_status(self.context, QUOTAS, quota, status, because="what the namespace uses has changed")
         release = release_of(objects[PODS], now)
-        return None if release is None else Result(at=release)
+        return None if release is None else Result(requeue_at=release)

@@ -1,13 +1,7 @@
-"""The resources that behaviours live with, and the caches of them that all behaviours share.
+"""Resources of built-in kinds, the caches that behaviours share, and label selectors.
 
-Controllers that look after a namespace at a time: what is in it, and whose business a change in it is.
-
-Budgets and quotas are about whatever else there is in their namespace, so that one change concerns all of them. Such
-controllers reconcile the namespace as a whole; a thousand changes at once are then one piece of work.
-
-How kinds that are named in a reference are called in the API: for whoever reads or sets the scale of another.
-
-Selectors, as workloads write them over labels and pods over nodes: all requirements must hold.
+Disruption budgets and quotas depend on all objects of their namespace. Their controllers have one key for a namespace,
+so that many changes at once cause one reconcile.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 
 def controller_of(item: Object) -> Object | None:
-    """Give the owner reference of the one controller that looks after an object."""
+    """Return the owner reference with `controller: true`."""
     for reference in item["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
             return cast(Object, reference)
@@ -41,14 +35,14 @@ def controller_of(item: Object) -> Object | None:
 
 
 def _by_controller(item: Object) -> Iterable[Hashable]:
-    """Find an object by kind, namespace and name of its controller: a name outlives the object that bore it."""
+    """Index objects by kind, namespace and name of their controller, which remain after it is deleted."""
     owner = controller_of(item)
     if owner is not None:
         yield (owner["kind"], item["metadata"].get("namespace", ""), owner["name"])
 
 
 def _by_lack_of_controller(item: Object) -> Iterable[Hashable]:
-    """Find objects that anybody may adopt by their namespace."""
+    """Index objects without a controller by their namespace."""
     if controller_of(item) is None:
         yield item["metadata"].get("namespace", "")
 
@@ -61,10 +55,10 @@ def _by_node(pod: Object) -> Iterable[Hashable]:
 
 CONTROLLED = "controlled by"
 """The index of owned objects: (kind, namespace, name) of the controller."""
-UNCONTROLLED = "controlled by nobody"
-"""The index of objects that may be adopted: their namespace."""
+UNCONTROLLED = "without controller"
+"""The index of objects without a controller, which may be adopted: their namespace."""
 ON_NODE = "on node"
-"""The index of pods that are bound: the name of their node."""
+"""The index of bound pods: the name of their node."""
 
 ALL_PODS = Cached(
     Selection(PODS),
@@ -74,12 +68,12 @@ ALL_NODES = Cached(Selection(NODES))
 
 
 def owned(resource: Resource) -> Cached:
-    """Give the cache of a resource whose objects are found by their controller, or by the lack of one."""
+    """Return the cache of a resource, indexed by controller."""
     return Cached(Selection(resource), indexes={CONTROLLED: _by_controller, UNCONTROLLED: _by_lack_of_controller})
 
 
 def to_controller(kind: str) -> Callable[[Key, Any], Iterable[Key]]:
-    """Map a change of an owned object to its controller, if that is of this kind."""
+    """Map a change of an object to its controller, if that has this kind."""
 
     def keys(key: Key, item: Object) -> Iterable[Key]:
         owner = controller_of(item)
@@ -89,7 +83,7 @@ def to_controller(kind: str) -> Callable[[Key, Any], Iterable[Key]]:
 
 
 def to_node(key: Key, pod: Object) -> Iterable[Key]:  # noqa: ARG001
-    """Map a change of a pod to the node that it is bound to."""
+    """Map a change of a pod to its node."""
     node = pod["spec"].get("nodeName")
     return (Key("", node),) if node else ()
 
@@ -103,32 +97,32 @@ def _by_namespace(item: Object) -> Iterable[Hashable]:
 
 
 def grouped(resource: Resource) -> Cached:
-    """Give the cache of a resource whose objects are found by their namespace."""
+    """Return the cache of a resource, indexed by namespace."""
     return Cached(Selection(resource), indexes={IN_NAMESPACE: _by_namespace})
 
 
 def to_namespace(key: Key, item: Object) -> Iterable[Key]:  # noqa: ARG001
-    """Map a change to the namespace that it happened in."""
+    """Map a change to the key of its namespace."""
     return (Key(key.namespace, ""),)
 
 
 def replacing(present: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Write a map so that a merge patch leaves nothing else in it; None for an empty one."""
+    """Return a merge patch that replaces a map; None for an empty map."""
     gone = {name: None for name in present or {} if name not in wanted}
     return {**gone, **wanted} if wanted else None
 
 
 def resource_of(context: ControllerContext, reference: Object) -> Resource | None:
-    """Find the resource that a reference with `apiVersion` and `kind` means; None where there is no such kind.
+    """Find the resource of a reference with `apiVersion` and `kind`; None if the kind is not served.
 
-    To be asked by those who watch `ALL_DEFINITIONS`.
+    The controller must watch `ALL_DEFINITIONS`.
     """
     found = KindRegistry(context.store(ALL_DEFINITIONS)).find(str(reference.get("apiVersion", "")), reference["kind"])
     return found.resource if found is not None else None
 
 
 def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
-    """Tell whether a LabelSelector selects these labels; one that is not there selects nothing."""
+    """Whether a LabelSelector matches the labels; an absent one matches nothing."""
     if selector is None:
         return False
     wanted, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
@@ -136,7 +130,7 @@ def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
 
 
 def all_hold(requirements: Iterable[Object] | None, values: Mapping[str, str]) -> bool:
-    """Tell whether every requirement holds for the values that stand under their keys."""
+    """Whether all requirements of a selector hold."""
     return all(_holds(requirement, values.get(requirement["key"])) for requirement in requirements or ())
 
 
@@ -154,7 +148,7 @@ def _holds(requirement: Object, value: str | None) -> bool:
 
 
 def _compares(operator: str, value: str | None, listed: Iterable[str]) -> bool:
-    """Compare as numbers, for Gt and Lt; what is no number is neither greater nor smaller."""
+    """Compare as numbers, for Gt and Lt; false if either is not a number."""
     try:
         number, bound = int(value or ""), int(next(iter(listed), ""))
     except ValueError:

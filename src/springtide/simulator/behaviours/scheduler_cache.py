@@ -1,9 +1,6 @@
-"""Pods that no node takes, and that wait until one may.
+"""The cache of the scheduler: free resources of nodes, pending pods and unschedulable pods.
 
-The scheduler's books: what every node has left, who waits for a node, and who waits in vain.
-
-The books are kept from the changes of the stores, one entry at a time. Nothing in them is needed after a restart: they
-are written anew from the stores.
+It is updated by deltas of the informer caches, and rebuilt from them after a restart.
 """
 
 from __future__ import annotations
@@ -27,50 +24,50 @@ from springtide.simulator.behaviours.predicates import (
 
 
 class UnschedulablePod(NamedTuple):
-    """A pod that waits, and what it waits for."""
+    """An unschedulable pod and its class."""
 
-    demand: PodClass
+    pod_class: PodClass
     pod: Object
 
 
 class UnschedulablePods:
-    """Pods that wait in vain, in groups that ask for the same: what is no help to one is none to its group."""
+    """Unschedulable pods, grouped by class: an event that does not help one pod helps none of its class."""
 
     def __init__(self) -> None:
-        self._parked: dict[Key, UnschedulablePod] = {}
+        self._pods: dict[Key, UnschedulablePod] = {}
         self._groups: dict[PodClass, dict[Key, None]] = {}
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._parked
+        return key in self._pods
 
     def keys(self) -> list[Key]:
-        """List who waits."""
-        return list(self._parked)
+        """List the unschedulable pods."""
+        return list(self._pods)
 
-    def put(self, demand: PodClass, pod: Object) -> None:
-        """Let a pod wait."""
+    def put(self, pod_class: PodClass, pod: Object) -> None:
+        """Add a pod."""
         key = key_of(pod)
         self.drop(key)
-        self._parked[key] = UnschedulablePod(demand, pod)
-        self._groups.setdefault(demand, {})[key] = None
+        self._pods[key] = UnschedulablePod(pod_class, pod)
+        self._groups.setdefault(pod_class, {})[key] = None
 
     def renew(self, key: Key, pod: Object) -> None:
-        """Take note that a pod has changed, but not in what it asks for."""
-        self._parked[key] = self._parked[key]._replace(pod=pod)
+        """Replace a pod that changed but kept its class."""
+        self._pods[key] = self._pods[key]._replace(pod=pod)
 
     def drop(self, key: Key) -> None:
-        """Let a pod wait no more, if it does."""
-        parked = self._parked.pop(key, None)
-        if parked is not None:
-            group = self._groups[parked.demand]
+        """Remove a pod, if present."""
+        unschedulable = self._pods.pop(key, None)
+        if unschedulable is not None:
+            group = self._groups[unschedulable.pod_class]
             del group[key]
             if not group:
-                del self._groups[parked.demand]
+                del self._groups[unschedulable.pod_class]
 
     def release(self, helps: Callable[[PodClass], bool]) -> dict[Key, Object]:
-        """Give the pods that something helps: they wait no more."""
-        helped = [demand for demand in self._groups if helps(demand)]
-        return {key: self._parked.pop(key).pod for demand in helped for key in self._groups.pop(demand)}
+        """Remove and return the pods of the classes that an event helps."""
+        helped = [pod_class for pod_class in self._groups if helps(pod_class)]
+        return {key: self._pods.pop(key).pod for pod_class in helped for key in self._groups.pop(pod_class)}
 
 
 SCHEDULER = "default-scheduler"
@@ -78,7 +75,7 @@ SCHEDULER = "default-scheduler"
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
-    """What a pod takes of the node that it is on, or is about to be on."""
+    """The node that a pod is bound to or assumed on, and its requests."""
 
     node: str
     needs: Amounts
@@ -91,35 +88,35 @@ class _NodeUsage:
 
 
 class SchedulerCache:
-    """The books."""
+    """Free resources of nodes, pending pods and unschedulable pods."""
 
     def __init__(self) -> None:
-        self.waiting: dict[Key, Object] = {}
-        """Pods that should be tried."""
-        self.parked = UnschedulablePods()
-        """Pods that no node took; what gives them another chance puts them back into `waiting`."""
-        self.chances = 0
-        """How often something happened that may let a pod fit that did not fit before."""
+        self.pending: dict[Key, Object] = {}
+        """Pods to schedule."""
+        self.unschedulable = UnschedulablePods()
+        """Pods that fit no node; an event that may help moves them to `pending`."""
+        self.move_cycle = 0
+        """The number of events that may have made pods schedulable."""
         self._nodes: dict[str, Object] = {}
-        self._accounts: dict[str, _NodeUsage] = {}
-        self._places: dict[Key, _Placement] = {}
-        self._rooms: dict[str, NodeInfo] = {}
+        self._usage: dict[str, _NodeUsage] = {}
+        self._placements: dict[Key, _Placement] = {}
+        self._node_infos: dict[str, NodeInfo] = {}
         self._order: list[str] | None = None
 
     def queue(self) -> list[Object]:
-        """List the pods to try: by priority, then by age, then by name."""
-        return sorted(self.waiting.values(), key=lambda pod: (-_priority(pod), created_at(pod), key_of(pod)))
+        """List pending pods by priority, age and name."""
+        return sorted(self.pending.values(), key=lambda pod: (-_priority(pod), created_at(pod), key_of(pod)))
 
-    def rooms(self) -> list[NodeInfo]:
-        """List what the nodes have left, in the order of their names."""
+    def node_infos(self) -> list[NodeInfo]:
+        """List the nodes with their free resources, ordered by name."""
         if self._order is None:
             self._order = sorted(self._nodes)
-        return [self._room(name) for name in self._order]
+        return [self._node_info(name) for name in self._order]
 
     def node_changed(self, delta: Delta[Object]) -> None:
-        """Enter a change of a node."""
+        """Apply a change of a node."""
         name = delta.key.name
-        self._rooms.pop(name, None)
+        self._node_infos.pop(name, None)
         if delta.new is None:
             self._nodes.pop(name, None)
             self._order = None
@@ -127,86 +124,86 @@ class SchedulerCache:
         if name not in self._nodes:
             self._order = None
         self._nodes[name] = delta.new
-        if delta.old is None or _offer(delta.old) != _offer(delta.new):
-            # Also those whom it is no help want to tell why the node is no help.
-            self._another_chance(lambda _: True)
+        if delta.old is None or _scheduling_state(delta.old) != _scheduling_state(delta.new):
+            # All pods, since the message of those that still do not fit changes.
+            self._move_to_pending(lambda _: True)
 
     def pod_changed(self, delta: Delta[Object]) -> None:
-        """Enter a change of a pod."""
+        """Apply a change of a pod."""
         key, old, pod = delta
         if old is not None and pod is not None and old["metadata"].get("uid") != pod["metadata"].get("uid"):
-            # One went and another came under its name, and we were told of both at once.
-            self.leave(key)
-        if key in self.parked and old is not None and pod is not None and _same_class(old, pod):
-            self.parked.renew(key, pod)
+            # The pod was deleted and another created with its name, in one delta.
+            self.remove(key)
+        if key in self.unschedulable and old is not None and pod is not None and _same_class(old, pod):
+            self.unschedulable.renew(key, pod)
             return
-        self.parked.drop(key)
-        self.waiting.pop(key, None)
+        self.unschedulable.drop(key)
+        self.pending.pop(key, None)
         if pod is None or is_finished(pod):
-            self.leave(key)
+            self.remove(key)
         elif pod["spec"].get("nodeName"):
-            self._take(key, pod["spec"]["nodeName"], pod)
-        elif key not in self._places and _is_ours(pod):
-            self.waiting[key] = pod
+            self._add(key, pod["spec"]["nodeName"], pod)
+        elif key not in self._placements and _is_ours(pod):
+            self.pending[key] = pod
 
-    def take(self, pod: Object, node: str) -> None:
-        """Reckon with a pod on a node before the store shows it there."""
-        self.waiting.pop(key_of(pod), None)
-        self._take(key_of(pod), node, pod)
+    def assume(self, pod: Object, node: str) -> None:
+        """Assume a pod on a node before the informer cache shows the binding."""
+        self.pending.pop(key_of(pod), None)
+        self._add(key_of(pod), node, pod)
 
-    def leave(self, key: Key) -> None:
-        """Reckon with a pod on no node any more: others may fit there now."""
-        place = self._places.pop(key, None)
+    def remove(self, key: Key) -> None:
+        """Remove a pod from its node; unschedulable pods that fit there become pending."""
+        place = self._placements.pop(key, None)
         if place is None:
             return
-        self._book(place, -1)
+        self._account(place, -1)
         if place.node in self._nodes:
-            room = self._room(place.node)
-            self._another_chance(lambda demand: not refusals(demand, room))
+            info = self._node_info(place.node)
+            self._move_to_pending(lambda pod_class: not refusals(pod_class, info))
 
-    def reconsider(self, key: Key, pod: Object | None) -> None:
-        """Reckon with a pod as the store has it, and no more with where it was about to go."""
-        self.leave(key)
+    def sync(self, key: Key, pod: Object | None) -> None:
+        """Drop the assumption about a pod, and use its state in the informer cache."""
+        self.remove(key)
         self.pod_changed(Delta(key, None, pod))
 
-    def forget(self, pod: Object) -> None:
-        """Try a pod no more that is gone; if it is another one by now, that waits in its own right."""
-        if self.waiting.get(key_of(pod)) is pod:
-            del self.waiting[key_of(pod)]
+    def drop(self, pod: Object) -> None:
+        """Drop a pending pod that no longer exists, unless the cache has a newer version."""
+        if self.pending.get(key_of(pod)) is pod:
+            del self.pending[key_of(pod)]
 
-    def park(self, pod: Object, demand: PodClass, *, chances: int) -> None:
-        """Let a pod wait until something happens, unless something has happened since `chances` were counted.
+    def mark_unschedulable(self, pod: Object, pod_class: PodClass, *, move_cycle: int) -> None:
+        """Mark a pod unschedulable, unless an event after `move_cycle` may have made it schedulable.
 
-        Nor does it wait if it is another one by now, be it only for what we wrote on it: it is judged as what it is.
+        A pod with a newer version in the cache, even if only by our status write, stays pending.
         """
-        if chances == self.chances and self.waiting.get(key_of(pod)) is pod:
-            del self.waiting[key_of(pod)]
-            self.parked.put(demand, pod)
+        if move_cycle == self.move_cycle and self.pending.get(key_of(pod)) is pod:
+            del self.pending[key_of(pod)]
+            self.unschedulable.put(pod_class, pod)
 
-    def _another_chance(self, helps: Callable[[PodClass], bool]) -> None:
-        self.chances += 1
-        self.waiting.update(self.parked.release(helps))
+    def _move_to_pending(self, helps: Callable[[PodClass], bool]) -> None:
+        self.move_cycle += 1
+        self.pending.update(self.unschedulable.release(helps))
 
-    def _take(self, key: Key, node: str, pod: Object) -> None:
-        before = self._places.get(key)
+    def _add(self, key: Key, node: str, pod: Object) -> None:
+        before = self._placements.get(key)
         needs = pod_class_of(pod).needs if before is None else before.needs
         place = _Placement(node, needs)
         if before == place:
             return
-        self.leave(key)
-        self._places[key] = place
-        self._book(place, 1)
+        self.remove(key)
+        self._placements[key] = place
+        self._account(place, 1)
 
-    def _book(self, place: _Placement, sign: int) -> None:
-        account = self._accounts.setdefault(place.node, _NodeUsage({}))
+    def _account(self, place: _Placement, sign: int) -> None:
+        account = self._usage.setdefault(place.node, _NodeUsage({}))
         for name, amount in place.needs.items():
             account.used[name] = account.used.get(name, 0) + sign * amount
         account.pods += sign
-        self._rooms.pop(place.node, None)
+        self._node_infos.pop(place.node, None)
 
-    def _room(self, name: str) -> NodeInfo:
-        """Measure a node, or give what was measured if nothing has happened since."""
-        known = self._rooms.get(name)
+    def _node_info(self, name: str) -> NodeInfo:
+        """Return the free resources of a node, computed only after changes."""
+        known = self._node_infos.get(name)
         if known is not None:
             return known
         node = self._nodes[name]
@@ -215,11 +212,11 @@ class SchedulerCache:
             for resource, amount in ((node.get("status") or {}).get("allocatable") or {}).items()
         }
         most_pods = offered.pop("pods", Quantity(0)).units
-        account = self._accounts.get(name) or _NodeUsage({})
+        account = self._usage.get(name) or _NodeUsage({})
         allocatable = {resource: amount.nano for resource, amount in offered.items()}
-        room = NodeInfo(node, effective_taints(node), allocatable, most_pods, dict(account.used), account.pods)
-        self._rooms[name] = room
-        return room
+        info = NodeInfo(node, effective_taints(node), allocatable, most_pods, dict(account.used), account.pods)
+        self._node_infos[name] = info
+        return info
 
 
 def _is_ours(pod: Object) -> bool:
@@ -227,7 +224,7 @@ def _is_ours(pod: Object) -> bool:
 
 
 def _same_class(old: Object, new: Object) -> bool:
-    """Tell whether a change of a pod that waits leaves everything as it was that decides about it."""
+    """Whether a change of a pod leaves its schedulability unchanged."""
     return bool(
         old["metadata"].get("uid") == new["metadata"].get("uid")
         and old["spec"] == new["spec"]
@@ -240,7 +237,7 @@ def _priority(pod: Object) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
-def _offer(node: Object) -> tuple[object, ...]:
-    """Give all of a node that decides whether pods fit."""
+def _scheduling_state(node: Object) -> tuple[object, ...]:
+    """Return the parts of a node that decide whether pods fit."""
     metadata, status = node["metadata"], node.get("status") or {}
     return (metadata.get("labels"), node.get("spec"), status.get("allocatable"), is_true(node, "Ready"))

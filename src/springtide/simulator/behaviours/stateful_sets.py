@@ -1,7 +1,4 @@
-"""Pods with ordinals: which is made, deleted or replaced next. The decisions of StatefulSets.
-
-StatefulSets: pods with ordinals, each with its own name, made and replaced in order.
-"""
+"""The StatefulSet controller: pods with ordinals, created, deleted and replaced in order."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ from springtide.simulator.behaviours.resources import (
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetPlan:
-    """What is to be done about the pods of a StatefulSet."""
+    """The pods to create and delete, and the status."""
 
     create: tuple[int, ...]
     """Ordinals."""
@@ -48,7 +45,7 @@ class StatefulSetPlan:
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetShape:
-    """What the spec says, with its defaults."""
+    """The spec with defaults."""
 
     start: int
     replicas: int
@@ -79,7 +76,7 @@ def ordinal_of(item: Object, pod: Object) -> int | None:
 
 
 def decide(item: Object, pods: Sequence[Object], current: str, update: str, now: int) -> StatefulSetPlan:
-    """Take the next step: make what is missing, then take away what is too much, then replace what is outdated."""
+    """Return the next step: create missing pods, then delete surplus ones, then replace outdated ones."""
     shape = shape_of(item)
     by_ordinal = {number: pod for pod in pods if (number := ordinal_of(item, pod)) is not None}
     wanted = range(shape.start, shape.start + shape.replicas)
@@ -98,7 +95,7 @@ def decide(item: Object, pods: Sequence[Object], current: str, update: str, now:
             create.append(number)
         elif state.is_finished(pod) and not state.is_terminating(pod):
             delete.append(pod)
-            because = "it has ended, and is made anew"
+            because = "it has ended and is created again"
         settled = pod is not None and is_available(pod)
         if shape.ordered and not settled:
             break
@@ -115,7 +112,7 @@ def decide(item: Object, pods: Sequence[Object], current: str, update: str, now:
 
 
 def _reduced(surplus: list[Object], *, ordered: bool) -> list[Object]:
-    """Choose whom to delete of the pods beyond the wanted ordinals: in order one at a time, the highest first."""
+    """Return the surplus pods to delete: the highest ordinal first, one at a time if ordered."""
     if not ordered:
         return [pod for pod in surplus if not state.is_terminating(pod)]
     return [] if not surplus or state.is_terminating(surplus[0]) else [surplus[0]]
@@ -124,7 +121,7 @@ def _reduced(surplus: list[Object], *, ordered: bool) -> list[Object]:
 def _outdated(
     by_ordinal: dict[int, Object], wanted: range, first: int, update: str, is_available: Callable[[Object], bool]
 ) -> list[Object]:
-    """Choose the pod to replace: from the highest ordinal down, and none while one above it is not available."""
+    """Return the pod to replace: from the highest ordinal down, waiting for those above to become available."""
     for number in reversed([number for number in wanted if number >= first]):
         pod = by_ordinal.get(number)
         if pod is None or state.is_terminating(pod):
@@ -138,7 +135,7 @@ def _outdated(
 
 def _retry_at(pods: Sequence[Object], shape: StatefulSetShape, now: int) -> Result | None:
     later = [at for pod in pods if (at := state.available_at(pod, shape.min_ready_seconds)) is not None and at > now]
-    return Result(at=min(later)) if later else None
+    return Result(requeue_at=min(later)) if later else None
 
 
 def _status(item: Object, pods: Sequence[Object], current: str, update: str, now: int) -> dict[str, Any]:
@@ -163,7 +160,7 @@ def _status(item: Object, pods: Sequence[Object], current: str, update: str, now
 
 
 def make_pod(item: Object, ordinal: int, revision: TemplateRevision) -> Object:
-    """Make the pod of an ordinal; its claims are named, and left to others to be made."""
+    """Create the pod body of an ordinal; its volume claims are referenced, not created."""
     name = f"{item['metadata']['name']}-{ordinal}"
     pod = pod_from(revision.template, item, STATEFUL_SETS, name)
     pod["metadata"]["labels"] |= {
@@ -198,7 +195,7 @@ class StatefulSets(Controller):
     workers = 4
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Take one step, and tell the count."""
+        """Take one step, and write the status."""
         item = self.context.store(self.watches[0].cached).get(key)
         if item is None:
             return None
@@ -221,7 +218,7 @@ class StatefulSets(Controller):
         return plan.again
 
     async def _current(self, item: Object, key: Key, update: TemplateRevision) -> TemplateRevision:
-        """Keep the newest template, forget the oldest ones, and find the one that a rollout comes from."""
+        """Store the current template, delete old revisions, and return the revision that a rollout starts from."""
         existing = [
             one
             for one in children_of(self.context, owned(CONTROLLER_REVISIONS), STATEFUL_SETS.kind, key)

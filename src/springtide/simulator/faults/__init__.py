@@ -1,4 +1,4 @@
-"""Seeded faults at every boundary of the simulated world."""
+"""Seeded faults of the network, the API server, processes and nodes of a simulated cluster."""
 
 from springtide.simulator.faults.profile import Faults, Severity
 

@@ -1,9 +1,7 @@
-"""A watch as it arrives at a process: buffered, late, and broken off.
+"""A transport with faults: requests fail, are late or lose their answers; watches lag, repeat events and break.
 
-What a process sees of the API server: the calls of the port, over a network that fails.
-
-A request has left the process as soon as its `permit` let it pass. From then on it belongs to the network: it arrives
-and takes effect even if the process stops meanwhile, unless the connection is cut.
+A request has left the process once its `permit` allowed it. From then on the network carries it: it takes effect even
+if the process stops meanwhile, unless the connection is cut.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from springtide.simulator.virtual_time import VirtualLoop, settle
 
 
 class FaultyStream:
-    """Events on their way to a process, in order; each may be read `lag` seconds after it was sent."""
+    """A watch stream: events arrive in order, each `lag` seconds after it was sent."""
 
     def __init__(self, loop: VirtualLoop, *, lag: Callable[[], float]) -> None:
         self._loop = loop
@@ -38,22 +36,22 @@ class FaultyStream:
         self._waiting: asyncio.Future[None] | None = None
 
     async def pump(self, events: AsyncIterator[WatchEvent]) -> None:
-        """Take events from the server until it, or the network, ends the stream."""
+        """Receive events until the server or the network ends the stream."""
         failure: Exception | None = None
         try:
             async for event in events:
                 if self._over:
                     return
-                # In order: an event never overtakes the one before it.
+                # An event never overtakes the one before it.
                 self._last = max(self._last, self._loop.time() + self._lag())
                 self._arriving.append((self._last, event))
                 self._wake()
-        except Exception as raised:  # whatever it is, it is for the reader
+        except Exception as raised:  # passed on to the reader
             failure = raised
         self.break_off(failure)
 
     def break_off(self, failure: Exception | None) -> None:
-        """End the stream: what has arrived can still be read; what is under way is lost where the connection broke."""
+        """End the stream: events that have arrived can still be read; those under way are lost on a failure."""
         if not self._over:
             self._over, self._failure = True, failure
             if failure is not None:
@@ -62,7 +60,7 @@ class FaultyStream:
             self._wake()
 
     async def read(self) -> WatchEvent | None:
-        """Give the next event; None at the end. Raises what broke the stream."""
+        """Return the next event, None at the end; raises the failure that broke the stream."""
         while True:
             at = self._arriving[0][0] if self._arriving else None
             if at is not None and at <= self._loop.time():
@@ -74,7 +72,7 @@ class FaultyStream:
             await self._woken(at)
 
     async def _woken(self, at: float | None) -> None:
-        """Wait for news of the stream, at most until the next event arrives."""
+        """Wait until the stream changes or its next event arrives."""
         waiting = self._waiting = self._loop.create_future()
         timer = None if at is None else self._loop.call_at(at, settle, waiting)
         try:
@@ -92,12 +90,12 @@ class FaultyStream:
 T = TypeVar("T")
 
 _REPLAYED = 25
-"""The most versions by which a stream begins too early."""
+"""The largest number of versions that a stream repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentRequest(Write):
-    """A write that left a process: by whom, when, and computed from what; for those who watch it take effect."""
+    """A write that left a process: its sender, time and precondition, for invariants."""
 
     sender: str = ""
     at: float = 0.0
@@ -105,7 +103,7 @@ class SentRequest(Write):
 
 
 class FaultyConnection:
-    """The connection of one process, from its start to its crash."""
+    """The connection of one run of a process."""
 
     def __init__(
         self,
@@ -113,21 +111,21 @@ class FaultyConnection:
         *,
         loop: VirtualLoop,
         random: Random,
-        weather: ServerAvailability,
+        availability: ServerAvailability,
         identity: str,
         left: Callable[[SentRequest], None],
         crossed: Callable[[], None],
     ) -> None:
         self._inner = inner
         self._loop = loop
-        self._dice = RequestFaultSource(weather, random)
-        self._weather = weather
+        self._fault_source = RequestFaultSource(availability, random)
+        self._availability = availability
         self._identity = identity
         self._left = left
         self._crossed = crossed
 
     def cut(self) -> None:
-        """Let nothing more take effect, not even what is under way."""
+        """Disconnect: nothing more takes effect, not even requests under way."""
         self._inner.cut()
 
     async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:
@@ -137,8 +135,8 @@ class FaultyConnection:
     async def list(
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
     ) -> ListPage:
-        """Read a page of objects; one that only must not be older than a version may be as old as that."""
-        dice = self._dice
+        """Read a page of objects; with a minimum version, possibly the state at that version."""
+        dice = self._fault_source
         if continue_ and dice.happens(dice.faults.expired):
             msg = "The provided continue parameter is too old to display a consistent list result."
             raise Gone(msg)
@@ -147,7 +145,7 @@ class FaultyConnection:
             page = await self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact)
             if not version or exact or not dice.happens(dice.faults.stale):
                 return page
-            # Any state since the version that was asked for will do, and version 0 asks for none.
+            # Any state since the requested version is allowed; version 0 allows all.
             newest = int(page.version)
             older = newest - dice.below(min(_REPLAYED, newest - max(1, int(version)) + 1))
             try:
@@ -160,10 +158,10 @@ class FaultyConnection:
     async def watch(
         self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Tell what happens: late, again, or not to the end."""
-        dice, faults = self._dice, self._dice.faults
+        """Watch: events may be late, repeated, or end early."""
+        dice, faults = self._fault_source, self._fault_source.faults
         await self._request(_nothing)
-        if initial_events and not self._weather.watch_list:
+        if initial_events and not self._availability.watch_list:
             msg = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
             raise Invalid(msg)
         if version not in ("", "0"):
@@ -178,14 +176,14 @@ class FaultyConnection:
         )
         breaking = self._break_later(stream) if dice.happens(faults.cut) else None
         events = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
-        self._weather.opened(stream)
+        self._availability.opened(stream)
         pump = self._loop.create_owned_task(None, _pump(stream, events))
         try:
             while (event := await stream.read()) is not None:
                 self._crossed()
                 yield event
         finally:
-            self._weather.closed(stream)
+            self._availability.closed(stream)
             pump.cancel()
             if breaking is not None:
                 breaking.cancel()
@@ -234,7 +232,7 @@ class FaultyConnection:
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Ask an object to go."""
+        """Delete an object."""
 
         def send(sent: Write) -> Awaitable[None]:
             return self._inner.delete(
@@ -265,26 +263,26 @@ class FaultyConnection:
     async def _request(
         self, call: Callable[[], Awaitable[T]], *, permit: Callable[[], None] | None = None, conditional: bool = False
     ) -> T:
-        if self._weather.is_calm:
+        if self._availability.is_calm:
             return await self._arrive_at_once(call, permit)
-        fate = self._dice.fate(conditional=conditional)
+        fault = self._fault_source.draw(conditional=conditional)
         self._crossed()
-        await asyncio.sleep(fate.queued)
+        await asyncio.sleep(fault.queued)
         if permit is not None:
             permit()
         answer: asyncio.Future[T] = self._loop.create_future()
-        self._loop.create_owned_task(None, self._travel(call, fate, answer))
+        self._loop.create_owned_task(None, self._travel(call, fault, answer))
         try:
             return await answer
         finally:
             self._crossed()
 
     async def _arrive_at_once(self, call: Callable[[], Awaitable[T]], permit: Callable[[], None] | None) -> T:
-        """Make a request in a world without faults: nothing is drawn, and no time passes."""
+        """Make a request without faults: no random draw, no delay."""
         self._crossed()
         if permit is not None:
             permit()
-        if self._weather.down:
+        if self._availability.down:
             msg = "connection refused"
             raise ConnectionLost(msg)
         try:
@@ -292,32 +290,32 @@ class FaultyConnection:
         finally:
             self._crossed()
 
-    async def _travel(self, call: Callable[[], Awaitable[T]], fate: RequestFault, answer: asyncio.Future[T]) -> None:
-        """Bring a request to the server and its answer back, whatever becomes of the process that waits for it."""
-        if fate.patience is not None:
-            self._loop.call_later(fate.patience, _fail, answer, RequestTimeout("nothing came back in time"))
-        await asyncio.sleep(fate.there)
-        if self._weather.down:
+    async def _travel(self, call: Callable[[], Awaitable[T]], fault: RequestFault, answer: asyncio.Future[T]) -> None:
+        """Deliver a request and its answer, even if the waiting process ends meanwhile."""
+        if fault.patience is not None:
+            self._loop.call_later(fault.patience, _fail, answer, RequestTimeout("nothing came back in time"))
+        await asyncio.sleep(fault.there)
+        if self._availability.down:
             _fail(answer, ConnectionLost("connection refused"))
             return
-        if fate.refused is not None:
-            await asyncio.sleep(fate.back)
-            _fail(answer, fate.refused)
+        if fault.refused is not None:
+            await asyncio.sleep(fault.back)
+            _fail(answer, fault.refused)
             return
         try:
             result = await call()
-        except Exception as failure:  # whatever it is, it is for the process that asked
-            await asyncio.sleep(fate.back)
+        except Exception as failure:  # passed on to the process that sent the request
+            await asyncio.sleep(fault.back)
             _fail(answer, failure)
             return
-        await asyncio.sleep(fate.back)
-        if fate.lost is not None:
-            _fail(answer, fate.lost)
+        await asyncio.sleep(fault.back)
+        if fault.lost is not None:
+            _fail(answer, fault.lost)
         elif not answer.done():
             answer.set_result(result)
 
     def _break_later(self, stream: FaultyStream) -> asyncio.TimerHandle:
-        dice = self._dice
+        dice = self._fault_source
         failures: tuple[Exception | None, ...] = (
             None,
             ConnectionLost("connection reset by peer"),
@@ -331,7 +329,7 @@ class FaultyConnection:
 
 
 async def _nothing() -> None:
-    """Ask for nothing but whether the server is there."""
+    """Check only that the server is up."""
 
 
 async def _pump(stream: FaultyStream, events: AsyncGenerator[WatchEvent, None]) -> None:

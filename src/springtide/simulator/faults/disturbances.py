@@ -1,4 +1,4 @@
-"""Things that happen to the world by themselves: compactions, restarts of the server, crashes and pauses."""
+"""Faults at random times: compactions, API server restarts, crashes, pauses and node losses."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def disturbances(
     faults: Faults,
     *,
     random: Callable[[str], Random],
-    weather: ServerAvailability,
+    availability: ServerAvailability,
     compact: Callable[[Random], None],
     processes: Sequence[Process],
     nodes: Callable[[], Sequence[str]],
     lose: Callable[[str], None],
     find: Callable[[str], None],
 ) -> list[Coroutine[Any, Any, None]]:
-    """Give the tasks that disturb the world, each with dice of its own; for ever, until they are cancelled."""
+    """Return endless coroutines that cause faults, each with its own random source."""
     found: list[Coroutine[Any, Any, None]] = []
     if faults.compact_every:
         found.append(_compactions(faults, random("compactions"), compact))
     if faults.outage_every:
-        found.append(_outages(faults, random("outages"), weather))
+        found.append(_outages(faults, random("outages"), availability))
     if faults.node_loss_every:
         found.append(_losses(faults, random("node losses"), nodes, lose, find))
     for process in processes:
@@ -67,12 +67,12 @@ async def _losses(
             find(name)
 
 
-async def _outages(faults: Faults, random: Random, weather: ServerAvailability) -> None:
+async def _outages(faults: Faults, random: Random, availability: ServerAvailability) -> None:
     while True:
         await _some_time(faults.outage_every, random)
-        weather.go_down()
+        availability.go_down()
         await asyncio.sleep(random.random() * faults.longest_outage)
-        weather.come_up()
+        availability.come_up()
 
 
 async def _crashes(faults: Faults, random: Random, process: Process) -> None:
@@ -94,17 +94,17 @@ async def _pauses(faults: Faults, random: Random, process: Process) -> None:
 
 
 async def _during_traffic(process: Process, random: Random, faults: Faults) -> None:
-    """Wait until the process is at work, and then for some steps or moments more, so that any await may be the one."""
+    """Wait until the process sends requests, then some steps longer, so that a fault can hit any await."""
     reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    process.ambush(1 + random.randrange(_CROSSINGS), lambda: settle(reached))
+    process.call_after_crossings(1 + random.randrange(_CROSSINGS), lambda: settle(reached))
     await reached
     for _ in range(random.randrange(_STEPS)):
         await asyncio.sleep(0)
     if random.random() < _IN_FLIGHT:
-        # Long enough to strike while a request, or its answer, is under way.
+        # Long enough to hit while a request or its answer is under way.
         await asyncio.sleep(random.random() * _JOURNEYS * faults.latency)
 
 
 async def _some_time(mean: float, random: Random) -> None:
-    # Evenly spread, not exponential: the logarithm of a float may differ between machines in its last bit.
+    # Uniform, not exponential: the last bit of a logarithm may differ between machines.
     await asyncio.sleep(random.random() * 2 * mean)

@@ -1,10 +1,8 @@
-"""How badly the world treats those who live in it: how often each fault strikes, and how hard.
+"""Fault profiles: how often each fault occurs, and how long it lasts; and the availability of the API server.
 
-Only what the contract of the Kubernetes API allows is in here. A write may fail before or after it took effect, an
-answer may never come, a stream may break, lag or repeat itself, history may be gone, a process may die or stop for a
-while. But an acknowledged write is stored, events of one stream are in order, and versions never go back.
-
-What all connections of a world share: whether the server answers at all, and which streams are open.
+Faults stay within the contract of the Kubernetes API. A write may fail before or after it took effect, an answer may
+be lost, a stream may break, lag or repeat events, history may be compacted, a process may crash or pause. But an
+acknowledged write is stored, events of one stream are in order, and resourceVersions never go back.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from springtide.cluster.errors import ConnectionLost
 
 
 class Severity(StrEnum):
-    """The profiles by name."""
+    """The names of the profiles."""
 
     NONE = "none"
     LIGHT = "light"
@@ -29,61 +27,61 @@ class Faults:
     """Probabilities are for each request or stream; times are seconds of virtual time; 0 switches a fault off."""
 
     latency: float = 0.0
-    """The longest that a request or its answer usually travels."""
+    """The longest usual travel time of a request or an answer."""
     slow: float = 0.0
     """How often a request takes up to `longest_travel` instead, perhaps longer than its sender waits for the answer."""
     longest_travel: float = 4.0
     """The longest from leaving to taking effect; leadership is safe while it is shorter than the lease's margin."""
 
     conflict: float = 0.0
-    """A conditional write is refused: somebody else was faster, as far as the writer can tell."""
+    """A conditional write is refused with 409, as if another client had written first."""
     throttled: float = 0.0
-    """429, with a time to come back."""
+    """429 with Retry-After."""
     failed_before: float = 0.0
-    """500, 503 or a broken connection, before anything happened."""
+    """500, 503 or a broken connection, before the request took effect."""
     failed_after: float = 0.0
     """500, a broken connection or a timeout, after the write took effect."""
     timeout_before: float = 0.0
-    """Nothing happens, and nothing comes back."""
+    """The request has no effect, and no answer arrives."""
 
     cut: float = 0.0
     """A stream breaks, or ends, after up to `stream_life` seconds."""
     stream_life: float = 120.0
     lag: float = 0.0
-    """How often a stream is a lagging one; each stream, and so each kind, for itself."""
+    """How often a stream lags; drawn for each stream."""
     longest_lag: float = 0.0
     replay: float = 0.0
-    """A stream begins at an older version than was asked for, and repeats what was told before."""
+    """A stream starts at an older version than requested, and repeats events."""
     expired: float = 0.0
     """A watch, or a further page of a list, is answered with 410."""
     stale: float = 0.0
     """A list at version 0 shows an older state."""
     no_watch_list: float = 0.0
-    """How often a world has a server that does not know WatchList."""
+    """How often the API server does not support WatchList."""
 
     compact_every: float = 0.0
     """Mean time between compactions of the history."""
     outage_every: float = 0.0
-    """Mean time between restarts of the API server: all streams break, and nobody answers for a while."""
+    """Mean time between restarts of the API server: all streams break, and requests fail for a while."""
     longest_outage: float = 15.0
     crash_every: float = 0.0
     """Mean time between crashes of a process."""
     longest_downtime: float = 60.0
     pause_every: float = 0.0
-    """Mean time between pauses of a process: nothing of it runs, and time goes on."""
+    """Mean time between pauses of a process: none of its tasks run, while time passes."""
     longest_pause: float = 45.0
     node_loss_every: float = 0.0
     """Mean time between losses of a node, where the scenario has nodes."""
     longest_node_loss: float = 1200.0
-    """How long a lost node stays away at most: long enough for its pods to be given up, or not."""
+    """The longest loss of a node, which may exceed the toleration of its pods."""
 
     @classmethod
     def of(cls, severity: Severity) -> Faults:
-        """Give the profile of a name."""
+        """Return the profile of a name."""
         return _PROFILES[severity]
 
     def but(self, **changes: float) -> Faults:
-        """Give these faults with some of them changed."""
+        """Return a copy with some values changed."""
         return replace(self, **changes)
 
 
@@ -134,45 +132,45 @@ _PROFILES = {Severity.NONE: Faults(), Severity.LIGHT: _LIGHT, Severity.HEAVY: _H
 
 
 class BreakableStream(Protocol):
-    """A stream that can be broken from outside."""
+    """A stream that a fault can break."""
 
     def break_off(self, failure: Exception | None) -> None:
-        """End the stream where it stands; with a failure, as if the connection broke."""
+        """End the stream now; with a failure, as if the connection broke."""
         ...
 
 
 class ServerAvailability:
-    """The state of the network between the processes and the server."""
+    """Whether the API server responds, and the open streams that a restart breaks; shared by all connections."""
 
     def __init__(self, faults: Faults, *, watch_list: bool = True) -> None:
         self.faults = faults
         self.is_calm = faults == Faults()
-        """Whether nothing goes wrong by itself."""
+        """Whether faults at random times have ended."""
         self.down = False
         self.watch_list = watch_list
-        # A dictionary is a set in the order of arrival: whoever came first is told first.
+        # A dictionary, as a set that keeps the order of insertion.
         self._streams: dict[BreakableStream, None] = {}
 
     def opened(self, stream: BreakableStream) -> None:
-        """Remember an open stream."""
+        """Register an open stream."""
         self._streams[stream] = None
 
     def closed(self, stream: BreakableStream) -> None:
-        """Forget a stream."""
+        """Unregister a stream."""
         self._streams.pop(stream, None)
 
     def go_down(self) -> None:
-        """Stop answering, and break every stream, as a server does that is restarted."""
+        """Stop responding and break all streams, like a server that restarts."""
         self.down = True
         for stream in list(self._streams):
-            stream.break_off(ConnectionLost("the server went away"))
+            stream.break_off(ConnectionLost("the server closed the connection"))
 
     def come_up(self) -> None:
-        """Answer again."""
+        """Respond again."""
         self.down = False
 
     def calm(self) -> None:
-        """Let everything go well from now on."""
+        """End all faults."""
         self.down = False
         self.faults = Faults()
         self.is_calm = True

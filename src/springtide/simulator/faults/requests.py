@@ -1,4 +1,4 @@
-"""What becomes of one request: drawn before it leaves, from the dice of its connection."""
+"""The faults of single requests, drawn before a request leaves from the random source of its connection."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from springtide.cluster.errors import (
 from springtide.simulator.faults.profile import Faults, ServerAvailability
 
 _PATIENCE = (2.0, 10.0)
-"""How long a client waits for an answer that never comes."""
+"""How long a client waits for an answer that never arrives."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """How a request travels, and how it ends."""
+    """The delays of a request, and the error that it ends with, if any."""
 
     queued: float = 0.0
-    """How long it waits at home, before it leaves."""
+    """How long it waits before it leaves the process."""
     there: float = 0.0
     back: float = 0.0
     refused: ClusterError | None = None
-    """What comes back instead of any effect."""
+    """The error of a request that takes no effect."""
     lost: ClusterError | None = None
-    """What the client sees although the request took effect."""
+    """The error that the client sees although the request took effect."""
     patience: float | None = None
-    """After how long the client gives up, although an answer is on its way."""
+    """When the client times out although an answer is on its way."""
 
 
 class RequestFaultSource:
-    """Draws the fates of the requests of one connection."""
+    """Draws the faults of the requests of one connection."""
 
-    def __init__(self, weather: ServerAvailability, random: Random) -> None:
-        self._weather = weather
+    def __init__(self, availability: ServerAvailability, random: Random) -> None:
+        self._availability = availability
         self._random = random
 
     @property
     def faults(self) -> Faults:
-        """The faults of the moment."""
-        return self._weather.faults
+        """The current fault profile."""
+        return self._availability.faults
 
     def happens(self, probability: float) -> bool:
-        """Throw a coin."""
+        """Return True with a probability."""
         return probability > 0 and self._random.random() < probability
 
     def up_to(self, most: float) -> float:
-        """Draw a time; it may be as good as none."""
+        """Draw a time from 0 to `most`."""
         return self._random.random() * most
 
     def below(self, most: int) -> int:
@@ -64,8 +64,8 @@ class RequestFaultSource:
         low, high = times
         return low + self.up_to(high - low)
 
-    def fate(self, *, conditional: bool) -> RequestFault:
-        """Draw the fate of a request; only a conditional write can be told that somebody was faster."""
+    def draw(self, *, conditional: bool) -> RequestFault:
+        """Draw the fault of a request; only a conditional write can fail with a conflict."""
         faults = self.faults
         queued, there, back = (self.up_to(faults.latency) for _ in range(3))
         refused: ClusterError | None = None

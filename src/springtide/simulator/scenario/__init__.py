@@ -1,4 +1,4 @@
-"""Scenarios: stories of a cluster that tests tell in a few lines, and that the simulator plays.
+"""Scenarios: what happens in a simulated cluster, written in a few lines and run by the simulator.
 
 ::
 
@@ -8,14 +8,14 @@
         .running(CalendarController, replicas=2)
         .at("6h", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
         .under(Severity.HEAVY)
-        .always(NothingIsOverwrittenUnseen, StoresFollowTheServer)
+        .always(NoLostUpdates, StoresFollowTheServer)
         .settling("10m")
         .run("1d", seed=7)
     )
 
     assert outcome.object("Calendar", "holidays")["status"]["nextDates"] == ["2026-12-25"]
 
-`docs/scenarios.md` explains every word of it.
+See `docs/scenarios.md`.
 """
 
 from springtide.simulator.scenario.actions import (

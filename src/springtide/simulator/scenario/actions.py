@@ -1,7 +1,6 @@
-"""What happens in a scenario from outside: users who write, machines that fail.
+"""Events of a scenario: writes of users, and failures of processes, nodes and the API server.
 
-An action is a function of the world; any coroutine function with a docstring of its own will do. Those here cover what
-most scenarios need.
+An action is a coroutine function of the world. Those here cover what most scenarios need.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def scale(kind: str, name: str, replicas: int, *, namespace: str = "", because: 
 
 
 def delete(kind: str, name: str, *, namespace: str = "", because: str = "") -> Action:
-    """A user deletes an object; if it is gone already, it is as wished."""
+    """A user deletes an object; one that is gone already is no error."""
 
     async def act(world: World) -> None:
         resource = world.resource(kind)
@@ -64,7 +63,7 @@ def crash(process: str, *, downtime: float = 10.0) -> Action:
 
 
 def pause(process: str, seconds: float) -> Action:
-    """A process stands still for a while: its machine is suspended, or starved."""
+    """A process pauses: its machine is suspended or has no CPU time."""
 
     async def act(world: World) -> None:
         found = world.process(process)
@@ -76,18 +75,18 @@ def pause(process: str, seconds: float) -> Action:
 
 
 def restart_server(downtime: float = 5.0) -> Action:
-    """The API server is restarted: every stream breaks, and for a while nobody answers."""
+    """The API server restarts: all streams break, and requests fail for a while."""
 
     async def act(world: World) -> None:
-        world.weather.go_down()
+        world.availability.go_down()
         await asyncio.sleep(downtime)
-        world.weather.come_up()
+        world.availability.come_up()
 
     return act
 
 
 def compact() -> Action:
-    """The API server forgets all history: whoever watches from an older version must list again."""
+    """The API server compacts all history: watches from older versions must list again."""
 
     async def act(world: World) -> None:
         world.server.compact()
@@ -96,7 +95,7 @@ def compact() -> Action:
 
 
 def lose(node: str) -> Action:
-    """A node stops answering: its kubelet says nothing any more, until it is found again."""
+    """A node stops sending heartbeats until `find`."""
 
     async def act(world: World) -> None:
         world.lose_node(node)
@@ -105,7 +104,7 @@ def lose(node: str) -> Action:
 
 
 def find(node: str) -> Action:
-    """A lost node answers again."""
+    """A lost node sends heartbeats again."""
 
     async def act(world: World) -> None:
         world.find_node(node)

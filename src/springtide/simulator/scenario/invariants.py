@@ -1,15 +1,12 @@
-"""Stores that tell of their steps, so that invariants can judge them.
+"""Invariants: what must hold after every step of a scenario, and the hooks that check it.
 
-Bugs that a runtime survives: it logs them with their stack, and goes on. A scenario must not.
+The simulator calls an invariant for each write, when it leaves a process and when it takes effect, and for each change
+of each store. An invariant that does not hold raises `InvariantViolated`; the scenario ends at that step and reports
+the message, the time, the seed and the last lines of the trace.
 
-A controller that raises on every reconcile stops nobody else, and tries again for ever: in production that is right, in
-a test it would pass. What a cluster answers is logged without a stack, so a stack always means a bug.
-
-What must hold at every step of a scenario, not only at its end.
-
-An invariant is told of every write when it takes effect and of every step of every store, and raises `Broken` where
-something is not as it must be. The scenario then ends at that step, with the words of the invariant, the time, the seed
-and the last lines of the trace.
+A controller that raises is retried with backoff and does not stop others. In production that is right; in a scenario it
+would hide a bug. Errors of the API server are logged without a traceback, so a logged traceback always means a bug, and
+ends the scenario.
 """
 
 from __future__ import annotations
@@ -34,19 +31,19 @@ from springtide.simulator.world import World
 
 
 class WatchedStore(Store[Any]):
-    """A store that calls somebody after each of its steps: with a key, or None where any number may have changed."""
+    """A store that calls `stepped` after each change, with the key, or None if many keys may have changed."""
 
     def __init__(self, cached: Cached, stepped: Callable[[tuple[Store[Any], Key | None]], None]) -> None:
         super().__init__(cached.record, cached.indexes)
         self._stepped = stepped
 
     def apply(self, event: WatchEvent) -> None:
-        """Take one event of a watch."""
+        """Apply one watch event."""
         super().apply(event)
         self._stepped((self, None if event.change is WatchEventType.BOOKMARK else key_of(event.object)))
 
     def replace_records(self, records: Mapping[Key, Any], version: int) -> None:
-        """Hold exactly these records."""
+        """Replace all records."""
         super().replace_records(records, version)
         self._stepped((self, None))
 
@@ -55,7 +52,7 @@ _LOGGER = logging.getLogger("springtide")
 
 
 class LoggedTracebacks(logging.Handler):
-    """While it is entered, tells somebody of every failure that is logged with a stack, but for those it tolerates."""
+    """While entered, calls `failed` for each exception that is logged with a traceback, except tolerated ones."""
 
     def __init__(self, failed: Callable[[BaseException], None], tolerated: tuple[type[BaseException], ...]) -> None:
         super().__init__()
@@ -72,43 +69,43 @@ class LoggedTracebacks(logging.Handler):
         _LOGGER.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Look at one record of the log."""
+        """Check one log record."""
         failure = record.exc_info[1] if record.exc_info else None
         if failure is not None and not isinstance(failure, self._tolerated):
             self._failed(failure)
 
 
 class InvariantViolated(AssertionError):
-    """Something that must always hold does not."""
+    """An invariant does not hold."""
 
 
 class Invariant:
-    """The base: it demands nothing. One instance serves one run; `begin` comes first."""
+    """The base class, which checks nothing. One instance serves one run; `begin` is called first."""
 
     def begin(self, world: World) -> None:
-        """Prepare for a world, before anything happens in it."""
+        """Prepare for a run."""
 
     def left(self, world: World, sent: SentRequest) -> None:
-        """Judge a write that leaves a process, whether or not it will have an effect."""
+        """Check a write that leaves a process, whether or not it will take effect."""
 
     def wrote(self, world: World, written: CommittedWrite) -> None:
-        """Judge a write that has just taken effect."""
+        """Check a write that took effect."""
 
     def opened(self, world: World, process: str, selection: Selection, store: Store[Any]) -> None:
-        """Take note of a store that a process has made."""
+        """Register a store of a process."""
 
     def stepped(self, world: World, process: str, selection: Selection, store: Store[Any], key: Key | None) -> None:
-        """Judge a store of a process after a change of one key, or (None) of any number of them."""
+        """Check a store after a change of one key; None: of any number of keys."""
 
     def end(self, world: World) -> None:
-        """Judge the world at its end, after it was given time to settle."""
+        """Check the end state, after the time to settle."""
 
 
 class OnlyTheLeaderWrites(Invariant):
-    """A process that is not the leader sends nothing, and what it sent before has no effect any more.
+    """Only the holder of the lease writes.
 
-    What these field managers write may come only from the process that the lease names at that moment: when it leaves,
-    and when it takes effect.
+    Writes of these field managers may come only from the process that holds the lease, both when a write leaves the
+    process and when it takes effect.
     """
 
     def __init__(self, lease: Key, *managers: str) -> None:
@@ -117,7 +114,7 @@ class OnlyTheLeaderWrites(Invariant):
         self._holder = ""
 
     def wrote(self, world: World, written: CommittedWrite) -> None:
-        """Follow the lease, and judge the writes of processes by it."""
+        """Follow the holder of the lease, and check writes against it."""
         if written.resource.kind == "Lease":
             if written.key == self._lease:
                 self._holder = written.new["spec"].get("holderIdentity") or "" if written.new is not None else ""
@@ -127,14 +124,14 @@ class OnlyTheLeaderWrites(Invariant):
             late = world.clock.monotonic() - sent.at
             msg = (
                 f"{written.verb} of {written.resource.kind} {written.key} by {sent.sender} took effect "
-                f"{late:.3f} s after it left, while {self._holder or 'nobody'} held the lease"
+                f"{late:.3f} s after it left, while {self._holder or 'no process'} held the lease"
             )
             raise InvariantViolated(msg)
 
     def left(self, world: World, sent: SentRequest) -> None:  # noqa: ARG002
-        """Judge what leaves a process."""
+        """Check that the sender holds the lease."""
         if self._is_foreign(sent):
-            msg = f"{sent.sender} sent a write ({sent.because}) while {self._holder or 'nobody'} held the lease"
+            msg = f"{sent.sender} sent a write ({sent.because}) while {self._holder or 'no process'} held the lease"
             raise InvariantViolated(msg)
 
     def _is_foreign(self, sent: SentRequest) -> bool:
@@ -142,17 +139,17 @@ class OnlyTheLeaderWrites(Invariant):
 
 
 _JUDGED_BY_THE_SERVER = ("create/binding", "create/eviction")
-"""Writes that are right or wrong whatever else has changed, and that the server itself refuses where they are wrong."""
+"""Subresources whose writes do not depend on the state of the object."""
 
 
 class NoLostUpdates(Invariant):
-    """No process changes an object in a state that it has not read: that is how updates are lost.
+    """No process overwrites a version of an object that it has not read.
 
-    Events are left out: they are counted up from memory, and nobody depends on them.
+    Events are exempt: their counts are kept in memory, and no decision depends on them.
     """
 
     def wrote(self, world: World, written: CommittedWrite) -> None:  # noqa: ARG002
-        """Compare what the write was computed from with what it met."""
+        """Compare the version that the write was computed from with the version that it replaced."""
         sent, old = written.write, written.old
         if old is None or not isinstance(sent, SentRequest) or written.resource.kind == "Event":
             return
@@ -168,7 +165,7 @@ class NoLostUpdates(Invariant):
 
 
 class StoresFollowTheServer(Invariant):
-    """Every store equals the server at the version that it says, never goes back, and arrives in the end."""
+    """Each store equals the server at its version, never goes back, and catches up in the end."""
 
     def __init__(self) -> None:
         self._history = WriteHistory()
@@ -176,21 +173,21 @@ class StoresFollowTheServer(Invariant):
         self._stores: list[tuple[str, Selection, Store[Any]]] = []
 
     def begin(self, world: World) -> None:
-        """Start from what is there already."""
+        """Record the objects that exist already."""
         for kind in world.server.catalogue.stored():
             for key, item in world.server.objects(collection_id(kind.resource)):
                 self._history.note(kind.resource, key, version_of(item), item)
 
     def wrote(self, world: World, written: CommittedWrite) -> None:  # noqa: ARG002
-        """Remember every version of every object: the server forgets them."""
+        """Record every version of every object, since the server compacts its history."""
         self._history.note(written.resource, written.key, written.revision, written.new)
 
     def opened(self, world: World, process: str, selection: Selection, store: Store[Any]) -> None:  # noqa: ARG002
-        """Expect the store to arrive."""
+        """Register the store, which must catch up."""
         self._stores.append((process, selection, store))
 
     def stepped(self, world: World, process: str, selection: Selection, store: Store[Any], key: Key | None) -> None:
-        """Compare what changed, or everything, with what the server had at that version."""
+        """Compare the change, or all records, with the server at that version."""
         before = self._versions.get(store, 0)
         if store.version < before:
             msg = f"the store of {selection} in {process} went back from version {before} to {store.version}"
@@ -200,11 +197,11 @@ class StoresFollowTheServer(Invariant):
             self._compare(world, process, selection, store, each, store.version)
 
     def end(self, world: World) -> None:
-        """Compare the stores of everybody who is still there with the server as it is, if the world has calmed down."""
-        alive = [process.identity for process in world.processes if process.alive and world.weather.is_calm]
+        """Compare the stores of running processes with the server, once all faults have ended."""
+        alive = [process.identity for process in world.processes if process.alive and world.availability.is_calm]
         for process, selection, store in self._stores:
             resource = selection.resource
-            # What the cluster does not have, nobody can see.
+            # The cluster does not serve this kind, so there is nothing to cache.
             served = world.server.catalogue.of_kind(resource.api_version, resource.kind) is not None
             if process in alive and served:
                 if not store.synced:
@@ -240,17 +237,17 @@ class StoresFollowTheServer(Invariant):
 
 
 class SharedObjectsAreNotMutated(Invariant):
-    """Objects that were stored or handed out stay as they are: whoever wants to change one copies it first."""
+    """Stored and delivered objects are shared and must not be changed in place."""
 
     def __init__(self) -> None:
         self._written: list[tuple[CommittedWrite, bytes]] = []
 
     def wrote(self, world: World, written: CommittedWrite) -> None:  # noqa: ARG002
-        """Remember what was written."""
+        """Record the written object."""
         self._written.append((written, msgspec.json.encode(written.new)))
 
     def end(self, world: World) -> None:  # noqa: ARG002
-        """Compare what was written with what has become of it."""
+        """Compare each written object with what it is now."""
         for written, encoded in self._written:
             if msgspec.json.encode(written.new) != encoded:
                 msg = f"{written.resource.kind} {written.key} of version {written.revision} was changed in place"
@@ -264,16 +261,16 @@ class WriteHistory:
         self._versions: dict[tuple[str, str], dict[Key, list[tuple[int, Object | None]]]] = {}
 
     def note(self, resource: Resource, key: Key, version: int, item: Object | None) -> None:
-        """Remember what an object became."""
+        """Record a version of an object."""
         objects = self._versions.setdefault((resource.group, resource.plural), {})
         objects.setdefault(key, []).append((version, item))
 
     def keys(self, resource: Resource) -> list[Key]:
-        """List everything that ever was."""
+        """List all keys that ever existed."""
         return list(self._versions.get((resource.group, resource.plural), ()))
 
     def at(self, resource: Resource, key: Key, version: int) -> Object | None:
-        """Give an object as it was at a version."""
+        """Return an object as it was at a version."""
         known = self._versions.get((resource.group, resource.plural), {}).get(key, [])
         position = bisect_right(known, version, key=lambda entry: entry[0])
         return known[position - 1][1] if position else None

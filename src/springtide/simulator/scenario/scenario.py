@@ -1,10 +1,7 @@
-"""How a scenario ended.
+"""Scenarios: initial objects, processes, events over time, faults and invariants, run in virtual time.
 
-A scenario: what is there, what runs, what happens when, and what must hold; played in virtual time.
-
-Scenarios are values: every word gives a new one, so that tests can share a beginning.
-
-Scenarios over many seeds: a seed that breaks something tells the one command that plays it again.
+A Scenario is a value: each method returns a new one, so tests can share a beginning. `play` runs one over many seeds; a
+failing seed reports the command that repeats it.
 """
 
 from __future__ import annotations
@@ -39,26 +36,26 @@ from springtide.simulator.world import World
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The world as it was at the end, and how it came to that."""
+    """The simulated cluster at the end of a run, with its trace."""
 
     world: World
     seed: int
 
     @property
     def trace(self) -> list[TraceEntry]:
-        """Every write that had an effect, in order."""
+        """All writes that took effect, in order."""
         return self.world.trace.entries
 
     def trace_bytes(self) -> bytes:
-        """Give the trace as JSON lines: what two runs are compared by."""
+        """Return the trace as JSON lines, to compare runs."""
         return self.world.trace.as_bytes()
 
     def object(self, kind: str, name: str, *, namespace: str = "") -> Object:
-        """Give an object as it was at the end; raises `NotFound`."""
+        """Return an object as it was at the end; raises `NotFound`."""
         return self.world.object(kind, name, namespace=namespace)
 
     def objects(self, kind: str) -> list[Object]:
-        """Give all objects of a kind, in all namespaces, in the order of their keys."""
+        """Return all objects of a kind in all namespaces, ordered by key."""
         return self.world.objects(kind)
 
 
@@ -71,7 +68,7 @@ _SMALL_PAGE = 2
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """Something that happens once, or (with a period) again and again, from some second on."""
+    """An action at a second of the run, repeated if it has a period."""
 
     after: int
     action: Action
@@ -80,7 +77,7 @@ class _Event:
 
 @dataclass(frozen=True, slots=True)
 class _Replicas:
-    """Processes that run the same controllers, of which one leads."""
+    """Replicas of a process with the same controllers; they elect a leader."""
 
     controllers: tuple[type[Controller], ...]
     name: str
@@ -90,13 +87,13 @@ class _Replicas:
     services: Callable[[ProcessRun], Services]
 
 
-def _no_services(incarnation: ProcessRun) -> Services:  # noqa: ARG001
+def _no_services(run: ProcessRun) -> Services:  # noqa: ARG001
     return NO_SERVICES
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A story. Times are spans since its start (`90s`, `2h`, `1d12h`)."""
+    """A scenario. Times are durations since its start (`90s`, `2h`, `1d12h`)."""
 
     name: str
     start: str = "2026-01-05T00:00:00Z"
@@ -113,7 +110,7 @@ class Scenario:
     listener: Callable[[TraceEntry], None] | None = None
 
     def given(self, *objects: Object) -> Scenario:
-        """Have objects in the cluster from the start; namespaces that they name are made."""
+        """Add objects that exist from the start; their namespaces are created."""
         return replace(self, objects=(*self.objects, *objects))
 
     def running(
@@ -125,75 +122,75 @@ class Scenario:
         default_zone: str = "UTC",
         services: Callable[[ProcessRun], Services] = _no_services,
     ) -> Scenario:
-        """Run controllers, in so many processes (`springtide-0`, …); with more than one, they elect a leader.
+        """Run controllers in a number of processes (`springtide-0`, …); several elect a leader.
 
-        `services` makes what each process offers them, anew whenever it is started: it dies with the process.
+        `services` creates the services of a process at each of its starts.
         """
         group = _Replicas(controllers, name, replicas, mode, default_zone, services)
         return replace(self, replicas=(*self.replicas, group))
 
     def running_program(self, name: str, main: Main) -> Scenario:
-        """Run a process of any other kind, under the same faults."""
+        """Run another program as a process, under the same faults."""
         return replace(self, programs=(*self.programs, (name, main)))
 
     def behaving(self, *behaviours: type[Controller]) -> Scenario:
-        """Let the cluster itself do something: nodes, workloads, scheduling; nothing ever happens to these."""
+        """Run controllers of Kubernetes itself (nodes, workloads, scheduling), exempt from faults."""
         return replace(self, behaviours=(*self.behaviours, *behaviours))
 
     def measuring(self, metric: str, steps: Mapping[str, str]) -> Scenario:
-        """Let HorizontalPodAutoscalers measure a load that all pods share: `{"0s": "1", "30m": "2500m"}` by time."""
+        """Set a metric for HorizontalPodAutoscalers, a total over all pods by time: `{"0s": "1", "30m": "2500m"}`."""
         return replace(self, loads=(*self.loads, *((metric, when, load) for when, load in steps.items())))
 
     def at(self, when: str, *actions: Action) -> Scenario:
-        """Let something happen at a time."""
+        """Run actions at a time."""
         return replace(self, events=(*self.events, *(_Event(parse_span(when), action) for action in actions)))
 
     def every(self, period: str, *actions: Action) -> Scenario:
-        """Let something happen again and again, the first time after one period."""
+        """Run actions periodically, first after one period."""
         seconds = parse_span(period)
         if not seconds:
-            msg = f"{period!r} between two events is no time at all, expected at least 1s"
+            msg = f"{period!r} is too short a period, expected at least 1s"
             raise ValueError(msg)
         return replace(self, events=(*self.events, *(_Event(seconds, action, seconds) for action in actions)))
 
     def under(self, faults: Faults | Severity) -> Scenario:
-        """Let things go wrong."""
+        """Switch faults on."""
         return replace(self, faults=Faults.of(faults) if isinstance(faults, Severity) else faults)
 
     def always(self, *invariants: Callable[[], Invariant]) -> Scenario:
-        """Demand something of every step; an invariant is made anew for every run."""
+        """Check invariants at every step; each run creates its own instances."""
         for made in invariants:
             if isinstance(made, Invariant):
-                msg = f"{type(made).__name__} would serve all runs at once, expected the class or what makes one"
+                msg = f"{type(made).__name__} is an instance that all runs would share, expected the class or a factory"
                 raise TypeError(msg)
         return replace(self, invariants=(*self.invariants, *invariants))
 
     def settling(self, span: str) -> Scenario:
-        """End all faults and events before the end, so that everything can come to rest; part of the duration."""
+        """End faults and events this long before the end, so that the cluster can settle."""
         return replace(self, settle=parse_span(span))
 
     def tolerating(self, *failures: type[BaseException]) -> Scenario:
-        """Let a process go on although it has logged such a failure with its stack; any other ends the scenario."""
+        """Allow exceptions of these types to be logged with a traceback; others end the scenario."""
         return replace(self, tolerated=(*self.tolerated, *failures))
 
-    def told_to(self, listener: Callable[[TraceEntry], None]) -> Scenario:
-        """Tell somebody of every entry of the trace as it is made."""
+    def traced_to(self, listener: Callable[[TraceEntry], None]) -> Scenario:
+        """Call `listener` with each entry of the trace as it is recorded."""
         return replace(self, listener=listener)
 
     def run(self, duration: str, *, seed: int = 0) -> Outcome:
-        """Play it; raises `Broken` where an invariant does not hold, and whatever a process failed with."""
+        """Run the scenario; raises `InvariantViolated`, or the exception that a process failed with."""
         start, length = parse_instant(self.start), parse_span(duration)
         self._check_times(duration, length)
         return run(lambda clock: self._play(clock, length, seed), start=start)
 
     def _check_times(self, duration: str, length: int) -> None:
-        """Refuse what could never happen: a test would pass, and show nothing."""
+        """Refuse events after the end: such a test would pass without testing anything."""
         if self.settle >= length:
-            msg = f"a run of {duration} has no time for anything before it settles, for {self.settle} s"
+            msg = f"a run of {duration} is not longer than the time to settle, {self.settle} s"
             raise ValueError(msg)
         late = [event.after for event in self.events if event.after > length - self.settle]
         if late:
-            msg = f"something is to happen after {late[0]} s, but a run of {duration} ends"
+            msg = f"an event is due after {late[0]} s, but a run of {duration} ends"
             raise ValueError(f"{msg}, or settles, after {length - self.settle} s")
 
     async def _play(self, clock: VirtualClock, duration: int, seed: int) -> Outcome:
@@ -203,9 +200,9 @@ class Scenario:
 
     async def _play_in(self, world: World, duration: int) -> Outcome:
         clock, seed = world.clock, world.seed
-        judges = [invariant() for invariant in self.invariants]
+        invariants = [invariant() for invariant in self.invariants]
         try:
-            await self._set_up(world, judges)
+            await self._set_up(world, invariants)
             for event in self.events:
                 world.run_beside(_happen(world, event, duration - self.settle))
             world.disturb()
@@ -213,72 +210,70 @@ class Scenario:
                 await world.until(clock.start + duration - self.settle)
                 world.calm()
             await world.until(clock.start + duration)
-            for judge in judges:
-                _put(lambda judge, world: judge.end(world), judge, world)
+            for invariant in invariants:
+                _put(lambda invariant, world: invariant.end(world), invariant, world)
         except InvariantViolated as broken:
             raise InvariantViolated(self._account(world, seed, str(broken))) from None
         except Exception as failure:
-            failure.add_note(self._account(world, seed, "something failed that is no invariant"))
+            failure.add_note(self._account(world, seed, "a failure outside the invariants"))
             raise
         finally:
             await world.close()
         return Outcome(world, seed)
 
-    async def _set_up(self, world: World, judges: list[Invariant]) -> None:
-        for judge in judges:
-            judge.begin(world)
-        world.observe(_with_invariants(world, lambda judge, written: judge.wrote(world, written), judges))
-        world.observe_departures(_with_invariants(world, lambda judge, sent: judge.left(world, sent), judges))
+    async def _set_up(self, world: World, invariants: list[Invariant]) -> None:
+        for invariant in invariants:
+            invariant.begin(world)
+        world.observe(_with_invariants(world, lambda invariant, written: invariant.wrote(world, written), invariants))
+        world.observe_sends(_with_invariants(world, lambda invariant, sent: invariant.left(world, sent), invariants))
         world.begin()
         await create(*self.objects)(world)
         if self.behaviours:
             world.run_beside(_run_behaviours(world, _measured(self.behaviours, self.loads, world.clock.start)))
         for group in self.replicas:
             for number in range(group.count):
-                world.add_process(f"{group.name}-{number}", _managing(world, group, judges))
+                world.add_process(f"{group.name}-{number}", _managing(world, group, invariants))
         for name, main in self.programs:
             world.add_process(name, main)
 
-    def _account(self, world: World, seed: int, words: str) -> str:
+    def _account(self, world: World, seed: int, message: str) -> str:
         lines = [entry.as_line() for entry in world.trace.entries[-_LINES_OF_A_FAILURE:]]
         at = format_instant(world.clock.now())
-        return "\n".join([f"{self.name}: {words}", f"  at {at}, with seed {seed}; the last writes were:", *lines])
+        return "\n".join([f"{self.name}: {message}", f"  at {at}, with seed {seed}; the last writes were:", *lines])
 
 
-def _managing(world: World, group: _Replicas, judges: list[Invariant]) -> Main:
-    """Make the program of a replica: a manager with the controllers of its group."""
+def _managing(world: World, group: _Replicas, invariants: list[Invariant]) -> Main:
+    """Return the program of a replica: a manager with its controllers."""
 
-    async def main(incarnation: ProcessRun) -> None:
+    async def main(run: ProcessRun) -> None:
         def make_store(cached: Cached) -> Store[Any]:
-            def stepped(judge: Invariant, step: tuple[Store[Any], Key | None]) -> None:
-                judge.stepped(world, incarnation.identity, cached.selection, *step)
+            def stepped(invariant: Invariant, step: tuple[Store[Any], Key | None]) -> None:
+                invariant.stepped(world, run.identity, cached.selection, *step)
 
-            store = WatchedStore(cached, _with_invariants(world, stepped, judges))
-            for judge in judges:
-                judge.opened(world, incarnation.identity, cached.selection, store)
+            store = WatchedStore(cached, _with_invariants(world, stepped, invariants))
+            for invariant in invariants:
+                invariant.opened(world, run.identity, cached.selection, store)
             return store
 
-        transport, clock, random = incarnation.transport, incarnation.clock, incarnation.random
-        elected = (
-            LeaderElector(transport, clock, identity=incarnation.identity, random=random) if group.count > 1 else None
-        )
+        transport, clock, random = run.transport, run.clock, run.random
+        elected = LeaderElector(transport, clock, identity=run.identity, random=random) if group.count > 1 else None
         await Manager(
             transport,
             clock,
             group.controllers,
             random=random,
-            leadership=elected,
+            election=elected,
             mode=group.mode,
             settings=replace(_settings(world), default_zone=group.default_zone),
             make_store=make_store,
-            services=group.services(incarnation),
+            services=group.services(run),
         ).run()
 
     return main
 
 
 def _settings(world: World) -> ManagerSettings:
-    """Read in pages of two where things may go wrong, in half of the worlds: a few objects then take many pages."""
+    """With faults, half of the seeds list in pages of two, so that few objects take many pages."""
     if not world.disturbed:
         return _calm()
     size = _SMALL_PAGE if world.random("page size").random() < 0.5 else ReflectorSettings().page_size
@@ -286,14 +281,14 @@ def _settings(world: World) -> ManagerSettings:
 
 
 def _calm() -> ManagerSettings:
-    """Let watches last: they are begun anew to spread clients over servers, and here is one, which never tires."""
+    """Let watches last: clients restart watches to spread over servers, and here is only one server."""
     return ManagerSettings(reflector=ReflectorSettings(shortest_watch=_CALM_WATCH, longest_watch=_CALM_WATCH))
 
 
 def _measured(
     behaviours: tuple[type[Controller], ...], loads: tuple[tuple[str, str, str], ...], start: int
 ) -> tuple[type[Controller], ...]:
-    """Give the same behaviours, of which autoscalers read these loads."""
+    """Return the behaviours, with autoscalers that read these metrics."""
     if not loads:
         return behaviours
     script = ScriptedMetrics(
@@ -306,33 +301,35 @@ def _measured(
 
 
 async def _run_behaviours(world: World, behaviours: tuple[type[Controller], ...]) -> None:
-    """Run what Kubernetes itself does, out of reach of all faults."""
+    """Run the controllers of Kubernetes itself, without faults."""
     settings = replace(_calm(), pausable=False, field_manager_prefix="")
     await Manager(
         world.transport(), world.clock, behaviours, random=world.random("behaviours"), settings=settings
     ).run()
 
 
-def _with_invariants(world: World, ask: Callable[[Invariant, T], None], judges: list[Invariant]) -> Callable[[T], None]:
-    """Put a question to all judges; the world ends where one of them finds something broken."""
+def _with_invariants(
+    world: World, ask: Callable[[Invariant, T], None], invariants: list[Invariant]
+) -> Callable[[T], None]:
+    """Return a listener that calls all invariants; a violation ends the run."""
 
     def observe(observed: T) -> None:
         try:
-            for judge in judges:
-                _put(ask, judge, observed)
+            for invariant in invariants:
+                _put(ask, invariant, observed)
         except Exception as failure:
-            # Not raised here: this is in the middle of a verb or a process, which would take it for an answer.
+            # Not raised here: the caller is an API verb or a process, which would handle it as an answer.
             world.fail(failure)
 
     return observe
 
 
-def _put(ask: Callable[[Invariant, T], None], judge: Invariant, observed: T) -> None:
-    """Put a question to one judge, whose verdict says whose it is."""
+def _put(ask: Callable[[Invariant, T], None], invariant: Invariant, observed: T) -> None:
+    """Call one invariant; its violation names it."""
     try:
-        ask(judge, observed)
+        ask(invariant, observed)
     except InvariantViolated as broken:
-        msg = f"{type(judge).__name__}: {broken}"
+        msg = f"{type(invariant).__name__}: {broken}"
         raise InvariantViolated(msg) from None
 
 
@@ -347,11 +344,11 @@ async def _happen(world: World, event: _Event, last: int) -> None:
 
 
 SEED = "SPRINGTIDE_SEED"
-"""The environment variable that makes a test play this one seed instead of its own."""
+"""The environment variable that makes a test run this seed instead of its own."""
 
 
 def play(scenario: Scenario, duration: str, seeds: Iterable[int]) -> list[Outcome]:
-    """Play a scenario with every seed, or with the one that the environment names; for tests that pytest runs."""
+    """Run a scenario with each seed, or with the seed of the environment variable; for pytest."""
     chosen = [int(os.environ[SEED])] if SEED in os.environ else seeds
     return [_play(scenario, duration, seed) for seed in chosen]
 
@@ -360,7 +357,7 @@ def _play(scenario: Scenario, duration: str, seed: int) -> Outcome:
     try:
         return scenario.run(duration, seed=seed)
     except Exception as failure:
-        # pytest names the test that is running here, and the phase it is in.
+        # pytest puts the name and phase of the running test here.
         test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-        failure.add_note(f"play it again with: {SEED}={seed} .venv/bin/python -m pytest -n0 {shlex.quote(test)}")
+        failure.add_note(f"repeat it with: {SEED}={seed} .venv/bin/python -m pytest -n0 {shlex.quote(test)}")
         raise

@@ -1,9 +1,4 @@
-"""Rules between fields, and between an object and what it was before: those that users run into.
+"""Rules of built-in kinds: between fields, and between an object and its stored version.
 
-They are asked only about objects whose fields have the declared types. Wordings are those of kube-apiserver.
+They run on objects whose fields have the declared types. `registry` lists them by kind.
 """
-
-from springtide.apiserver.builtin.rules.table import RULES
-from springtide.apiserver.builtin.validation import KindRules
-
-__all__ = ["RULES", "KindRules"]

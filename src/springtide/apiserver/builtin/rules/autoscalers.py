@@ -1,4 +1,4 @@
-"""Autoscalers: their bounds, the metrics that they follow, and how fast they follow them."""
+"""Validation of HorizontalPodAutoscalers: bounds, target, metrics and behavior."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from springtide.apiserver.builtin.rules.resources import nano_value
-from springtide.apiserver.builtin.validation import field_of, forbidden, invalid, required
+from springtide.apiserver.builtin.validation import (
+    field_of,
+)
+from springtide.apiserver.field_errors import (
+    forbidden,
+    invalid,
+    required,
+)
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
@@ -17,8 +24,8 @@ _SOURCES = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-"""Where the source of a metric stands, by the type of the metric, in the order in which sources are judged."""
-_RAW_OR_USE = "a target raw value and a target utilization"
+"""The field of the source of a metric, by type, in the order in which sources are validated."""
+_RAW_OR_UTILIZATION = "a target raw value and a target utilization"
 _TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     "object": (("value", "averageValue"), "must set either a target value or averageValue"),
     "external": (("value", "averageValue"), "must set either a target value for metric or a per-pod target"),
@@ -29,14 +36,14 @@ _TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
         "must set either a target raw value or a target utilization",
     ),
 }
-"""What the target of a source may be, and what is said where it is nothing."""
-_LONGEST_WINDOW = 3600
-_LONGEST_PERIOD = 1800
+"""The target fields of each source, and the message if none is set."""
+_MAX_WINDOW_SECONDS = 3600
+_MAX_PERIOD_SECONDS = 1800
 _POSITIVE = "must be greater than zero"
 
 
 def autoscaler_bounds(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge the bounds of an autoscaler."""
+    """Validate `minReplicas` and `maxReplicas`."""
     least, most = field_of(item, "spec.minReplicas"), field_of(item, "spec.maxReplicas")
     if least is not None and least < 1:
         yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
@@ -51,7 +58,7 @@ def autoscaler_bounds(item: Object, old: Object | None) -> Iterator[StatusCause]
 
 
 def autoscaler_target(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge what an autoscaler scales: it is of some group, for only replication controllers are of none."""
+    """Validate the scale target: only ReplicationControllers have no group."""
     target, before = field_of(item, "spec.scaleTargetRef") or {}, field_of(old, "spec.scaleTargetRef") or {}
     version, path = target.get("apiVersion") or "", "spec.scaleTargetRef.apiVersion"
     if old is not None and all(target.get(name) == before.get(name) for name in ("apiVersion", "kind")):
@@ -63,7 +70,7 @@ def autoscaler_target(item: Object, old: Object | None) -> Iterator[StatusCause]
 
 
 def autoscaler_metrics(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge what an autoscaler follows; the first version knows one number only."""
+    """Validate the metrics. v1 has a CPU target only."""
     target = field_of(item, "spec.targetCPUUtilizationPercentage")
     if target is not None and target < 1:
         yield invalid("spec.metrics[0].resource.target.averageUtilization", target, "must be greater than 0")
@@ -72,7 +79,7 @@ def autoscaler_metrics(item: Object, old: Object | None) -> Iterator[StatusCause
 
 
 def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge how fast an autoscaler follows."""
+    """Validate the behavior: windows, policies and tolerance."""
     for direction in ("scaleUp", "scaleDown"):
         rules, path = field_of(item, f"spec.behavior.{direction}"), f"spec.behavior.{direction}"
         if rules is None:
@@ -80,8 +87,8 @@ def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCaus
         window = rules.get("stabilizationWindowSeconds")
         if window is not None and window < 0:
             yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
-        if window is not None and window > _LONGEST_WINDOW:
-            message = f"must be less than or equal to {_LONGEST_WINDOW}"
+        if window is not None and window > _MAX_WINDOW_SECONDS:
+            message = f"must be less than or equal to {_MAX_WINDOW_SECONDS}"
             yield invalid(f"{path}.stabilizationWindowSeconds", window, message)
         if not rules.get("policies"):
             yield required(f"{path}.policies", "must specify at least one Policy")
@@ -98,8 +105,8 @@ def _policy(policy: Object, path: str) -> Iterator[StatusCause]:
         yield invalid(f"{path}.value", value, _POSITIVE)
     if period <= 0:
         yield invalid(f"{path}.periodSeconds", period, _POSITIVE)
-    if period > _LONGEST_PERIOD:
-        yield invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}")
+    if period > _MAX_PERIOD_SECONDS:
+        yield invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_MAX_PERIOD_SECONDS}")
 
 
 def _metric(metric: Object, path: str) -> Iterator[StatusCause]:
@@ -126,7 +133,7 @@ def _source(source: Object, name: str, path: str) -> Iterator[StatusCause]:
         message = "may not set both a target value for metric and a per-pod target"
         yield forbidden(f"{path}.target.value", message)
     elif len(given) > 1 and name != "object":
-        yield forbidden(f"{path}.target.averageValue", f"may not set both {_RAW_OR_USE}")
+        yield forbidden(f"{path}.target.averageValue", f"may not set both {_RAW_OR_UTILIZATION}")
 
 
 def _target(target: Object, path: str) -> Iterator[StatusCause]:

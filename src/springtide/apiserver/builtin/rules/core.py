@@ -1,13 +1,5 @@
-"""Nodes: their taints, what they can hold, and what is settled once for all.
-
-Leases: how long they hold, and when they were taken, to the microsecond.
-
-Priority classes: those of the system are the system's, and what a class means stays.
-
-Services: what can be reached, and at which ports.
-
-Kinds with few rules: budgets, quotas, maps of texts and claims.
-"""
+"""Validation of small kinds: Node, Lease, PriorityClass, Service, PodDisruptionBudget, ResourceQuota, ConfigMap, Secret
+and PersistentVolumeClaim."""
 
 from __future__ import annotations
 
@@ -16,26 +8,25 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
-from springtide.apiserver.builtin.rules.pods import port, port_number
 from springtide.apiserver.builtin.rules.resources import quota_resource, validate_quantities, validate_quantity
 from springtide.apiserver.builtin.rules.workloads import validate_at_most_100_percent, validate_int_or_percent
 from springtide.apiserver.builtin.validation import (
     AT_LEAST_ZERO,
     IMMUTABLE,
-    GoStruct,
     ObjectRule,
-    duplicate,
     field_of,
+    without_fields,
+)
+from springtide.apiserver.field_errors import (
+    GoStruct,
+    duplicate,
     forbidden,
     invalid,
     required,
     unsupported,
-    without_fields,
 )
 from springtide.apiserver.names import (
-    label_problem,
     label_value_problem,
-    qualified_name_problem,
     qualified_name_problems,
     subdomain_problem,
 )
@@ -46,7 +37,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def node_taints(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge taints; messages place them in the metadata, where they once were."""
+    """Validate taints. Messages use their old path in the metadata."""
     seen: list[tuple[str, str]] = []
     for index, taint in enumerate(field_of(node, "spec.taints") or ()):
         path, key, effect = f"metadata.taints[{index}]", taint.get("key") or "", taint.get("effect") or ""
@@ -59,13 +50,13 @@ def node_taints(node: Object, old: Object | None) -> Iterator[StatusCause]:  # n
         elif effect not in _EFFECTS:
             yield unsupported(f"{path}.effect", effect, *_EFFECTS)
         if (key, effect) in seen:
-            told = GoStruct(taint, key="", value="", effect="", timeAdded=None)
-            yield duplicate(path, told, "taints must be unique by key and effect pair")
+            shown = GoStruct(taint, key="", value="", effect="", timeAdded=None)
+            yield duplicate(path, shown, "taints must be unique by key and effect pair")
         seen.append((key, effect))
 
 
 def node_networks(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge the networks of a node's pods: at most one of each family."""
+    """Validate `podCIDRs`: at most one per IP family."""
     networks: list[str] = field_of(node, "spec.podCIDRs") or []
     versions = []
     for index, text in enumerate(networks):
@@ -81,7 +72,7 @@ def node_networks(node: Object, old: Object | None) -> Iterator[StatusCause]:  #
 
 
 def node_resources(node: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge what a node can hold."""
+    """Validate capacity and allocatable resources."""
     for part in ("capacity", "allocatable"):
         listed = field_of(node, f"status.{part}") or {}
         for name in sorted(listed):
@@ -89,13 +80,13 @@ def node_resources(node: Object, old: Object | None) -> Iterator[StatusCause]:  
 
 
 def immutable_node_fields(node: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a node: what it is called elsewhere, and its addresses, are settled once."""
+    """Reject changes of the provider ID and the pod networks once they are set."""
     if old is None:
         return
-    for name, told in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+    for name, shown in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
         before = field_of(old, f"spec.{name}")
         if before and field_of(node, f"spec.{name}") != before:
-            yield forbidden(f"spec.{name}", f'node updates may not change {told} except from "" to valid')
+            yield forbidden(f"spec.{name}", f'node updates may not change {shown} except from "" to valid')
 
 
 _LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
@@ -114,17 +105,17 @@ _PARTS = (
     (".000000", r"\.\d{6}"),
     ("Z07:00", r"Z|[-+]\d\d:\d\d"),
 )
-"""The parts of an instant as messages name them, and what they look like."""
+"""The parts of a time by their names in Go's layout, with their patterns."""
 
 _RANGES = (("month", 1, 12, 5), ("day", 1, 31, 8), ("hour", 0, 23, 11), ("minute", 0, 59, 14), ("second", 0, 59, 17))
-"""What an instant consists of, how small and how great it may be, and where it stands."""
+"""The parts of a time that have a range: name, lowest and highest value, position."""
 
 
 def lease(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge a lease; one whose times cannot be read is no lease at all."""
+    """Validate a Lease. A time that cannot be parsed makes the whole body invalid, so it is a bad request."""
     spec = item.get("spec") or {}
     for name in ("acquireTime", "renewTime"):
-        if problem := _instant_problem(spec.get(name)):
+        if problem := _time_problem(spec.get(name)):
             raise BadRequest(f'Lease in version "v1" cannot be handled as a Lease: {problem}')
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
@@ -133,7 +124,7 @@ def lease(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: A
         yield invalid("spec.leaseTransitions", transitions, AT_LEAST_ZERO)
 
 
-def _instant_problem(text: Any) -> str:
+def _time_problem(text: Any) -> str:
     if text is None:
         return ""
     rest = text
@@ -151,12 +142,12 @@ def _instant_problem(text: Any) -> str:
 
 
 _SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_HIGHEST = 1_000_000_000
+_MAX_USER_PRIORITY = 1_000_000_000
 """The highest priority that users may define."""
 
 
 def priority_class(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a class, given what it was before."""
+    """Validate a PriorityClass: its value cannot change, and names that start with `system-` are reserved."""
     value = item.get("value") or 0
     if old is not None:
         if value != (old.get("value") or 0):
@@ -166,8 +157,8 @@ def priority_class(item: Object, old: Object | None) -> Iterator[StatusCause]:
             yield invalid("preemptionPolicy", policy, IMMUTABLE)
     elif item["metadata"].get("name", "").startswith("system-"):
         yield from _system_class(item["metadata"]["name"], value, item.get("globalDefault") or False)
-    elif value > _HIGHEST:
-        yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+    elif value > _MAX_USER_PRIORITY:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {_MAX_USER_PRIORITY}")
 
 
 def _system_class(name: str, value: int, default: bool) -> Iterator[StatusCause]:
@@ -183,54 +174,24 @@ def _system_class(name: str, value: int, default: bool) -> Iterator[StatusCause]
     yield forbidden("metadata.name", message)
 
 
-_ELSEWHERE = "ExternalName"
-
-
-def service(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge a service: it has ports, unless it only stands for a name, and they can be told apart."""
+def external_name(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Validate the host of a Service of type ExternalName: webhooks are called through it."""
     spec = item.get("spec") or {}
-    ports = [each or {} for each in spec.get("ports") or ()]
-    if not ports and spec.get("clusterIP") != "None" and spec.get("type") != _ELSEWHERE:
-        yield required("spec.ports")
-    if spec.get("type") == _ELSEWHERE:
-        yield from _external_name((spec.get("externalName") or "").removesuffix("."))
-    names: set[str] = set()
-    for index, each in enumerate(ports):
-        yield from _service_port(each, f"spec.ports[{index}]", names, alone=len(ports) == 1)
-    for name, value in (spec.get("selector") or {}).items():
-        for text, problem in ((name, qualified_name_problem(name)), (value, label_value_problem(value or ""))):
-            if problem:
-                yield invalid("spec.selector", text, problem)
-
-
-def _external_name(name: str) -> Iterator[StatusCause]:
-    if not name:
-        yield required("spec.externalName")
-    elif problem := subdomain_problem(name):
-        yield invalid("spec.externalName", name, problem)
-
-
-def _service_port(given: Object, path: str, names: set[str], *, alone: bool) -> Iterator[StatusCause]:
-    name = given.get("name")
-    if name:
-        if problem := label_problem(name):
-            yield invalid(f"{path}.name", name, problem)
-        if name in names:
-            yield duplicate(f"{path}.name", name)
-        names.add(name)
-    elif not alone:
-        yield required(f"{path}.name")
-    yield from port_number(given.get("port") or 0, f"{path}.port")
-    yield from port(given.get("targetPort") or 0, f"{path}.targetPort")
+    if spec.get("type") == "ExternalName":
+        name = (spec.get("externalName") or "").removesuffix(".")
+        if not name:
+            yield required("spec.externalName")
+        elif problem := subdomain_problem(name):
+            yield invalid("spec.externalName", name, problem)
 
 
 _KEY = re.compile("[-._a-zA-Z0-9]+")
-_LONGEST_KEY = 253
-_MOST_BYTES = 1024 * 1024
+_MAX_KEY_LENGTH = 253
+_MAX_BYTES = 1024 * 1024
 
 
 def disruption_budget(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge the bound of a budget: one, and not more than everything."""
+    """Validate a PodDisruptionBudget: one bound, at most 100 %."""
     spec = item.get("spec") or {}
     bounds = ("minAvailable", "maxUnavailable")
     if all(spec.get(name) is not None for name in bounds):
@@ -242,12 +203,12 @@ def disruption_budget(item: Object, old: Object | None) -> Iterator[StatusCause]
 
 
 def resource_quota(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge what a quota bounds, and how much it allows."""
+    """Validate the hard limits of a ResourceQuota."""
     yield from validate_quantities(field_of(item, "spec.hard"), "spec.hard", quota_resource)
 
 
 def valid_keys(*maps: str) -> ObjectRule:
-    """Make a rule: the keys of these maps can be the names of files."""
+    """Return a rule: the keys of these maps must be valid file names."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         for name in maps:
@@ -258,8 +219,8 @@ def valid_keys(*maps: str) -> ObjectRule:
 
 
 def _key_problems(key: str) -> Iterator[str]:
-    if len(key) > _LONGEST_KEY:
-        yield f"must be no more than {_LONGEST_KEY} characters"
+    if len(key) > _MAX_KEY_LENGTH:
+        yield f"must be no more than {_MAX_KEY_LENGTH} characters"
     if not _KEY.fullmatch(key):
         yield (
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
@@ -272,13 +233,14 @@ def _key_problems(key: str) -> Iterator[str]:
 
 
 def within_size_limit(field: str, *, plain: str = "", encoded: str = "") -> ObjectRule:
-    """Make a rule: a map of texts and one of base64 do not hold too much; `field` is what a refusal names."""
+    """Return a rule: a map of strings and a map of base64 must not exceed the size limit together; `field` is the path
+    of the cause."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         size = sum(len((text or "").encode()) for text in (item.get(plain) or {}).values())
         size += sum(_decoded_length(text or "") for text in (item.get(encoded) or {}).values())
-        if size > _MOST_BYTES:
-            yield StatusCause(field, f"Too long: may not be more than {_MOST_BYTES} bytes", "FieldValueTooLong")
+        if size > _MAX_BYTES:
+            yield StatusCause(field, f"Too long: may not be more than {_MAX_BYTES} bytes", "FieldValueTooLong")
 
     return rule
 
@@ -288,7 +250,7 @@ def _decoded_length(text: str) -> int:
 
 
 def immutable_if_marked(*paths: str) -> ObjectRule:
-    """Make a rule: an object that says `immutable` keeps these fields."""
+    """Return a rule: these fields cannot change if the object is marked `immutable`."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
         if old is None or not old.get("immutable"):
@@ -301,7 +263,7 @@ def immutable_if_marked(*paths: str) -> ObjectRule:
 
 
 def immutable_claim(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a claim: it is bound to a volume, it may grow, and that is all."""
+    """Reject changes of a claim other than growth and, once, binding to a volume."""
     if old is None:
         return
     free = ("resources", "volumeAttributesClassName") + (() if field_of(old, "spec.volumeName") else ("volumeName",))

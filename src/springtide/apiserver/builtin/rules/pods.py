@@ -1,9 +1,4 @@
-"""Ports: which numbers and names they may have.
-
-What pods ask for, wherever a pod is described: containers, their ports, their mounts, their resources.
-
-What may change in a pod once it exists: its images, its deadline, its tolerations and its gates.
-"""
+"""Validation of pods and pod templates, and of updates of pods: few fields of a pod can be changed."""
 
 from __future__ import annotations
 
@@ -20,42 +15,39 @@ from springtide.apiserver.builtin.rules.resources import (
 )
 from springtide.apiserver.builtin.validation import (
     ObjectRule,
-    duplicate,
     field_of,
+    without_fields,
+)
+from springtide.apiserver.field_errors import (
+    duplicate,
     forbidden,
     invalid,
     not_found,
     required,
     unsupported,
-    without_fields,
 )
 from springtide.apiserver.names import label_problem, label_value_problem, qualified_name_problem
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
 _RANGE = "must be between 1 and 65535, inclusive"
-_LONGEST_NAME = 15
+_MAX_NAME_LENGTH = 15
 
 
 def port_number(number: int, path: str) -> Iterator[StatusCause]:
-    """Judge the number of a port."""
+    """Validate the number of a port."""
     if not 1 <= number <= 65535:
         yield invalid(path, number, _RANGE)
 
 
 def port_name(name: str, path: str) -> Iterator[StatusCause]:
-    """Judge the name of a port."""
+    """Validate the name of a port."""
     yield from (invalid(path, name, problem) for problem in _name_problems(name))
 
 
-def port(value: Any, path: str) -> Iterator[StatusCause]:
-    """Judge what names a port: its number, or its name."""
-    yield from port_name(value, path) if isinstance(value, str) else port_number(value, path)
-
-
 def _name_problems(name: str) -> Iterator[str]:
-    if len(name) > _LONGEST_NAME:
-        yield f"must be no more than {_LONGEST_NAME} characters"
+    if len(name) > _MAX_NAME_LENGTH:
+        yield f"must be no more than {_MAX_NAME_LENGTH} characters"
     if not re.fullmatch("[-a-z0-9]+", name):
         yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
     if not re.search("[a-z]", name):
@@ -66,13 +58,13 @@ def _name_problems(name: str) -> Iterator[str]:
         yield "must not begin or end with a hyphen"
 
 
-_LONGEST = 2**31 - 1
+_MAX_SECONDS = 2**31 - 1
 _REQUIRED = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def valid_pod_spec(path: str) -> ObjectRule:
-    """Make a rule: what stands at a path describes a pod that can run."""
+    """Return a rule: the pod spec at a path must be valid."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
         spec = field_of(item, path)
@@ -84,11 +76,11 @@ def valid_pod_spec(path: str) -> ObjectRule:
 
 
 def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
-    """Judge a pod; `claims` are volumes that its workload makes for it, in the place of its own of that name."""
+    """Validate a pod spec; `claims` are the names of volume claim templates, which replace volumes of the same name."""
     volumes: list[str] = []
     for index, volume in _entries(spec, "volumes"):
         name, here = volume.get("name") or "", f"{path}.volumes[{index}].name"
-        yield from _judged(label_problem, name, here)
+        yield from _report(label_problem, name, here)
         if name in volumes:
             yield duplicate(here, name)
         volumes.append(name)
@@ -103,11 +95,11 @@ def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
             names.append(name)
     yield from validate_requirements(spec.get("resources"), f"{path}.resources", pod_resource)
     for name, value in (spec.get("nodeSelector") or {}).items():
-        yield from _judged(qualified_name_problem, name, f"{path}.nodeSelector")
-        yield from _judged(label_value_problem, value, f"{path}.nodeSelector")
+        yield from _report(qualified_name_problem, name, f"{path}.nodeSelector")
+        yield from _report(label_value_problem, value, f"{path}.nodeSelector")
     deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= _LONGEST:
-        yield invalid(f"{path}.activeDeadlineSeconds", deadline, f"must be between 1 and {_LONGEST}, inclusive")
+    if deadline is not None and not 1 <= deadline <= _MAX_SECONDS:
+        yield invalid(f"{path}.activeDeadlineSeconds", deadline, f"must be between 1 and {_MAX_SECONDS}, inclusive")
     for index, toleration in _entries(spec, "tolerations"):
         yield from _toleration(toleration, f"{path}.tolerations[{index}]")
     for index, constraint in _entries(spec, "topologySpreadConstraints"):
@@ -115,26 +107,26 @@ def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
             here = f"{path}.topologySpreadConstraints[{index}].maxSkew"
             yield invalid(here, skew, "must be greater than zero")
     yield from _node_affinity(spec, path)
-    # The server judges an overhead as limits, and says so.
+    # The server validates overhead with the messages for limits.
     yield from validate_quantities(spec.get("overhead"), f"{path}.overhead.limits", container_resource)
 
 
 def _node_affinity(spec: Object, path: str) -> Iterator[StatusCause]:
     for index, term in _entries(field_of(spec, _REQUIRED) or {}, "nodeSelectorTerms"):
-        for number, wanted in _entries(term, "matchExpressions"):
+        for number, requirement in _entries(term, "matchExpressions"):
             here = f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}].matchExpressions[{number}]"
-            yield from _requirement(wanted, here)
+            yield from _requirement(requirement, here)
     for index, preferred in _entries(field_of(spec, "affinity.nodeAffinity") or {}, _PREFERRED):
         here = f"{path}.affinity.nodeAffinity.{_PREFERRED}[{index}]"
         weight = preferred.get("weight") or 0
         if not 1 <= weight <= 100:
             yield invalid(f"{here}.weight", weight, "must be in the range 1-100")
-        for number, wanted in _entries(preferred.get("preference") or {}, "matchExpressions"):
-            yield from _requirement(wanted, f"{here}.preference.matchExpressions[{number}]")
+        for number, requirement in _entries(preferred.get("preference") or {}, "matchExpressions"):
+            yield from _requirement(requirement, f"{here}.preference.matchExpressions[{number}]")
 
 
-def _requirement(wanted: Object, path: str) -> Iterator[StatusCause]:
-    operator, values = wanted.get("operator") or "", wanted.get("values") or []
+def _requirement(requirement: Object, path: str) -> Iterator[StatusCause]:
+    operator, values = requirement.get("operator") or "", requirement.get("values") or []
     if operator in ("In", "NotIn"):
         if not values:
             yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
@@ -146,11 +138,11 @@ def _requirement(wanted: Object, path: str) -> Iterator[StatusCause]:
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     elif operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from _judged(qualified_name_problem, wanted.get("key") or "", f"{path}.key")
+    yield from _report(qualified_name_problem, requirement.get("key") or "", f"{path}.key")
 
 
 def _container(container: Object, volumes: list[str], path: str) -> Iterator[StatusCause]:
-    yield from _judged(label_problem, container.get("name") or "", f"{path}.name")
+    yield from _report(label_problem, container.get("name") or "", f"{path}.name")
     ports: list[str] = []
     for index, port in _entries(container, "ports"):
         here = f"{path}.ports[{index}]"
@@ -187,14 +179,14 @@ def _toleration(toleration: Object, path: str) -> Iterator[StatusCause]:
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     if key:
-        yield from _judged(qualified_name_problem, key, f"{path}.key")
+        yield from _report(qualified_name_problem, key, f"{path}.key")
     elif operator != "Exists":
         message = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, message)
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("", "Equal"):
-        yield from _judged(label_value_problem, value, f"{path}.operator")
+        yield from _report(label_value_problem, value, f"{path}.operator")
     elif operator == "Exists":
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
@@ -203,8 +195,8 @@ def _toleration(toleration: Object, path: str) -> Iterator[StatusCause]:
         yield unsupported(f"{path}.operator", operator, *supported)
 
 
-def _judged(problem: Callable[[str], str], text: str, path: str) -> Iterator[StatusCause]:
-    """Ask what is wrong with a text; none is asked for elsewhere."""
+def _report(problem: Callable[[str], str], text: str, path: str) -> Iterator[StatusCause]:
+    """Report the problem of a string, if it is not empty."""
     if text and (found := problem(text)):
         yield invalid(path, text, found)
 
@@ -214,8 +206,8 @@ def _entries(holder: Object, name: str) -> Iterator[tuple[int, Any]]:
 
 
 _CONTAINERS = ("containers", "initContainers")
-_FREE = ("activeDeadlineSeconds", "ephemeralContainers", "schedulingGates", "tolerations")
-_CHANGEABLE = (
+_MUTABLE = ("activeDeadlineSeconds", "ephemeralContainers", "schedulingGates", "tolerations")
+_MUTABLE_PATHS = (
     "`spec.containers[*].image`",
     "`spec.initContainers[*].image`",
     "`spec.activeDeadlineSeconds`",
@@ -226,7 +218,7 @@ _REQUIRED_TERMS = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringEx
 
 
 def immutable_pod_spec(pod: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Find what an update of a pod may not do."""
+    """Reject changes of a pod other than of images, deadline, tolerations and scheduling gates."""
     if old is None:
         return
     spec, before = pod["spec"], old["spec"]
@@ -238,9 +230,9 @@ def immutable_pod_spec(pod: Object, old: Object | None) -> Iterator[StatusCause]
     yield from _tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
     yield from _gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
     if before.get("schedulingGates"):
-        yield from _narrowed(spec, before)
-    if _kept(pod, before) != _kept(old, before):
-        yield forbidden("spec", f"pod updates may not change fields other than {','.join(_CHANGEABLE)}")
+        yield from _narrowed_placement(spec, before)
+    if _immutable_part(pod, before) != _immutable_part(old, before):
+        yield forbidden("spec", f"pod updates may not change fields other than {','.join(_MUTABLE_PATHS)}")
 
 
 def _deadline(new: int | None, old: int | None) -> Iterator[StatusCause]:
@@ -252,7 +244,7 @@ def _deadline(new: int | None, old: int | None) -> Iterator[StatusCause]:
 
 
 def _tolerations(new: list[Any], old: list[Any]) -> Iterator[StatusCause]:
-    """Judge tolerations: more of them may come, and each may last for another time."""
+    """Validate tolerations: an update may add some and change `tolerationSeconds`."""
     tolerated = [without_fields(toleration, ("tolerationSeconds",)) for toleration in new]
     if any(without_fields(toleration, ("tolerationSeconds",)) not in tolerated for toleration in old):
         yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
@@ -266,8 +258,8 @@ def _gates(new: list[Any], old: list[Any]) -> Iterator[StatusCause]:
             yield forbidden(path, f"only deletion is allowed, but found new scheduling gate '{gate['name']}'")
 
 
-def _narrowed(spec: Object, before: Object) -> Iterator[StatusCause]:
-    """Judge where a pod may run that is held back from being scheduled: that may be narrowed, not widened."""
+def _narrowed_placement(spec: Object, before: Object) -> Iterator[StatusCause]:
+    """Validate node selector and affinity of a gated pod: an update may narrow them but not widen them."""
     selector, had = spec.get("nodeSelector") or None, before.get("nodeSelector") or {}
     if any((selector or {}).get(name) != value for name, value in had.items()):
         message = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -285,31 +277,31 @@ def _narrowed(spec: Object, before: Object) -> Iterator[StatusCause]:
 
 
 def _only_grows(term: Object, was: Object) -> bool:
-    """Tell whether a term asks for all that it asked for, in the same order; one that matches nothing stays."""
+    """Whether a term keeps all its requirements, in order. A term without requirements cannot change."""
     parts = [(term.get(name) or [], was.get(name) or []) for name in ("matchExpressions", "matchFields")]
     if not any(had for _, had in parts):
         return not any(now for now, _ in parts)
     return all(now[: len(had)] == had for now, had in parts)
 
 
-def _kept(pod: Object, before: Object) -> Object:
-    """Leave out of a spec what may change, given what it was before."""
+def _immutable_part(pod: Object, before: Object) -> Object:
+    """Return a spec without the fields that an update may change."""
     spec = pod["spec"]
-    kept = without_fields(spec, (*_FREE, *_CONTAINERS, *_freed_by_binding(pod, before)))
+    fixed = without_fields(spec, (*_MUTABLE, *_CONTAINERS, *_set_by_binding(pod, before)))
     for name in _CONTAINERS:
-        kept[name] = [{**container, "image": ""} for container in spec.get(name) or ()]
-    if (before.get("terminationGracePeriodSeconds") or 0) < 0 and kept.get("terminationGracePeriodSeconds") == 1:
-        kept["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
+        fixed[name] = [{**container, "image": ""} for container in spec.get(name) or ()]
+    if (before.get("terminationGracePeriodSeconds") or 0) < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
+        fixed["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
     if before.get("schedulingGates"):
-        kept.pop("nodeSelector", None)
-        kept["affinity"] = without_fields(spec.get("affinity") or {}, ("nodeAffinity",))
-    return kept
+        fixed.pop("nodeSelector", None)
+        fixed["affinity"] = without_fields(spec.get("affinity") or {}, ("nodeAffinity",))
+    return fixed
 
 
-def _freed_by_binding(pod: Object, before: Object) -> tuple[str, ...]:
-    """A binding sets the node of a pod that has none, and says in the same write that the pod is scheduled.
+def _set_by_binding(pod: Object, before: Object) -> tuple[str, ...]:
+    """Return the fields that a binding sets: the node name, in the same write as the condition PodScheduled.
 
-    No other write of a spec touches the status, so a pod that nobody has bound does not say that.
+    No other write of a spec changes the status, so this combination is always a binding.
     """
     if before.get("nodeName"):
         return ()

@@ -1,4 +1,4 @@
-"""Amounts of resources: which names there are, and what may be asked for."""
+"""Validation of resource names and quantities: requests, limits and quotas."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from springtide.apiserver.builtin.validation import AT_LEAST_ZERO, forbidden, invalid, required, unsupported
+from springtide.apiserver.builtin.validation import (
+    AT_LEAST_ZERO,
+)
+from springtide.apiserver.field_errors import (
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
 from springtide.apiserver.names import qualified_name_problem
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 from springtide.quantity import AmountError, Quantity
 
 NameValidator = Callable[[str, str], Iterator[StatusCause]]
-"""Judges the name of a resource at a path."""
+"""Validates the name of a resource; the second argument is its path."""
 
 HUGE_PAGES = "hugepages-"
 _PAGES = (HUGE_PAGES, f"requests.{HUGE_PAGES}")
@@ -30,7 +38,7 @@ _COUNTED = (
     "services.loadbalancers",
     "services.nodeports",
 )
-"""Resources that are numbers of objects."""
+"""Resources that count objects."""
 _MEASURED = ("requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage")
 _LIMITED = ("limits.cpu", "limits.memory", "limits.ephemeral-storage")
 _QUOTA = (*_CONTAINER, *_MEASURED, *_LIMITED, *_COUNTED)
@@ -39,7 +47,7 @@ _BILLION = 10**9
 
 
 def container_resource(name: str, path: str) -> Iterator[StatusCause]:
-    """Judge what a container asks for."""
+    """Validate the name of a container resource."""
     yield from standard_resource(name, path)
     if "/" not in name:
         if name not in _CONTAINER and not name.startswith(HUGE_PAGES):
@@ -49,7 +57,7 @@ def container_resource(name: str, path: str) -> Iterator[StatusCause]:
 
 
 def pod_resource(name: str, path: str) -> Iterator[StatusCause]:
-    """Judge what a pod asks for as a whole."""
+    """Validate the name of a pod-level resource."""
     found = tuple(standard_resource(name, path))
     yield from found
     if not found and name not in _COMPUTE and not name.startswith(HUGE_PAGES):
@@ -57,14 +65,14 @@ def pod_resource(name: str, path: str) -> Iterator[StatusCause]:
 
 
 def quota_resource(name: str, path: str) -> Iterator[StatusCause]:
-    """Judge what a quota bounds."""
+    """Validate the name of a resource in a quota."""
     yield from standard_resource(name, path)
     if "/" not in name and name not in _QUOTA and not name.startswith(_PAGES):
         yield invalid(path, name, "must be a standard resource for quota")
 
 
 def standard_resource(name: str, path: str) -> Iterator[StatusCause]:
-    """Judge the name of any resource: a standard one, or one with a domain."""
+    """Validate the name of any resource: a standard one, or one with a domain."""
     if problem := qualified_name_problem(name):
         yield invalid(path, name, problem)
     elif "/" not in name and name not in _STANDARD and not name.startswith(_PAGES):
@@ -72,14 +80,14 @@ def standard_resource(name: str, path: str) -> Iterator[StatusCause]:
 
 
 def validate_quantities(listed: Object | None, path: str, named: NameValidator) -> Iterator[StatusCause]:
-    """Judge a map of amounts: names, signs, and whole numbers where there are no others."""
+    """Validate a map of quantities: names, signs, and integers where fractions make no sense."""
     for name in sorted(listed or {}):
         yield from named(name, f"{path}[{name}]")
         yield from validate_quantity((listed or {})[name], name, f"{path}[{name}]")
 
 
 def validate_quantity(value: Any, name: str, path: str) -> Iterator[StatusCause]:
-    """Judge the amount of a resource."""
+    """Validate the quantity of a resource."""
     nano = nano_value(value)
     if nano < 0:
         yield invalid(path, value, AT_LEAST_ZERO)
@@ -90,14 +98,14 @@ def validate_quantity(value: Any, name: str, path: str) -> Iterator[StatusCause]
 def validate_requirements(
     resources: Object | None, path: str, named: NameValidator = container_resource
 ) -> Iterator[StatusCause]:
-    """Judge what is asked for and what is the most: nobody asks for more than the most."""
+    """Validate requests and limits: a request must not exceed its limit."""
     if not resources:
         return
     limits: Object = resources.get("limits") or {}
     requests: Object = resources.get("requests") or {}
     if named is container_resource and _is_usual(requests, limits):
         return
-    asked = {**limits, **requests}
+    requested = {**limits, **requests}
     for name in sorted(limits):
         here = f"{path}.limits[{name}]"
         yield from named(name, here)
@@ -109,12 +117,12 @@ def validate_requirements(
         yield from validate_quantity(value, name, here)
         yield from _within(value, limits.get(name), name, path)
         yield from _pages(value, name, here)
-    if any(name.startswith(HUGE_PAGES) for name in asked) and not any(name in asked for name in _COMPUTE):
+    if any(name.startswith(HUGE_PAGES) for name in requested) and not any(name in requested for name in _COMPUTE):
         yield forbidden(path, "HugePages require cpu or memory")
 
 
 def _is_usual(requests: Object, limits: Object) -> bool:
-    """Tell whether only CPU, memory and disk are asked for, and in order: nearly always, and quick to see."""
+    """Fast path: whether there are only CPU, memory and ephemeral storage, all valid."""
     for name, limit in limits.items():
         if name not in _CONTAINER or nano_value(limit) < 0:
             return False
@@ -145,7 +153,7 @@ def _pages(value: Any, name: str, path: str) -> Iterator[StatusCause]:
 
 @lru_cache(maxsize=4096)
 def is_extended(name: str) -> bool:
-    """Tell whether a resource is one that somebody else has defined: those are not divisible."""
+    """Whether a resource is an extended one, whose quantities are integers."""
     return not _is_native(name) and not name.startswith("requests.") and not qualified_name_problem(f"requests.{name}")
 
 
@@ -155,7 +163,7 @@ def _is_native(name: str) -> bool:
 
 @lru_cache(maxsize=4096, typed=True)
 def nano_value(value: str | int | float) -> int:
-    """Read an amount; what is none counts as nothing, and is refused elsewhere."""
+    """Return a quantity in billionths. What is no quantity counts as zero; it is rejected elsewhere."""
     try:
         return Quantity.parse(value).nano
     except AmountError:

@@ -1,9 +1,4 @@
-"""Numbers of pods that may be given as a share of all: `3`, `25%`.
-
-The numbers in the status of workloads: never negative, and no part greater than the whole.
-
-Workloads: they find the pods that they make, and can replace them.
-"""
+"""Validation of workloads: selectors, pod templates, update strategies, and the counters of the status."""
 
 from __future__ import annotations
 
@@ -12,14 +7,16 @@ from typing import Any
 
 from springtide.apiserver.builtin.validation import (
     AT_LEAST_ZERO,
-    GoStruct,
     ObjectRule,
     field_of,
+    without_fields,
+)
+from springtide.apiserver.field_errors import (
+    GoStruct,
     forbidden,
     invalid,
     required,
     unsupported,
-    without_fields,
 )
 from springtide.apiserver.names import label_problem
 from springtide.apiserver.selectors import selector_of
@@ -33,7 +30,7 @@ _PERCENT = (
 
 
 def validate_int_or_percent(value: Any, path: str) -> Iterator[StatusCause]:
-    """Judge a number, or a share that is written as a percentage."""
+    """Validate an int-or-string field: a count, or a percentage."""
     if isinstance(value, int):
         if value < 0:
             yield invalid(path, value, AT_LEAST_ZERO)
@@ -42,25 +39,25 @@ def validate_int_or_percent(value: Any, path: str) -> Iterator[StatusCause]:
 
 
 def validate_at_most_100_percent(value: Any, path: str) -> Iterator[StatusCause]:
-    """Judge a share: there is not more than everything."""
+    """Reject percentages above 100 %."""
     if (percent(value) or 0) > 100:
         yield invalid(path, value, "must not be greater than 100%")
 
 
 def percent(value: Any) -> int | None:
-    """Read a percentage; None: it is not one."""
+    """Parse a percentage; None if it is not one."""
     if isinstance(value, str) and value.endswith("%") and value[:-1].isascii() and value[:-1].isdecimal():
         return int(value[:-1])
     return None
 
 
 def is_zero(value: Any) -> bool:
-    """Tell whether a number or share is nothing at all, as what cannot be read is."""
+    """Whether a count or percentage is zero. What cannot be parsed counts as zero."""
     return not (value if isinstance(value, int) else percent(value))
 
 
 def non_negative_counts(*names: str) -> ObjectRule:
-    """Make a rule: these numbers of a status are not negative."""
+    """Return a rule: these counters of the status must not be negative."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         status = item.get("status") or {}
@@ -73,7 +70,7 @@ def non_negative_counts(*names: str) -> ObjectRule:
 
 
 def counts_within_replicas(*names: str, ready: str = "readyReplicas") -> ObjectRule:
-    """Make a rule: these numbers are not greater than `replicas`; what is available is `ready`, as messages say it."""
+    """Return a rule: these counters must not exceed `replicas`; messages call the ready counter `ready`."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         status = item.get("status") or {}
@@ -89,7 +86,7 @@ def counts_within_replicas(*names: str, ready: str = "readyReplicas") -> ObjectR
 
 
 def never_decreases(name: str) -> ObjectRule:
-    """Make a rule: this number of a status does not become smaller."""
+    """Return a rule: this counter of the status must not decrease."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:
         number = (item.get("status") or {}).get(name) or 0
@@ -103,7 +100,7 @@ _RESTARTS = "spec.template.spec.restartPolicy"
 
 
 def selector_matches_template(kind: str) -> ObjectRule:
-    """Make a rule: a workload finds the pods that it makes, and not all others as well."""
+    """Return a rule: the selector must match the labels of the pod template and must not be empty."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         selector = field_of(item, "spec.selector")
@@ -118,7 +115,7 @@ def selector_matches_template(kind: str) -> ObjectRule:
 
 
 def pods_always_restart(kind: str) -> ObjectRule:
-    """Make a rule: the pods of a workload run until they are told to go; `kind` is who says so."""
+    """Return a rule: pods must have the restart policy Always; `kind` is the kind that the message names."""
 
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         policy = field_of(item, _RESTARTS)
@@ -132,7 +129,7 @@ def pods_always_restart(kind: str) -> ObjectRule:
 
 
 def pods_run_to_completion(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge the pods of a job: they end, so they are not started again whatever happens."""
+    """Validate the restart policy of a Job: its pods must be able to end."""
     policy = field_of(item, _RESTARTS)
     if policy == "Always":
         yield required(_RESTARTS, 'valid values: "OnFailure", "Never"')
@@ -141,7 +138,7 @@ def pods_run_to_completion(item: Object, old: Object | None) -> Iterator[StatusC
 
 
 def map_selector_matches_template(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge a replication controller, whose selector is a plain map."""
+    """Validate the selector of a ReplicationController, which is a plain map."""
     selector = field_of(item, "spec.selector")
     labels = field_of(item, "spec.template.metadata.labels") or {}
     if not selector:
@@ -151,7 +148,7 @@ def map_selector_matches_template(item: Object, old: Object | None) -> Iterator[
 
 
 def deployment_strategy(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge how a deployment replaces its pods: it must be able to."""
+    """Validate the strategy of a Deployment."""
     strategy, path = field_of(item, "spec.strategy") or {}, "spec.strategy"
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("Recreate", "RollingUpdate"):
@@ -172,16 +169,16 @@ def deployment_strategy(item: Object, old: Object | None) -> Iterator[StatusCaus
 
 
 def daemon_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge how a daemon set replaces its pods: either new ones come first, or old ones go first."""
+    """Validate the update strategy of a DaemonSet: either surge or unavailable pods, not both."""
     strategy, path = field_of(item, "spec.updateStrategy") or {}, "spec.updateStrategy"
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("RollingUpdate", "OnDelete"):
         yield unsupported(path, _strategy(strategy), "RollingUpdate", "OnDelete")
     elif kind == "RollingUpdate" and rolling is not None:
         unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
-        for judged in (validate_int_or_percent, validate_at_most_100_percent):
-            yield from judged(unavailable, f"{path}.rollingUpdate.maxUnavailable")
-            yield from judged(surge, f"{path}.rollingUpdate.maxSurge")
+        for check in (validate_int_or_percent, validate_at_most_100_percent):
+            yield from check(unavailable, f"{path}.rollingUpdate.maxUnavailable")
+            yield from check(surge, f"{path}.rollingUpdate.maxSurge")
         if not is_zero(unavailable) and not is_zero(surge):
             message = "may not be set when maxUnavailable is non-zero"
             yield invalid(f"{path}.rollingUpdate.maxSurge", surge, message)
@@ -194,7 +191,7 @@ def _strategy(strategy: Object) -> GoStruct:
 
 
 def stateful_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
-    """Judge how a stateful set makes and replaces its pods."""
+    """Validate the fields of a StatefulSet."""
     spec = item["spec"]
     policy, strategy = spec.get("podManagementPolicy"), spec.get("updateStrategy") or {}
     if policy not in ("OrderedReady", "Parallel"):
@@ -224,7 +221,7 @@ _STATEFUL_SET_FREE = (
 
 
 def stateful_set_immutable_fields(item: Object, old: Object | None) -> Iterator[StatusCause]:
-    """Judge a change of a stateful set: most of it is settled when it is made."""
+    """Reject changes of a StatefulSet other than of the few mutable fields."""
     if old is None or without_fields(item["spec"], _STATEFUL_SET_FREE) == without_fields(
         old["spec"], _STATEFUL_SET_FREE
     ):

@@ -1,4 +1,4 @@
-"""Validation rules of custom resources, written in CEL."""
+"""Validation rules of custom resources (`x-kubernetes-validations`), written in CEL."""
 
 from springtide.apiserver.custom.cel.rules import RuleNode, compile_rules, evaluate_rules
 

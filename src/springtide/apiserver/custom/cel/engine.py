@@ -1,7 +1,7 @@
-"""CEL, as far as rules need it: compile a text once, run it often, and never mistake a failure for a yes.
+"""The CEL engine: expressions are compiled once and evaluated often, and an error never counts as true.
 
-The engine hands a failed evaluation back as a value of type ERROR whose content is a text, and a text is truthy. So
-nothing here looks at a result before its type, and whatever is not a boolean is a failure with words.
+The engine returns a failed evaluation as a value of type ERROR whose content is a non-empty string, which is true in
+Python. So the type of a result is checked before its value, and every result that is no boolean is an error.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _OF_RULES: Final = ("self", OLD_SELF, "previous")
 _OPTIONAL: Final = "cel.bind(oldSelf, previous == null ? optional.none() : optional.of(previous), {})"
 
 _STATUS: Final = re.compile(r"^[A-Z_]+: ")
-_WORDS: Final = (
+_MESSAGES: Final = (
     (re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
     (re.compile(r"No matching overloads found : .*"), "no such overload"),
     (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
     (re.compile(r"divide by zero"), "division by zero"),
     (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
 )
-"""Failures of evaluations as the server words them, where it differs from our engine."""
+"""Errors of evaluations in the words of kube-apiserver, where they differ from those of the engine."""
 
 
 class CelError(Exception):
-    """A rule that gives no answer."""
+    """An expression could not be evaluated."""
 
 
 class CelCompileError(CelError):
-    """A text that is not a rule."""
+    """An expression does not compile."""
 
 
 class CelLimitError(CelError):
-    """A rule that takes too long."""
+    """An expression exceeded the limit of evaluation steps."""
 
 
 @cache
@@ -71,7 +71,7 @@ def _declarations() -> list[Any]:
 
 
 class CelVariables:
-    """What an expression sees."""
+    """The variables of an expression."""
 
     __slots__ = ("activation",)
 
@@ -80,7 +80,7 @@ class CelVariables:
 
 
 class RuleVariables(CelVariables):
-    """The variables that rules see: `self`, and what it was before."""
+    """The variables of a validation rule: `self` and `oldSelf`."""
 
     __slots__ = ()
 
@@ -97,28 +97,28 @@ class CelProgram:
         try:
             self._expression = _environment(names).compile(text)
         except RuntimeError as error:
-            words = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-            raise CelCompileError(words) from None
+            message = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+            raise CelCompileError(message) from None
 
     @property
     def result(self) -> str:
-        """The type of the result, as far as it is known before it runs."""
+        """The type of the result, as far as the compiler knows it."""
         return str(self._expression.return_type().name())
 
     def may_return(self, name: str) -> bool:
-        """Tell whether the result can be of a type."""
+        """Whether the result can have a type."""
         return self.result in (name, "DYN")
 
-    def judge(self, scope: CelVariables) -> bool:
-        """Run a rule."""
+    def evaluate(self, scope: CelVariables) -> bool:
+        """Evaluate a boolean expression."""
         outcome = self._run(scope)
         value = outcome.value()
         if value is True or value is False:
             return value
-        raise CelError(f"rule must evaluate to a bool, not to {shown_type(outcome)},")
+        raise CelError(f"rule must evaluate to a bool, not to {_type_name(outcome)},")
 
-    def text(self, scope: CelVariables) -> str | None:
-        """Run an expression for a text; None where there is no use in what comes out."""
+    def evaluate_string(self, scope: CelVariables) -> str | None:
+        """Evaluate a string expression; None if it fails or returns something else."""
         try:
             outcome = self._run(scope).value()
         except CelError:
@@ -131,24 +131,24 @@ class CelProgram:
         except RuntimeError as error:
             raise CelLimitError(_STATUS.sub("", str(error)).removesuffix(" [INTERNAL]")) from None
         if outcome.type() == cel.Type.ERROR:
-            raise CelError(_worded(outcome.value()))
+            raise CelError(_server_message(outcome.value()))
         return outcome
 
 
 @cache
 def program(text: str, *, optional_old_self: bool = False) -> CelProgram:
-    """Compile an expression, once for all schemas that have it; `CompileError` where it is none."""
+    """Compile an expression, once for all schemas; raises `CelCompileError`."""
     return CelProgram(_OPTIONAL.format(text) if optional_old_self else text)
 
 
-def shown_type(outcome: Any) -> str:
-    """Name the type of a result."""
+def _type_name(outcome: Any) -> str:
+    """Return the name of the type of a result."""
     return str(outcome.type().name()).lower()
 
 
-def _worded(failure: str) -> str:
-    words = _STATUS.sub("", failure)
-    for pattern, replacement in _WORDS:
-        if pattern.match(words):
-            return pattern.sub(replacement, words)
-    return words
+def _server_message(failure: str) -> str:
+    message = _STATUS.sub("", failure)
+    for pattern, replacement in _MESSAGES:
+        if pattern.match(message):
+            return pattern.sub(replacement, message)
+    return message

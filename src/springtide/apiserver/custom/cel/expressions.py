@@ -1,20 +1,18 @@
-"""What can be read off the text of a rule: which variables it mentions, and which fields it follows from them.
+"""Static analysis of rules: which variables and fields they use.
 
-The engine knows the variables of a rule as maps without types. The server knows the type of every field, and from it
-that a field does not exist, or that a string with a format is a timestamp. Both are visible in the paths that a rule
-writes out, such as `self.window.start`, so they are read from there.
+The engine has no types for the fields of `self`. kube-apiserver does: it rejects rules that name unknown fields, and
+strings of some formats are timestamps or durations in rules. Both only need the field paths in the text of a rule, such
+as `self.window.start`, so they are read from there.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from springtide.apiserver.custom.cel.values import unescape
-from springtide.apiserver.custom.formats import is_pattern
 from springtide.apiserver.custom.structural_schema import SchemaNode
 
 _TOKEN: Final = re.compile(
@@ -30,32 +28,31 @@ _CONVERSIONS: Final = {
     "date-time": "timestamp({})",
     "byte": "base64.decode({})",
 }
-"""How a string of a format becomes what rules see of it."""
+"""The expressions that turn a string of a format into its CEL type."""
 
-_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata",))
 _METADATA: Final = ("name", "generateName")
 _TEXT: Final = SchemaNode(type="string")
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChain:
-    """A path that a rule writes out: a variable, and the fields that it follows from there."""
+class FieldPath:
+    """A field path in a rule: a variable and the fields that are selected from it."""
 
     start: int
     end: int
     root: str
     names: tuple[str, ...]
     tested: bool
-    """Whether the path stands in `has(…)`, which looks for it instead of reading it."""
+    """Whether the path is the argument of `has(…)`."""
 
 
-def mentions(rule: str, name: str) -> bool:
-    """Tell whether a rule reads a variable."""
-    return any(chain.root == name for chain in chains(rule, (name,)))
+def uses_variable(rule: str, name: str) -> bool:
+    """Whether a rule uses a variable."""
+    return any(path.root == name for path in field_paths(rule, (name,)))
 
 
-def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[FieldChain]:
-    """Find the paths that start at one of the variables."""
+def field_paths(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[FieldPath]:
+    """Yield the field paths that start at one of the variables."""
     tokens = [match for match in _TOKEN.finditer(rule) if match.lastgroup not in ("space", "comment")]
     texts = [match.group() for match in tokens] + [""] * 3
     for index, token in enumerate(tokens):
@@ -66,78 +63,41 @@ def chains(rule: str, roots: tuple[str, ...] = ("self", "oldSelf")) -> Iterator[
             names.append(texts[last + 2])
             last += 2
         tested = index > 1 and texts[index - 2 : index] == ["has", "("] and texts[last + 1] == ")"
-        yield FieldChain(token.start(), tokens[last].end(), token.group(), tuple(names), tested)
+        yield FieldPath(token.start(), tokens[last].end(), token.group(), tuple(names), tested)
 
 
-def undefined_field(rule: str, place: SchemaNode, *, root: bool) -> str:
-    """Find the first field that a rule follows and the schema does not have, and say so; empty if there is none."""
-    for chain in chains(rule):
-        here: SchemaNode | None = place
-        for depth, name in enumerate(chain.names):
-            if root and depth < 2 and chain.names[0] in ("apiVersion", "kind", "metadata"):
-                here = _metadata_field(chain.names[: depth + 1])
+def undefined_field(rule: str, node: SchemaNode, *, root: bool) -> str:
+    """Return the message for the first field of a rule that the schema does not have; empty if there is none."""
+    for path in field_paths(rule):
+        here: SchemaNode | None = node
+        for depth, name in enumerate(path.names):
+            if root and depth < 2 and path.names[0] in ("apiVersion", "kind", "metadata"):
+                here = _metadata_field(path.names[: depth + 1])
             else:
                 here = _field(here, name)
             if here is None:
-                looked_for = chain.tested and depth == len(chain.names) - 1
-                column = chain.start + (-1 if looked_for else len(".".join((chain.root, *chain.names[:depth]))))
+                looked_for = path.tested and depth == len(path.names) - 1
+                column = path.start + (-1 if looked_for else len(".".join((path.root, *path.names[:depth]))))
                 return _pointing(rule, column, f"undefined field '{name}'")
     return ""
 
 
-def plain_type(rule: str, place: SchemaNode, *, root: bool) -> str:
-    """Give the type of what a rule evaluates to, where the rule is nothing but a path; empty: it cannot be told."""
-    text = rule.strip()
-    for chain in chains(text):
-        if (chain.start, chain.end) != (0, len(text)) or (root and chain.names[:1] in _IDENTITY):
-            return ""
-        here: SchemaNode | None = place
-        for name in chain.names:
-            here = _field(here, name)
-        return "" if here is None or here.int_or_string else here.type
-    return ""
+def _pointing(rule: str, column: int, message: str) -> str:
+    return f"ERROR: <input>:1:{column + 1}: {message}\n | {rule}\n | {'.' * column}^"
 
 
-def broken_pattern(rule: str) -> str:
-    """Find the first pattern that a rule writes out and that is none, and say so; empty if there is none."""
-    tokens = [match for match in _TOKEN.finditer(rule) if match.lastgroup not in ("space", "comment")]
-    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        opened = before.group() == "matches" and token.group() == "("
-        if opened and after.lastgroup in ("raw", "string") and not is_pattern(_literal(after.group())):
-            return _pointing(rule, after.start(), "invalid matches argument")
-    return ""
-
-
-def _literal(written: str) -> str:
-    """Read a text as a rule writes it; its escapes are those of Python, as far as patterns need them."""
-    try:
-        return str(ast.literal_eval(written))
-    except (SyntaxError, ValueError):
-        return ""
-
-
-def undeclared(rule: str, name: str) -> str:
-    """Find where a rule reads a variable that only our engine has, and say so; empty if it does not."""
-    found = next(chains(rule, (name,)), None)
-    return "" if found is None else _pointing(rule, found.start, f"undeclared reference to '{name}' (in container '')")
-
-
-def _pointing(rule: str, column: int, words: str) -> str:
-    return f"ERROR: <input>:1:{column + 1}: {words}\n | {rule}\n | {'.' * column}^"
-
-
-def typed(rule: str, place: SchemaNode, *, root: bool) -> str:
-    """Write a rule so that strings of certain formats are read as what they mean."""
+def with_format_types(rule: str, node: SchemaNode, *, root: bool) -> str:
+    """Rewrite a rule so that strings of certain formats have their CEL types."""
     written = rule
-    for chain in reversed([*chains(rule)]):
-        here: SchemaNode | None = place
-        for name in chain.names:
-            here = None if root and here is place and name == "metadata" else _field(here, name)
-        if here is None or here.type != "string" or chain.tested:
+    for path in reversed([*field_paths(rule)]):
+        here: SchemaNode | None = node
+        for name in path.names:
+            here = None if root and here is node and name == "metadata" else _field(here, name)
+        if here is None or here.type != "string" or path.tested:
             continue
         conversion = _CONVERSIONS.get(here.format)
         if conversion:
-            written = written[: chain.start] + conversion.format(rule[chain.start : chain.end]) + written[chain.end :]
+            written = written[: path.start] + conversion.format(rule[path.start : path.end]) + written[path.end :]
     return written
 
 
@@ -152,21 +112,21 @@ def _metadata_field(names: tuple[str, ...]) -> SchemaNode | None:
     return None
 
 
-def _field(place: SchemaNode | None, name: str) -> SchemaNode | None:
-    if place is None:
+def _field(node: SchemaNode | None, name: str) -> SchemaNode | None:
+    if node is None:
         return None
-    if place.int_or_string or place.values is not None:
-        return place.values or SchemaNode()
-    if not place.type:
+    if node.int_or_string or node.values is not None:
+        return node.values or SchemaNode()
+    if not node.type:
         return SchemaNode()
-    found = place.properties.get(unescape(name))
+    found = node.properties.get(unescape(name))
     return found if found is not None and is_visible(found) else None
 
 
-def is_visible(place: SchemaNode) -> bool:
-    """Tell whether rules can see values of this place: those without a type they cannot."""
-    if place.int_or_string:
+def is_visible(node: SchemaNode) -> bool:
+    """Whether rules can use the values of a schema node: values without a type are not visible."""
+    if node.int_or_string:
         return True
-    if place.type == "array":
-        return place.items is not None and is_visible(place.items)
-    return place.type != "" and (place.values is None or is_visible(place.values))
+    if node.type == "array":
+        return node.items is not None and is_visible(node.items)
+    return node.type != "" and (node.values is None or is_visible(node.values))

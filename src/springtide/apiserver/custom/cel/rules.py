@@ -1,8 +1,8 @@
-"""All rules of a schema, each at its place.
+"""The rules of a schema as a tree of their own, and their evaluation.
 
-A rule gives the same answer for the same value, or for the same two values if it compares with the old one, and
-controllers write the same specs again and again. So every place remembers what has passed there and below. Words for a
-failure are found in a second, slow walk.
+A rule gives the same result for the same value (or pair of new and old value), and controllers write the same specs
+again and again. So each node remembers the values that passed, there and below. Messages are built in a second, slower
+walk.
 """
 
 from __future__ import annotations
@@ -24,56 +24,54 @@ from springtide.apiserver.custom.cel.engine import (
     RuleVariables,
     program,
 )
-from springtide.apiserver.custom.cel.expressions import mentions, typed
-from springtide.apiserver.custom.cel.values import Conversion, aligned, conversion
+from springtide.apiserver.custom.cel.expressions import uses_variable, with_format_types
+from springtide.apiserver.custom.cel.values import Conversion, conversion, in_new_order
 from springtide.apiserver.custom.correlation import CorrelatedValue
 from springtide.apiserver.custom.structural_schema import SchemaNode, ValidationRule
 from springtide.cluster.errors import StatusCause
 
-_REMEMBERED: Final = 512
-_LONGEST_MESSAGE: Final = 5 * 1024
+_MAX_REMEMBERED: Final = 512
+_MAX_MESSAGE_BYTES: Final = 5 * 1024
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class CompiledRule:
-    """A rule at its place, compiled when it is first needed."""
+    """A rule and its schema node, compiled on first use."""
 
-    def __init__(self, rule: ValidationRule, place: SchemaNode, *, root: bool) -> None:
+    def __init__(self, rule: ValidationRule, node: SchemaNode, *, root: bool) -> None:
         self.rule = rule
-        self.uses_old = mentions(rule.rule, OLD_SELF)
+        self.uses_old = uses_variable(rule.rule, OLD_SELF)
         self.optional = rule.optional_old_self is True
-        self._place = place
+        self._node = node
         self._root = root
 
     @cached_property
     def program(self) -> CelProgram:
-        """The rule, ready to run."""
-        return program(typed(self.rule.rule, self._place, root=self._root), optional_old_self=self.optional)
+        """The compiled rule."""
+        return program(with_format_types(self.rule.rule, self._node, root=self._root), optional_old_self=self.optional)
 
     @cached_property
     def message(self) -> CelProgram:
-        """The expression for the message of a failure."""
-        text = typed(self.rule.message_expression, self._place, root=self._root)
+        """The compiled message expression."""
+        text = with_format_types(self.rule.message_expression, self._node, root=self._root)
         return program(text, optional_old_self=self.optional)
 
-    def failure(
-        self, value: Any, scope: RuleVariables, place: SchemaNode, path: str
-    ) -> tuple[StatusCause | None, bool]:
-        """Run the rule for a cause; and tell whether it is forgiven where nothing has changed."""
+    def failure(self, value: Any, scope: RuleVariables, node: SchemaNode, path: str) -> tuple[StatusCause | None, bool]:
+        """Evaluate the rule. Return the cause, if it fails, and whether an unchanged value may keep violating it."""
         rule = self.rule
         try:
-            if self.program.judge(scope):
+            if self.program.evaluate(scope):
                 return None, True
         except CelCompileError as error:
-            return field_errors.invalid(path, place.type, f"rule compile error: compilation failed: {error}"), False
+            return field_errors.invalid(path, node.type, f"rule compile error: compilation failed: {error}"), False
         except CelLimitError as error:
-            words = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule:"
-            return field_errors.invalid(path, place.type, f"{words} {rule.words}"), False
+            message = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule:"
+            return field_errors.invalid(path, node.type, f"{message} {rule.shown}"), False
         except CelError as error:
-            return field_errors.invalid(path, place.type, _failed(str(error), rule)), False
+            return field_errors.invalid(path, node.type, _failed(str(error), rule)), False
         detail = self._detail(scope)
         where = field_under(path, rule.field_path)
-        shown = field_errors.OMITTED if place.type in ("object", "array") else value
+        shown = field_errors.OMITTED if node.type in ("object", "array") else value
         match rule.reason:
             case "FieldValueForbidden":
                 return field_errors.forbidden(where, detail), True
@@ -85,51 +83,51 @@ class CompiledRule:
 
     def _detail(self, scope: RuleVariables) -> str:
         if self.rule.message_expression:
-            text = (self.message.text(scope) or "").strip()
-            if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+            text = (self.message.evaluate_string(scope) or "").strip()
+            if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE_BYTES:
                 return text
-        return self.rule.message.strip() or f"failed rule: {self.rule.words}"
+        return self.rule.message.strip() or f"failed rule: {self.rule.shown}"
 
 
-def _failed(words: str, rule: ValidationRule) -> str:
-    if words.startswith("no such overload"):
+def _failed(message: str, rule: ValidationRule) -> str:
+    if message.startswith("no such overload"):
         signature = "call arguments did not match a supported operator, function or macro signature for rule"
-        return f"'{words}': {signature}: {rule.words}"
-    return f"{words} evaluating rule: {rule.words}"
+        return f"'{message}': {signature}: {rule.shown}"
+    return f"{message} evaluating rule: {rule.shown}"
 
 
 def field_under(path: str, field_path: str) -> str:
-    """Give the path that a failure is reported at."""
+    """Return the path of a cause: that of the value, or of the field below it that the rule names."""
     below = field_path.strip().removeprefix(".").replace("['", "[").replace("']", "]")
     return f"{path}.{below}" if path and below else path or below
 
 
 @dataclass(slots=True, eq=False)
 class RuleNode:
-    """A place of a schema that has rules, there or below."""
+    """A schema node that has rules, there or below."""
 
-    place: SchemaNode
+    node: SchemaNode
     rules: tuple[CompiledRule, ...]
-    show: Conversion | None
+    convert: Conversion | None
     reordering: bool
-    """Whether a value can hold lists whose order means nothing."""
+    """Whether values can contain lists whose order does not matter."""
     fields: dict[str, RuleNode]
     values: RuleNode | None
     items: RuleNode | None
-    state: bool
-    """Whether there is a rule, here or below, that does without the old value."""
+    has_plain_rules: bool
+    """Whether there is a rule, here or below, that does not use the old value."""
     transitions: bool
-    """Whether there is one that needs it."""
+    """Whether there is a transition rule, here or below: one that uses the old value."""
     optional: bool
-    """Whether there is one that asks for it and runs without it too."""
+    """Whether there is a transition rule with `optionalOldSelf`, here or below."""
     root: bool
-    """Whether this is a resource as a whole."""
+    """Whether this is the root of a resource."""
     _passed: set[Any] = field(default_factory=set)
-    """The values, and the pairs of a value and its old one, that broke no rule here or below."""
+    """The values, and pairs of new and old value, that passed all rules here and below."""
 
     def passes(self, value: Any) -> bool:
-        """Tell whether a value passes all rules that do without the old one."""
-        if value is None or not self.state:
+        """Whether a value passes all rules that do not use the old value."""
+        if value is None or not self.has_plain_rules:
             return True
         key = self._key(value)
         if key in self._passed:
@@ -144,7 +142,7 @@ class RuleNode:
             return True
         scope = self._scope(value, None)
         try:
-            return all(rule.program.judge(scope) for rule in self.rules if not rule.uses_old)
+            return all(rule.program.evaluate(scope) for rule in self.rules if not rule.uses_old)
         except CelError:
             return False
 
@@ -157,7 +155,7 @@ class RuleNode:
         *,
         only_transitions: bool,
     ) -> list[StatusCause]:
-        """Find all rules that a value breaks; `nearest` is the closest value above whose old one is known."""
+        """Return the causes of all failed rules; `nearest` is the closest value above whose old value is known."""
         if value is None or (only_transitions and not (self.optional if pair is None else self.transitions)):
             return []
         old = pair.old if pair is not None else None
@@ -194,14 +192,14 @@ class RuleNode:
         scope = self._scope(value, old)
         known = pair or nearest
         for rule in tried:
-            cause, forgivable = rule.failure(value, scope, self.place, path)
-            if cause is None or (forgivable and not rule.uses_old and known is not None and known.unchanged):
+            cause, may_stay = rule.failure(value, scope, self.node, path)
+            if cause is None or (may_stay and not rule.uses_old and known is not None and known.unchanged):
                 continue
             found.append(cause)
         return found
 
     def _key(self, value: Any) -> str | bytes | None:
-        """What a value is remembered by; not at all for a resource, which is never the same twice."""
+        """The key under which a value is remembered. Whole resources are not: no two are equal."""
         if self.root:
             return None
         return value if value.__class__ is str else _encode(value)
@@ -209,15 +207,15 @@ class RuleNode:
     def _remember(self, key: Any) -> None:
         if self.root:
             return
-        if len(self._passed) >= _REMEMBERED:
+        if len(self._passed) >= _MAX_REMEMBERED:
             self._passed.clear()
         self._passed.add(key)
 
     def _scope(self, value: Any, old: Any) -> RuleVariables:
         if old is not None and self.reordering:
-            old = aligned(old, value, self.place)
-        if self.show is not None:
-            value, old = self.show(value), self.show(old) if old is not None else None
+            old = in_new_order(old, value, self.node)
+        if self.convert is not None:
+            value, old = self.convert(value), self.convert(old) if old is not None else None
         return RuleVariables(value, old)
 
     def _below(self, value: Any) -> Iterator[tuple[RuleNode, Any, str | int]]:
@@ -249,33 +247,33 @@ def _extended(path: str, step: str | int, *, declared: bool) -> str:
     return f"{path}.{step}" if path else str(step)
 
 
-def compile_rules(place: SchemaNode, *, root: bool = False) -> RuleNode | None:
-    """Collect the rules of a schema; None where there are none."""
-    resource = root or place.embedded
-    rules = tuple(CompiledRule(rule, place, root=resource) for rule in place.rules if rule.rule.strip())
-    fields = {name: below for name, part in place.properties.items() if (below := compile_rules(part)) is not None}
-    values = compile_rules(place.values) if place.values is not None else None
-    items = compile_rules(place.items) if place.items is not None else None
+def compile_rules(node: SchemaNode, *, root: bool = False) -> RuleNode | None:
+    """Compile the rules of a schema; None if there are none."""
+    resource = root or node.embedded
+    rules = tuple(CompiledRule(rule, node, root=resource) for rule in node.rules if rule.rule.strip())
+    fields = {name: below for name, part in node.properties.items() if (below := compile_rules(part)) is not None}
+    values = compile_rules(node.values) if node.values is not None else None
+    items = compile_rules(node.items) if node.items is not None else None
     parts = [*fields.values(), *(each for each in (values, items) if each is not None)]
     if not rules and not parts:
         return None
     return RuleNode(
-        place=place,
+        node=node,
         rules=rules,
-        show=conversion(place, resource=root) if rules else None,
-        reordering=place.unique,
+        convert=conversion(node, resource=root) if rules else None,
+        reordering=node.unique,
         fields=fields,
         values=values,
         items=items,
-        state=any(not rule.uses_old for rule in rules) or any(each.state for each in parts),
+        has_plain_rules=any(not rule.uses_old for rule in rules) or any(each.has_plain_rules for each in parts),
         transitions=any(rule.uses_old for rule in rules) or any(each.transitions for each in parts),
         optional=any(rule.uses_old and rule.optional for rule in rules) or any(each.optional for each in parts),
         root=root,
     )
 
 
-def evaluate_rules(book: RuleNode, value: Any, old: Any) -> tuple[StatusCause, ...]:
-    """Find the rules of a schema that a value breaks, given what it was before."""
-    passes = book.passes(value)
-    pair = None if old is None else CorrelatedValue(value, old, book.place)
-    return tuple(book.failures(value, "", pair, None, only_transitions=passes))
+def evaluate_rules(rules: RuleNode, value: Any, old: Any) -> tuple[StatusCause, ...]:
+    """Return the causes of all failed rules, given the stored value."""
+    passes = rules.passes(value)
+    pair = None if old is None else CorrelatedValue(value, old, rules.node)
+    return tuple(rules.failures(value, "", pair, None, only_transitions=passes))

@@ -1,9 +1,7 @@
-"""Names of fields in rules: CEL reserves some words and has no names with dashes, dots or slashes.
+"""Objects as rules see them.
 
-Objects as rules see them.
-
-Numbers have the type that the schema gives them, names are such that CEL can write them, and an object shows the fields
-that its schema has and that hold something. Lists whose order means nothing are equal in any order.
+Numbers have the type that the schema declares, field names are escaped where CEL cannot write them, and objects show
+only declared fields that are set. Lists whose order does not matter are equal in any order.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ _RESERVED: Final = (
     "loop", "package", "namespace", "return", "var", "void", "while",
 )  # fmt: skip
 _MARKS: Final = {"__": "underscores", ".": "dot", "-": "dash", "/": "slash"}
-_WORDS: Final = {word: mark for mark, word in _MARKS.items()}
+_CHARACTERS: Final = {word: mark for mark, word in _MARKS.items()}
 _SPECIAL: Final = re.compile(r"__|[-./]")
 _NAME: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 _ESCAPE: Final = re.compile(r"__([^_]+)__")
 
 
 def escape(name: str) -> str:
-    """Write the name of a field as rules write it; a name that they cannot write stays as it is."""
+    """Escape the name of a field for CEL. Names that cannot be escaped are returned as they are."""
     if name in _RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -36,25 +34,25 @@ def escape(name: str) -> str:
 
 
 def unescape(name: str) -> str:
-    """Read a name that a rule writes."""
-    return _ESCAPE.sub(lambda found: _WORDS.get(found[1], found[1] if found[1] in _RESERVED else found[0]), name)
+    """Undo `escape`."""
+    return _ESCAPE.sub(lambda found: _CHARACTERS.get(found[1], found[1] if found[1] in _RESERVED else found[0]), name)
 
 
 Conversion: TypeAlias = Callable[[Any], Any]
 
 
-def conversion(place: SchemaNode, *, resource: bool = False) -> Conversion | None:
-    """Give the function that shows a value to rules; None where they see it as it is.
+def conversion(node: SchemaNode, *, resource: bool = False) -> Conversion | None:
+    """Return the function that converts values for rules; None if they are used as they are.
 
-    A resource shows its type, and no more of its metadata than its name.
+    A resource shows its type and, of its metadata, only the name.
     """
     if resource:
-        return _resource(place)
-    if place.type == "number":
+        return _resource(node)
+    if node.type == "number":
         return _double
-    if place.type == "object" or place.properties:
-        return _resource(place) if place.embedded else _object(place)
-    items = conversion(place.items) if place.items is not None else None
+    if node.type == "object" or node.properties:
+        return _resource(node) if node.embedded else _object(node)
+    items = conversion(node.items) if node.items is not None else None
     return None if items is None else lambda value: [items(part) for part in value] if _is_list(value) else value
 
 
@@ -66,22 +64,22 @@ def _double(value: Any) -> Any:
     return float(value) if value.__class__ is int else value
 
 
-def _resource(place: SchemaNode) -> Conversion:
+def _resource(node: SchemaNode) -> Conversion:
     text = SchemaNode(type="string")
     metadata = SchemaNode(type="object", open=True, properties={"name": text, "generateName": text})
     implied = dict(zip(META_FIELDS, (text, text, metadata), strict=True))
-    whole = _object(SchemaNode(type="object", open=True, properties=place.properties | implied))
+    whole = _object(SchemaNode(type="object", open=True, properties=node.properties | implied))
     assert whole is not None  # noqa: S101 - metadata is always shown in part only
     return whole
 
 
-def _object(place: SchemaNode) -> Conversion | None:
-    values = conversion(place.values) if place.values is not None else None
+def _object(node: SchemaNode) -> Conversion | None:
+    values = conversion(node.values) if node.values is not None else None
     if values is not None:
         return lambda value: {name: values(part) for name, part in value.items()} if isinstance(value, dict) else value
-    shown = {name: (escape(name), conversion(part)) for name, part in place.properties.items()}
+    shown = {name: (escape(name), conversion(part)) for name, part in node.properties.items()}
     plain = all(seen_as == name and convert is None for name, (seen_as, convert) in shown.items())
-    if not shown or (plain and not place.open and not any(part.nullable for part in place.properties.values())):
+    if not shown or (plain and not node.open and not any(part.nullable for part in node.properties.values())):
         return None
 
     def show(value: Any) -> Any:
@@ -97,23 +95,27 @@ def _object(place: SchemaNode) -> Conversion | None:
     return show
 
 
-def aligned(old: Any, new: Any, place: SchemaNode) -> Any:
-    """Give an old value in the order of the new one, where the schema says that order means nothing."""
+def in_new_order(old: Any, new: Any, node: SchemaNode) -> Any:
+    """Return an old value in the order of the new one, where the schema says that order does not matter."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {
-            name: aligned(part, new[name], child) if name in new and (child := place.child(name)) is not None else part
+            name: in_new_order(part, new[name], child)
+            if name in new and (child := node.child(name)) is not None
+            else part
             for name, part in old.items()
         }
     if not (isinstance(old, list) and isinstance(new, list)) or len(old) != len(new):
         return old
-    if place.list_type == "set":
+    if node.list_type == "set":
         return new if sorted(map(repr, old)) == sorted(map(repr, new)) else old
-    if place.list_type == "map" and place.items is not None:
-        entries = old_entries(old, place.list_keys)
-        keys = [entry_key(entry, place.list_keys) for entry in new]
+    if node.list_type == "map" and node.items is not None:
+        entries = old_entries(old, node.list_keys)
+        keys = [entry_key(entry, node.list_keys) for entry in new]
         if len(entries) == len(old) and all(key in entries for key in keys):
-            items = place.items
+            items = node.items
             return [
-                aligned(entries[key], entry, items) for key, entry in zip(keys, new, strict=True) if key is not None
+                in_new_order(entries[key], entry, items)
+                for key, entry in zip(keys, new, strict=True)
+                if key is not None
             ]
     return old

@@ -1,20 +1,13 @@
-"""Who owns which field of an object: `metadata.managedFields`, kept as the API server keeps it.
+"""Field ownership: `metadata.managedFields`, kept as a kube-apiserver keeps it.
 
-    elements    one step of a path, in the spelling of `fieldsV1`
-    fieldsets   sets of paths: the very trees that `fieldsV1` writes
-    shape       which values are owned in parts, and in which
-    paths       the paths of a value
-    comparison  the paths that differ between two objects
-    merging     an applied configuration laid over an object
-    removal     an object without some of its paths
-    fitting     configurations that do not fit the structure of their kind
-    conflicts   what others own and an apply would change
-    entries     the list in `metadata.managedFields`
-    applying    server-side apply
-    updating    what creates, updates and other patches do to owners
+    path_elements      the elements of paths in `fieldsV1`, and granular values
+    fieldsets          sets of paths, and the paths of a value
+    entries            the entries of `metadata.managedFields`
+    ownership          the entries after creates, updates and patches other than apply
+    schema_check       conformance of applied configurations to their schema
+    server_side_apply  server-side apply
 
-Structure comes from `springtide.simulator.api.structure`; all entries are read by the structure that is in force now,
-whatever version they were written in.
+All entries are read by the structure of the current schema, whatever version they were written in.
 """
 
 from springtide.apiserver.patches.managed.entries import stored as owners_of

@@ -1,7 +1,7 @@
-"""The list in `metadata.managedFields`: one entry for each manager, operation, version and subresource.
+"""The entries of `metadata.managedFields`: one for each manager, operation, version and subresource.
 
-An applier is the same whatever version it applies in; an updater is not. Entries stay the objects that they are in
-JSON, so that those which a write does not concern cost nothing.
+For apply the version is not part of the identity; for update it is. Entries stay JSON objects, so that a write does not
+touch those that it does not concern.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ APPLY = "Apply"
 UPDATE = "Update"
 
 MAX_UPDATE_MANAGERS = 10
-"""Beyond so many entries of updaters, the oldest are put together under one name."""
+"""With more update entries, the oldest are merged into one."""
 ANCIENT_MANAGER = "ancient-changes"
 
 
 def entry_of(identity: ManagerIdentity, version: str, fields: FieldSet, time: str) -> ManagerEntry:
-    """Make an entry; one without a time has never changed the object."""
+    """Return an entry. An entry without a time has never changed the object."""
     manager, operation, _, subresource = identity
     entry: ManagerEntry = {"manager": manager, "operation": operation, "apiVersion": version}
     if time:
@@ -38,17 +38,17 @@ def entry_of(identity: ManagerIdentity, version: str, fields: FieldSet, time: st
 
 
 def applier(manager: str, subresource: str) -> ManagerIdentity:
-    """Name who applies."""
+    """Return the identity of a manager that applies."""
     return (manager or "unknown", APPLY, "", subresource)
 
 
 def updater(manager: str, version: str, subresource: str) -> ManagerIdentity:
-    """Name who writes in any other way."""
+    """Return the identity of a manager that updates."""
     return (manager or "unknown", UPDATE, version, subresource)
 
 
 def identity_of(entry: ManagerEntry) -> ManagerIdentity:
-    """Give what tells an entry apart from others."""
+    """Return the identity of an entry."""
     operation = entry["operation"]
     version = "" if operation == APPLY else entry["apiVersion"]
     return (entry.get("manager", ""), operation, version, entry.get("subresource", ""))
@@ -63,12 +63,12 @@ def describe_manager(entry: ManagerEntry) -> str:
 
 
 def stored(item: Object | None) -> list[ManagerEntry]:
-    """Read the entries of an object that the server keeps."""
+    """Return the entries of a stored object."""
     return ((item or {}).get("metadata") or {}).get("managedFields") or []
 
 
 def sent(metadata: Object) -> list[ManagerEntry]:
-    """Read the entries that a client sent; none if they are not well formed."""
+    """Return the entries that a client sent; none if they are malformed."""
     entries = metadata.get("managedFields")
     if not isinstance(entries, list) or not all(map(_well_formed, entries)):
         return []
@@ -77,18 +77,18 @@ def sent(metadata: Object) -> list[ManagerEntry]:
 
 
 def is_reset(metadata: Object) -> bool:
-    """Tell whether a client asks to forget all owners, by sending `[]` or `[{}]`."""
+    """Whether a client resets the entries by sending `[]` or `[{}]`."""
     entries = metadata.get("managedFields")
     return isinstance(entries, list) and (not entries or entries == [{}])
 
 
 def sorted_entries(entries: Iterable[ManagerEntry]) -> list[ManagerEntry]:
-    """Put entries in their order: appliers before updaters, the oldest first."""
+    """Sort entries: apply before update, the oldest first."""
     return sorted(entries, key=_place)
 
 
 def capped_entries(entries: list[ManagerEntry]) -> list[ManagerEntry]:
-    """Put the oldest updaters of each version together as long as there are too many."""
+    """Merge the oldest update entries of each version while there are too many."""
     if len(entries) <= MAX_UPDATE_MANAGERS:
         return entries
     updaters = sorted((entry for entry in entries if entry["operation"] == UPDATE), key=_place)

@@ -1,19 +1,16 @@
-"""Sets of paths, as the trees that `fieldsV1` writes: no decoding, no encoding.
+"""Sets of paths as the trees of `fieldsV1`, without decoding and encoding, and the paths of a value.
 
-A tree maps steps to what is owned below them:
+A tree maps path elements to the trees below them:
 
     {"f:spec": {"f:replicas": {}, "f:selector": {".": {}, "f:app": {}}}}
 
-is the set of `.spec.replicas`, `.spec.selector` and `.spec.selector.app`. Below the top, `{}` stands for the place
-itself, and `"."` says that the place belongs to the set beside the places below it. At the top `{}` is the empty set:
-nobody owns an object as such. Every level is in order of its steps, so that a set has one spelling only.
+is the set of `.spec.replicas`, `.spec.selector` and `.spec.selector.app`. Below the top, `{}` is the path itself, and
+`"."` adds the path to those below it. At the top `{}` is the empty set: an object as such has no owner. Each level is
+sorted, so that equal sets are equal trees. Trees are never changed, and operations return the given tree if the result
+is the same.
 
-Trees are never changed, and operations give back what they were given where the result is the same.
-
-The paths of a value, in two readings.
-
-A change touches every path of what appears or disappears, containers included. A configuration claims only what it
-says: leaves, entries of lists and keys of maps; not the declared fields on the way there, and not a list that is empty.
+A value that is added or removed has all its paths, containers included. An applied configuration claims only what it
+states: leaves, list entries and map keys, but not the declared fields on the way there, and no empty list.
 """
 
 from __future__ import annotations
@@ -29,33 +26,34 @@ FieldSet: TypeAlias = dict[str, Any]
 
 SELF = "."
 LEAF: FieldSet = {}
-"""The place itself, and nothing below it. Also the empty set, at the top."""
+"""A path and nothing below it. At the top: the empty set."""
 
 
 def sorted_fieldset(tree: FieldSet) -> FieldSet:
-    """Put the steps of one level in order."""
+    """Sort the elements of one level."""
     return dict(sorted(tree.items())) if len(tree) > 1 else tree
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Give the paths that are in either."""
+    """Return the paths that are in either set."""
     if left is right or not right:
         return left
     return _joined(left, right) if left else right
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Give the paths of the first that are not in the second; owning a place is not owning what is below it."""
-    return (_without(left, right) or LEAF) if left and right else left
+    """Return the paths of the first set that are not in the second. Owning a path does not mean owning what is below
+    it."""
+    return (_subtract(left, right) or LEAF) if left and right else left
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Give the paths that are in both."""
-    return (_shared(left, right) or LEAF) if left and right else LEAF
+    """Return the paths that are in both sets."""
+    return (_common(left, right) or LEAF) if left and right else LEAF
 
 
 def paths(tree: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Write the paths of a set as people read them; those of a level before those below it."""
+    """Yield the paths of a set as conflicts show them, parents first."""
     for element, below in tree.items():
         if element != SELF and (not below or SELF in below):
             yield prefix + elements.format_element(element)
@@ -65,7 +63,7 @@ def paths(tree: FieldSet, prefix: str = "") -> Iterator[str]:
 
 
 def with_named_fields(tree: FieldSet, node: StructureNode) -> FieldSet:
-    """Add every declared field on the way to a path of the set; keys of maps and entries of lists are not declared."""
+    """Add all declared fields on the way to a path of the set. Map keys and list entries are not declared."""
     named = {}
     for element, below in tree.items():
         declared = False
@@ -82,7 +80,7 @@ def with_named_fields(tree: FieldSet, node: StructureNode) -> FieldSet:
 
 
 def normal(tree: Any) -> FieldSet:
-    """Read a set that somebody else wrote; steps that are none are dropped."""
+    """Read a set that a client sent. Invalid elements are dropped."""
     read = _normal(tree)
     return {} if read is None or SELF in read else read
 
@@ -99,65 +97,65 @@ def _normal(tree: Any) -> FieldSet | None:
 
 
 def _joined(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Join two levels, of which each has something in it."""
+    """Join two levels, neither of which is empty."""
     joined = left
     grown = False
     for element, below in right.items():
-        mine = left.get(element)
-        if mine is None:
+        left_below = left.get(element)
+        if left_below is None:
             grown = True
             both = below
-        elif mine is below:
+        elif left_below is below:
             continue
         elif not below:
-            both = mine if not mine or SELF in mine else {SELF: LEAF, **mine}
-        elif not mine:
+            both = left_below if not left_below or SELF in left_below else {SELF: LEAF, **left_below}
+        elif not left_below:
             both = below if SELF in below else {SELF: LEAF, **below}
         else:
-            both = _joined(mine, below)
-        if both is not mine:
+            both = _joined(left_below, below)
+        if both is not left_below:
             joined = dict(left) if joined is left else joined
             joined[element] = both
     return sorted_fieldset(joined) if grown else joined
 
 
-def _without(left: FieldSet, right: FieldSet) -> FieldSet | None:
-    """Take the second from the first, place and places below alike; None if nothing is left."""
+def _subtract(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    """Subtract the second level from the first; None if nothing is left."""
     if not left:
         return left if right and SELF not in right else None
     if not right:
         return left if SELF not in left else {element: below for element, below in left.items() if element != SELF}
     rest = left
-    for element, theirs in right.items():
-        mine = left.get(element)
-        if mine is None:
+    for element, right_below in right.items():
+        left_below = left.get(element)
+        if left_below is None:
             continue
-        kept = None if element == SELF else _without(mine, theirs)
-        if kept is not mine:
+        kept = None if element == SELF else _subtract(left_below, right_below)
+        if kept is not left_below:
             rest = dict(left) if rest is left else rest
             if kept is None:
                 del rest[element]
             else:
                 rest[element] = kept
-    return rest if rest is left else _spelled(rest)
+    return rest if rest is left else _canonical_level(rest)
 
 
-def _shared(left: FieldSet, right: FieldSet) -> FieldSet | None:
-    """Give what two levels have in common; None if that is nothing."""
+def _common(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    """Return what two levels have in common; None if there is nothing."""
     if not left or not right:
         return LEAF if (not left or SELF in left) and (not right or SELF in right) else None
     both: FieldSet = {}
-    for element, mine in left.items():
-        theirs = right.get(element)
-        if theirs is not None:
-            common = LEAF if element == SELF else _shared(mine, theirs)
+    for element, left_below in left.items():
+        right_below = right.get(element)
+        if right_below is not None:
+            common = LEAF if element == SELF else _common(left_below, right_below)
             if common is not None:
                 both[element] = common
-    return _spelled(both)
+    return _canonical_level(both)
 
 
-def _spelled(level: FieldSet) -> FieldSet | None:
-    """Write a level that has lost steps as it is spelt; None if it has lost them all."""
+def _canonical_level(level: FieldSet) -> FieldSet | None:
+    """Restore the canonical form of a level that has lost elements; None if it has lost all."""
     if len(level) == 1 and SELF in level:
         return LEAF
     return level or None
@@ -167,12 +165,12 @@ _CONTAINERS = (dict, list)
 
 
 def all_paths(node: StructureNode, value: Any) -> FieldSet:
-    """Give all paths of a value that appears or disappears, from the place where it stands."""
+    """Return all paths of a value that is added or removed, its own included."""
     return {SELF: LEAF, **below} if (below := all_paths_below(node, value)) else LEAF
 
 
 def all_paths_below(node: StructureNode, value: Any) -> FieldSet:
-    """Give all paths below the place where a value stands."""
+    """Return all paths below a value."""
     tree: FieldSet = {}
     if is_map(node, value):
         for name, part in value.items():
@@ -188,12 +186,12 @@ def all_paths_below(node: StructureNode, value: Any) -> FieldSet:
 
 
 def _all_paths_of_empty(node: StructureNode) -> FieldSet:
-    """Give the paths of a field that is there and that nobody has written: those of an empty struct, or itself."""
+    """Return the paths of a field that is set without having been written: those of an empty struct, or its own."""
     return all_paths(node, {}) if node.always else LEAF
 
 
 def applied_paths(node: StructureNode, value: Any) -> FieldSet:
-    """Give the set of paths that a whole configuration claims."""
+    """Return the paths that an applied configuration claims."""
     tree: FieldSet = {}
     if is_map(node, value):
         for name, part in value.items():
@@ -201,7 +199,7 @@ def applied_paths(node: StructureNode, value: Any) -> FieldSet:
                 tree["f:" + name] = LEAF
                 continue
             below = applied_paths(node.child(name), part)
-            # A declared field is claimed through what it holds; whatever can hold nothing is claimed itself.
+            # A declared field is claimed through its contents. Values without contents are claimed themselves.
             if not _is_granular(node.child(name), part) or name not in node.fields or part == {}:
                 tree["f:" + name] = {SELF: LEAF, **below} if below else LEAF
             elif below:

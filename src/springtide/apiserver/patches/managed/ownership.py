@@ -1,12 +1,8 @@
-"""The paths that differ between two versions of an object.
+"""Ownership after creates, updates and patches other than apply.
 
-This runs on every write. Versions share what did not change, so most of the work is not done: whatever is the same
-object on both sides is skipped with all that is below it.
-
-What creates, updates and patches other than apply do to the owners of fields.
-
-Whoever changes a field owns it from then on, alone; what is removed is owned by nobody. An object that lost its owners
-altogether stays without, until somebody applies to it.
+A manager that changes a field becomes its only owner; a removed field has none. An object that has lost all entries
+gets new ones only with the next apply. Every write compares two versions of an object. Versions share what did not
+change, so identical subtrees are skipped.
 """
 
 from __future__ import annotations
@@ -39,12 +35,12 @@ from springtide.cluster.resources import Object
 
 
 class FieldComparison(NamedTuple):
-    """What became of the paths of an object."""
+    """The paths in which two versions of an object differ."""
 
     changed: FieldSet
-    """Paths that are new, or have another value."""
+    """Paths that were added, or whose value changed."""
     removed: FieldSet
-    """Paths that are no more."""
+    """Paths that were removed."""
 
 
 IDENTITY = frozenset(
@@ -62,7 +58,7 @@ IDENTITY = frozenset(
         "uid",
     }
 )
-"""Fields of the metadata that say which object it is, or that only the server writes: nobody owns them."""
+"""Fields of the metadata that identify the object or are written by the server: they have no owner."""
 
 _OF_THE_KIND = frozenset({"apiVersion", "kind", "metadata"})
 _ABSENT: Any = object()
@@ -70,7 +66,7 @@ _CONTAINERS = (dict, list)
 
 
 def compare(node: StructureNode, old: dict[str, Any], new: dict[str, Any]) -> FieldComparison:
-    """Give the paths in which two objects of one kind differ, but for those that nobody ever owns."""
+    """Return the paths in which two objects of one kind differ, without those that never have an owner."""
     changed: FieldSet = {}
     removed: FieldSet = {}
     _compare_maps(node, _but(old, _OF_THE_KIND), _but(new, _OF_THE_KIND), changed, removed)
@@ -101,7 +97,7 @@ def _compare_maps(
             if name not in node.always:
                 changed["f:" + name] = all_paths(node.child(name), after) if type(after) in _CONTAINERS else LEAF
             elif after:
-                # It has been there before, and empty.
+                # The field was set before, and empty.
                 _compare_places("f:" + name, node.child(name), None, after, changed, removed)
         else:
             kept += 1
@@ -128,7 +124,7 @@ def _compare_lists(node: StructureNode, old: list[Any], new: list[Any], changed:
             if before[0] is not after[0]:
                 _compare_places(element, items, before[0], after[0], changed, removed)
         elif len(before) > 1 and len(after) > 1:
-            # Entries that share a step are told apart by nobody: together they are one value.
+            # Duplicate entries cannot be told apart: together they are one value.
             if not equal_json(before, after):
                 changed[element] = LEAF
         elif len(after) == 1:
@@ -145,7 +141,7 @@ def _compare_lists(node: StructureNode, old: list[Any], new: list[Any], changed:
 def _compare_places(
     element: str, node: StructureNode, old: Any, new: Any, changed: FieldSet, removed: FieldSet
 ) -> None:
-    """Compare what stands in one place before and after, and note what differs under the step to it."""
+    """Compare the values at one path, and record the differences below its element."""
     if type(new) not in _CONTAINERS and type(old) not in _CONTAINERS:
         if not equal_json(old, new):
             changed[element] = LEAF
@@ -166,7 +162,7 @@ def _compare_places(
 
 
 def _both_in_parts(old_has_parts: bool, new_has_parts: bool, old: Any, new: Any) -> bool:
-    """Tell whether both sides have parts of one kind; null stands for having none, unless the other has none either."""
+    """Whether both values are granular; null counts as an empty one if the other value is granular."""
     if not old and not new:
         return False
     return (old_has_parts or old is None) and (new_has_parts or new is None)
@@ -177,7 +173,7 @@ NEVER_OWNED: FieldSet = {
     "f:kind": LEAF,
     "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(IDENTITY)}},
 }
-"""What nobody owns, as a set of paths."""
+"""The paths that never have an owner."""
 
 
 def after_update(
@@ -190,20 +186,20 @@ def after_update(
     subresource: str = "",
     fits: Callable[[Object, str], bool] | None = None,
 ) -> Object:
-    """Give the new object with its managed fields, after a write that is no apply; `old` is None for a create.
+    """Return the object with its managed fields after a create (`old` is None) or update.
 
-    `fits` tells whether another version of the kind declares all that an object has.
+    `fits` tells whether another version of the kind declares all fields of the object.
     """
     owners = _owners_before(old, new, subresource)
     if not owners and old is not None:
         return with_owners(new, [])
     if fits and not all(fits(new, version) for version in _versions(owners) - {new["apiVersion"]}):
-        # As in the API server: what the version of some owner does not have costs the object all its owners.
+        # As in kube-apiserver: if the object does not fit the version of an entry, all entries are dropped.
         return with_owners(new, [])
     try:
         comparison = compare(node, old or {}, new)
     except UnidentifiableElement:
-        # As in the API server: a list whose entries cannot be told apart costs the object its owners.
+        # As in kube-apiserver: if the entries of a list cannot be told apart, all managed fields are dropped.
         return with_owners(new, [])
     writer = entries.updater(manager, new["apiVersion"], subresource)
     return with_owners(new, transfer_ownership(owners, comparison, writer, now))
@@ -212,20 +208,20 @@ def after_update(
 def transfer_ownership(
     owners: list[ManagerEntry], comparison: FieldComparison, writer: ManagerIdentity, now: str
 ) -> list[ManagerEntry]:
-    """Give the owners after a writer has changed and removed these paths."""
+    """Return the entries after a manager has changed and removed these paths."""
     changed = comparison.changed
     if not changed and not comparison.removed:
         return owners
-    mine = next((entry["fieldsV1"] for entry in owners if entries.identity_of(entry) == writer), LEAF)
+    own_fields = next((entry["fieldsV1"] for entry in owners if entries.identity_of(entry) == writer), LEAF)
     if not changed:
         return entries.sorted_entries(without_paths(owners, comparison))
     left = without_paths([entry for entry in owners if entries.identity_of(entry) != writer], comparison)
-    fields = union(difference(mine, comparison.removed), changed)
+    fields = union(difference(own_fields, comparison.removed), changed)
     return entries.sorted_entries(entries.capped_entries([*left, entries.entry_of(writer, writer[2], fields, now)]))
 
 
 def without_paths(owners: list[ManagerEntry], comparison: FieldComparison) -> list[ManagerEntry]:
-    """Give what these owners are left with when somebody else changes and removes paths; who owns nothing is gone."""
+    """Return the entries without these paths; entries that become empty are dropped."""
     left = []
     for entry in owners:
         before = entry["fieldsV1"]
@@ -238,7 +234,7 @@ def without_paths(owners: list[ManagerEntry], comparison: FieldComparison) -> li
 
 
 def with_owners(item: Object, owners: list[ManagerEntry]) -> Object:
-    """Give an object with these managed fields: itself, if it has them already."""
+    """Return an object with these entries: the object itself if it has them already."""
     metadata = item.get("metadata") or {}
     if not owners:
         if "managedFields" not in metadata:
@@ -254,7 +250,7 @@ def _versions(owners: list[ManagerEntry]) -> set[str]:
 
 
 def _owners_before(old: Object | None, new: Object, subresource: str) -> list[ManagerEntry]:
-    """Give the owners that a write starts from: those of the object, unless the client edits the list itself."""
+    """Return the entries that a write starts from: the stored ones, unless the client edits the list."""
     known = entries.stored(old)
     metadata = new.get("metadata") or {}
     if subresource or metadata.get("managedFields") is known or "managedFields" not in metadata:

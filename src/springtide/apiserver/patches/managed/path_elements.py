@@ -1,17 +1,15 @@
-"""One step of a path: a field, an entry of a list of objects, or a value of a set, as `fieldsV1` spells it.
+"""Path elements of `fieldsV1`, and the values that are owned in parts.
 
     f:replicas                                a field, or a key of a map
-    k:{"containerPort":80,"protocol":"TCP"}   the entry of a list that has these keys
+    k:{"containerPort":80,"protocol":"TCP"}   the entry of a keyed list
     v:"example.com/guard"                     a value of a set
-    i:0                                       a place in a list; read, never written
+    i:0                                       an index of a list; read, never written
 
-The spelling is canonical: keys in order, no spaces, and the characters that are special in HTML written as escapes.
-So two steps are the same if, and only if, their spellings are.
+The form is canonical: keys sorted, no spaces, characters that are special in HTML escaped. So two elements are equal
+if and only if their strings are.
 
-Which values are owned in parts, and what the parts are.
-
-Maps and lists of the kinds SET and MAP are owned part by part; scalars and everything atomic are owned as a whole.
-Where the structure says nothing, maps have parts and lists have none.
+Granular values are owned in parts: maps, sets and keyed lists. Scalars and atomic values are owned as a whole. Without
+a schema, maps are granular and lists are atomic.
 """
 
 from __future__ import annotations
@@ -28,16 +26,11 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 
 class UnidentifiableElement(ValueError):
-    """An entry of a list that has nothing to tell it apart by."""
-
-
-def field_element(name: str) -> str:
-    """Spell the step to a field or to a value of a map."""
-    return "f:" + name
+    """A list entry misses a key, or has the same key as another one."""
 
 
 def key_element(entry: Any, node: StructureNode) -> str:
-    """Spell the step to an entry of a list of objects, by the keys of the list."""
+    """Return the element of an entry of a keyed list."""
     if entry is None:
         raise UnidentifiableElement("associative list with keys may not have a null element")
     if not isinstance(entry, dict):
@@ -57,7 +50,7 @@ def key_element(entry: Any, node: StructureNode) -> str:
 
 
 def value_element(value: Any) -> str:
-    """Spell the step to a value of a set."""
+    """Return the element of a value of a set."""
     if isinstance(value, dict):
         raise UnidentifiableElement("associative list without keys has an element that's a map type")
     if isinstance(value, list):
@@ -68,7 +61,7 @@ def value_element(value: Any) -> str:
 
 
 def canonical(element: str) -> str | None:
-    """Spell a step that somebody else wrote canonically; None for what is no step."""
+    """Return the canonical form of an element that a client sent; None if it is invalid."""
     mark, text = element[:2], element[2:]
     if mark == "f:":
         return element
@@ -84,7 +77,7 @@ def canonical(element: str) -> str | None:
 
 
 def format_element(element: str) -> str:
-    """Write a step as conflicts and errors show it: `.replicas`, `[name="web"]`, `[="example.com/guard"]`, `[0]`."""
+    """Format an element as messages show it: `.replicas`, `[name="web"]`, `[="example.com/guard"]`, `[0]`."""
     mark, text = element[:2], element[2:]
     if mark == "f:":
         return "." + text
@@ -104,32 +97,32 @@ def _spell(value: Any) -> str:
 
 
 def _special(text: str) -> bool:
-    """Tell whether escapes are needed: nearly all names do without, and looking is cheaper than rewriting."""
+    """Whether a name needs escapes. Few do, and the check is cheaper than escaping."""
     return "<" in text or ">" in text or "&" in text or not text.isascii()
 
 
 def is_map(node: StructureNode, value: Any) -> bool:
-    """Tell whether a value is a map that is owned field by field."""
+    """Whether a value is a granular map: its fields have owners of their own."""
     return isinstance(value, dict) and not node.atomic and (node.type is ValueType.OBJECT or node.type is ValueType.ANY)
 
 
 def is_list(node: StructureNode, value: Any) -> bool:
-    """Tell whether a value is a list that is owned entry by entry."""
+    """Whether a value is a granular list: its entries have owners of their own."""
     return isinstance(value, list) and node.type is ValueType.LIST and node.list_kind is not ListType.ATOMIC
 
 
 def item_node(node: StructureNode) -> StructureNode:
-    """Give the node of the entries of a list."""
+    """Return the node of the entries of a list."""
     return node.items or ANYTHING
 
 
 def element_of(node: StructureNode, item: Any) -> str:
-    """Spell the step to an entry of a list that is owned entry by entry."""
+    """Return the element of an entry of a granular list."""
     return key_element(item, node) if node.list_kind is ListType.MAP else value_element(item)
 
 
 def entries_by_element(node: StructureNode, items: Iterable[Any]) -> dict[str, list[Any]]:
-    """Group entries by their steps, in order; more than one under a step are duplicates of each other."""
+    """Group entries by element, in order. Several entries under one element are duplicates."""
     grouped: dict[str, list[Any]] = {}
     for item in items:
         grouped.setdefault(element_of(node, item), []).append(item)

@@ -1,8 +1,8 @@
-"""Configurations that do not fit the structure of their kind: nobody can say who owns what in them.
+"""Conformance of applied configurations to the schema of their kind.
 
-An applied configuration may hold only what is declared, values of the declared types, and in lists only entries that
-can be told apart. Everything else is refused before anything more is looked at: as a bad request, where a
-kube-apiserver answers with an internal error.
+A configuration may contain only declared fields, values of the declared types, and list entries that can be told apart.
+Otherwise ownership is undefined, and the apply is rejected as a bad request, where a kube-apiserver answers with an
+internal error.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TYPES = {
     ValueType.OBJECT: frozenset((dict,)),
     ValueType.LIST: frozenset((list,)),
 }
-"""What values of a type nearly always are; whatever else one is gets a closer look."""
+"""The usual Python types of each type. Other values are looked at more closely."""
 
 
 def require_conformance(applied: Object, node: StructureNode) -> None:
-    """Raise what the API server answers to a configuration that does not fit."""
+    """Raise the error of kube-apiserver if a configuration does not conform."""
     problems = _problems(node, applied)
     if not problems:
         return
@@ -43,12 +43,12 @@ def require_conformance(applied: Object, node: StructureNode) -> None:
 
 
 def conforms(item: Object, node: StructureNode) -> bool:
-    """Tell whether an object fits a structure."""
+    """Whether an object conforms to a schema."""
     return not _problems(node, item)
 
 
 def describe_object(item: Object) -> str:
-    """Name an object as the API server's messages about applied configurations do."""
+    """Name an object as the messages about applied configurations do."""
     metadata = item.get("metadata") or {}
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     version = item.get("apiVersion", "")
@@ -56,9 +56,9 @@ def describe_object(item: Object) -> str:
 
 
 def _problems(node: StructureNode, value: Any) -> list[str]:
-    """Find what is wrong with a value; each problem begins with the path to it from there, or with a colon.
+    """Return what is wrong with a value. Each problem starts with its path below the value, or with a colon.
 
-    Nearly all configurations fit, so paths are put together on the way back from a problem, not on the way to it.
+    Nearly all configurations conform, so paths are built on the way back from a problem.
     """
     if value is None:
         return []
@@ -85,7 +85,7 @@ def _wrong_type(wanted: ValueType, value: Any) -> str:
 
 
 def _in_map(node: StructureNode, value: Object) -> list[str]:
-    # An object of which nothing is declared is taken for a map of anything.
+    # An object without declared fields is a map of anything.
     closed = node.type is ValueType.OBJECT and bool(node.fields) and node.values is None and not node.open
     found: list[str] = []
     for name, part in value.items():
@@ -117,13 +117,13 @@ def _in_list(node: StructureNode, value: list[Any]) -> list[str]:
 
 
 def _type_name(value: Any) -> str:
-    """Name the type of a value as a server's messages do."""
+    """Return the type of a value as messages name it."""
     names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
     return names.get(type(value), "interface {}")
 
 
 def _as_text(value: Any) -> str:
-    """Write a value as a server's messages show it where only the value counts."""
+    """Format a value as Go's `%v` does."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{name}:{_as_text(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
@@ -134,7 +134,7 @@ def _as_text(value: Any) -> str:
 
 
 def _as_source(value: Any) -> str:
-    """Write a value as a server's messages show it where the type counts, too."""
+    """Format a value as Go's `%#v` does."""
     if isinstance(value, dict):
         parts = ", ".join(f"{json.dumps(name)}:{_as_source(value[name])}" for name in sorted(value))
         return f"{_type_name(value)}{{{parts}}}"

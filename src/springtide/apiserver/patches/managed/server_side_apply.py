@@ -1,17 +1,8 @@
-"""An object without some of its paths.
+"""Server-side apply: a manager states the fields that it wants, and owns exactly these.
 
-What others own and an apply would change: the answer that refuses it, in the words that `kubectl` shows.
-
-An applied configuration laid over a live object.
-
-Maps are merged, and so are lists whose entries are owned one by one; everything else is replaced. Nothing is removed
-here. The result shares with the live object whatever the configuration does not change.
-
-Server-side apply: a manager says what it wants, and owns exactly that.
-
-The configuration is laid over the live object; what the manager applied before and does not any more goes, unless
-somebody else owns it; and where others own what would change, the apply is refused with the list of conflicts, or takes
-it over by force.
+The configuration is merged into the live object. Fields that the manager applied before and no longer applies are
+removed, unless another manager owns them. If another manager owns a field that would change, the apply fails with a
+conflict, or takes the field over if it is forced.
 """
 
 from __future__ import annotations
@@ -54,7 +45,7 @@ from springtide.cluster.resources import Object
 
 
 def remove_paths(node: StructureNode, value: Any, paths: FieldSet) -> Any:
-    """Give a value without the places of a set, and without what is below them; containers stay, be they empty."""
+    """Return a value without the paths of a set and all below them. Containers stay even if they become empty."""
     if is_map(node, value):
         kept = {}
         for name, part in value.items():
@@ -77,7 +68,7 @@ def remove_paths(node: StructureNode, value: Any, paths: FieldSet) -> Any:
 
 
 def raise_conflicts(others: list[ManagerEntry], changed: FieldSet) -> None:
-    """Raise `Conflict`, with a cause for each path, if any of these owners owns a path that would change."""
+    """Raise `Conflict`, with a cause for each path, if one of these entries owns a path that would change."""
     conflicts = []
     for entry in sorted(others, key=entries.identity_of):
         contested = list(fieldsets.paths(intersection(entry["fieldsV1"], changed)))
@@ -107,7 +98,7 @@ _CONTAINERS = (dict, list)
 
 
 def merge(node: StructureNode, live: Any, applied: Any) -> Any:
-    """Give the live value with the applied one laid over it."""
+    """Return the live value with the applied one merged into it. Nothing is removed, and unchanged parts are shared."""
     if is_map(node, live) and live and (applied is None or is_map(node, applied)):
         return _merge_maps(node, live, applied or {})
     if is_list(node, live) and live and (applied is None or is_list(node, applied)):
@@ -144,7 +135,7 @@ def _merge_lists(node: StructureNode, live: list[Any], applied: list[Any]) -> li
         elif len(theirs.get(element, ())) == 1:
             merged.append(merge(items, theirs[element][0], ours[element]))
         else:
-            # New, or there several times over: duplicates are not merged with, they give way.
+            # New, or a duplicate in the live list: the applied entry replaces duplicates.
             merged.append(ours[element])
     if len(merged) == len(live) and all(after is before for after, before in zip(merged, live, strict=True)):
         return live
@@ -152,10 +143,10 @@ def _merge_lists(node: StructureNode, live: list[Any], applied: list[Any]) -> li
 
 
 def interleaved(live: Sequence[str], applied: Sequence[str]) -> list[str]:
-    """Bring the entries of two lists into one order.
+    """Merge the order of two lists.
 
-    The applied ones come in their own order. The others keep their places between the neighbours that both lists have,
-    as far as the applied order lets them.
+    Applied entries come in their own order. Other entries keep their places between the neighbours that both lists
+    have, as far as the applied order allows.
     """
     known = frozenset(live)
     wanted = frozenset(applied)
@@ -172,7 +163,7 @@ def interleaved(live: Sequence[str], applied: Sequence[str]) -> list[str]:
                 left += 1
                 continue
             if awaited is not None and element != awaited:
-                # It stands elsewhere in the applied order, which decides.
+                # The applied order puts this entry elsewhere.
                 left += 1
                 continue
             if element in done or element == applied[right]:
@@ -188,7 +179,7 @@ def interleaved(live: Sequence[str], applied: Sequence[str]) -> list[str]:
 
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""Who owns what stood in an object without owners when it was applied to for the first time."""
+"""The manager of the fields of an object without entries when it is applied to for the first time."""
 
 
 def apply(
@@ -201,7 +192,7 @@ def apply(
     now: str,
     subresource: str = "",
 ) -> Object:
-    """Give the object after an apply, with its managed fields; `Conflict` where others own what would change."""
+    """Return the object after an apply, with its managed fields; raises `Conflict`."""
     if (applied.get("metadata") or {}).get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     require_conformance(applied, node)
@@ -219,18 +210,18 @@ def _apply(
     others = [entry for entry in owners if entries.identity_of(entry) != applier]
     last = next((entry for entry in owners if entries.identity_of(entry) == applier), None)
 
-    said = applied_paths(node, applied)
+    claimed = applied_paths(node, applied)
     merged = merge(node, before, applied)
     if last:
-        managed = reduce(union, (entry["fieldsV1"] for entry in others), said)
-        merged = _pruned(merged, last["fieldsV1"], said, managed, node)
+        managed = reduce(union, (entry["fieldsV1"] for entry in others), claimed)
+        merged = _pruned(merged, last["fieldsV1"], claimed, managed, node)
 
     comparison = compare(node, before, merged)
     if not force:
         raise_conflicts(others, comparison.changed)
     left = without_paths(others, comparison)
-    if fields := difference(said, NEVER_OWNED):
-        # Who comes to own what is there already has changed nothing, and has no time.
+    if fields := difference(claimed, NEVER_OWNED):
+        # A manager that becomes an owner of unchanged fields has changed nothing and gets no time.
         time = (last or {}).get("time", "") if equal_json(before, merged) else now
         left.append(entries.entry_of(applier, applied["apiVersion"], fields, time))
     left = entries.sorted_entries(left)
@@ -245,13 +236,13 @@ def _owners(live: Object | None, node: StructureNode, now: str) -> list[ManagerE
     return transfer_ownership([], everything, entries.updater(BEFORE_FIRST_APPLY, live["apiVersion"], ""), now)
 
 
-def _pruned(merged: Object, last: FieldSet, said: FieldSet, managed: FieldSet, node: StructureNode) -> Object:
-    """Remove what was applied last time, is not applied now, and is owned by nobody else.
+def _pruned(merged: Object, last: FieldSet, claimed: FieldSet, managed: FieldSet, node: StructureNode) -> Object:
+    """Remove the paths that were applied before, are no longer applied, and have no other owner.
 
-    To remove an entry or a map is to remove all that is in it; what others own comes back, and so does what the
-    manager never owned.
+    Removing an entry or a map removes its contents. What has another owner, or was never applied by this manager, is
+    put back.
     """
-    if not difference(last, said):
+    if not difference(last, claimed):
         return merged
     last = with_named_fields(last, node)
     present = with_named_fields(applied_paths(node, merged), node)

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers on metrics that a scenario gives: the algorithm of Kubernetes, in exact arithmetic."""
+"""The HorizontalPodAutoscaler controller on metrics of a scenario, in exact arithmetic."""
 
 from springtide.simulator.behaviours.autoscaling.controller import HorizontalPodAutoscalers
 from springtide.simulator.behaviours.autoscaling.metrics import Metrics, MetricSteps, NoMetrics, ScriptedMetrics

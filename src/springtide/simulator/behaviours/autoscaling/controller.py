@@ -1,4 +1,4 @@
-"""The controller of HorizontalPodAutoscalers: every fifteen seconds it asks the metrics and sets the scale."""
+"""The HorizontalPodAutoscaler controller: every 15 seconds it reads metrics and sets the scale."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from springtide.simulator.behaviours.resources import IN_NAMESPACE, PODS, groupe
 
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 PERIOD = 15
-"""Seconds between two looks at the metrics."""
+"""Seconds between two evaluations."""
 
 _ALL_AUTOSCALERS = Cached(Selection(AUTOSCALERS))
 _PODS_BY_NAMESPACE = grouped(PODS)
@@ -36,7 +36,7 @@ _REACHED = condition_message(
 
 
 class _Unscalable(Exception):
-    """A workload that cannot be scaled; `condition` says so in the status."""
+    """The target cannot be scaled; `condition` says why."""
 
     def __init__(self, message: str, condition: Object) -> None:
         super().__init__(message)
@@ -44,13 +44,13 @@ class _Unscalable(Exception):
 
     @classmethod
     def unreachable(cls, message: str) -> _Unscalable:
-        """Say that there is no scale to be read."""
+        """Return the error of a scale that cannot be read."""
         words = f"the HPA controller was unable to get the target's current scale: {message}"
         return cls(message, condition_message("AbleToScale", False, "FailedGetScale", words))
 
 
 class HorizontalPodAutoscalers(Controller):
-    """The HPA controller; make a subclass with other `metrics` to give it something to read."""
+    """The HPA controller; a subclass sets `metrics`."""
 
     name = "horizontal-pod-autoscaler"
     watches = (
@@ -73,7 +73,7 @@ class HorizontalPodAutoscalers(Controller):
         self._selectors: dict[Key, LabelSelector] = {}
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Look at the metrics when that is due; a change of the object in between, also our own, changes nothing."""
+        """Evaluate the metrics when due; changes of the object in between do not trigger an evaluation."""
         autoscaler = self.context.store(_ALL_AUTOSCALERS).get(key)
         if autoscaler is None:
             self._due.pop(key, None)
@@ -82,12 +82,12 @@ class HorizontalPodAutoscalers(Controller):
             return None
         due = self._due.setdefault(key, now + PERIOD)
         if now < due:
-            return Result(at=due)
-        await self._look(key, autoscaler, now)
+            return Result(requeue_at=due)
+        await self._evaluate(key, autoscaler, now)
         self._due[key] = now + PERIOD
-        return Result(at=now + PERIOD)
+        return Result(requeue_at=now + PERIOD)
 
-    async def _look(self, key: Key, autoscaler: Object, now: int) -> None:
+    async def _evaluate(self, key: Key, autoscaler: Object, now: int) -> None:
         try:
             resource, scale, workload = await self._target(key, autoscaler["spec"]["scaleTargetRef"])
         except _Unscalable as problem:
@@ -115,7 +115,7 @@ class HorizontalPodAutoscalers(Controller):
         await self._write(autoscaler, status, tuple(conditions.values()), now)
 
     async def _target(self, key: Key, reference: Object) -> tuple[Resource, Object, ScaledWorkload]:
-        """Find what is scaled: its resource, its scale and its pods."""
+        """Return the resource, scale and pods of the target."""
         resource = resource_of(self.context, reference)
         if resource is None:
             kind, version = reference["kind"], reference.get("apiVersion", "")
@@ -134,7 +134,7 @@ class HorizontalPodAutoscalers(Controller):
         selector = self._selectors[key] = parse_labels(text)
         everybody = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
         pods = tuple(pod for pod in everybody if selector.matches(pod["metadata"].get("labels")))
-        rivals = self._rivals(key.namespace, pods)
+        rivals = self._conflicting_autoscalers(key.namespace, pods)
         if len(rivals) > 1:
             named = " ".join(str(rival) for rival in rivals)
             words = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
@@ -142,8 +142,8 @@ class HorizontalPodAutoscalers(Controller):
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         return resource, scale, ScaledWorkload(key.namespace, int(replicas), int(status.get("replicas", 0)), pods)
 
-    def _rivals(self, namespace: str, pods: tuple[Object, ...]) -> list[Key]:
-        """Find all autoscalers that look after some of these pods."""
+    def _conflicting_autoscalers(self, namespace: str, pods: tuple[Object, ...]) -> list[Key]:
+        """Return all autoscalers whose selectors match some of these pods."""
         return [
             key
             for key, selector in sorted(self._selectors.items(), key=lambda entry: entry[0])
@@ -151,18 +151,18 @@ class HorizontalPodAutoscalers(Controller):
         ]
 
     async def _rescale(self, resource: Resource, scale: Object, replicas: int, because: str) -> ApiError | None:
-        """Set the scale; give the error for which that failed."""
+        """Set the scale; return the error if that failed."""
         try:
             await self.context.client.scale(resource, replicas, of=scale, because=because)
         except Conflict:
-            # Somebody else has written it: look again, soon.
+            # A conflict: another client has written the scale. Evaluate again soon.
             raise
         except ApiError as failure:
             return failure
         return None
 
     def _tell(self, autoscaler: Object, replicas: int, because: str, failure: ApiError | None) -> Object:
-        """Tell people of a new size, and give the condition that does."""
+        """Record an event about a new size, and return the condition."""
         size = f"New size: {replicas}; reason: {because}"
         if failure is not None:
             notice = warning("FailedRescale", f"{size}; error: {failure.message}")
@@ -177,4 +177,4 @@ class HorizontalPodAutoscalers(Controller):
         present = (autoscaler.get("status") or {}).get("conditions")
         conditions = with_conditions(present, wanted, format_instant(now))
         status = {**status, "conditions": conditions}
-        await write_status(self.context, AUTOSCALERS, autoscaler, status, because="the metrics were looked at")
+        await write_status(self.context, AUTOSCALERS, autoscaler, status, because="the metrics were evaluated")

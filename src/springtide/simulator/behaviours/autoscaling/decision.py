@@ -1,9 +1,7 @@
-"""How far and how fast the number of replicas may move: windows, policies and bounds.
+"""The decision of the HorizontalPodAutoscaler: metrics, then stabilization windows, policies and bounds.
 
-Recommendations and changes of the past are kept in memory, as Kubernetes keeps them: after a restart of the controller
-they are forgotten.
-
-What an autoscaler decides: pure but for its history, which takes down what it recommends.
+It is pure except for the history of recommendations and changes, which is kept in memory and lost at a restart, as in
+Kubernetes.
 """
 
 from __future__ import annotations
@@ -27,32 +25,32 @@ from springtide.simulator.behaviours.autoscaling.proposals import (
 
 @dataclass(slots=True)
 class RecommendationHistory:
-    """What was recommended and done for one autoscaler: instants, and numbers of replicas."""
+    """Past recommendations and changes of one autoscaler, with their times."""
 
     recommendations: list[tuple[int, int]] = field(default_factory=list)
     added: list[tuple[int, int]] = field(default_factory=list)
     removed: list[tuple[int, int]] = field(default_factory=list)
 
     def recommend(self, now: int, replicas: int, *, keep: int) -> None:
-        """Take a recommendation down, and forget those that are older than the longest window."""
+        """Record a recommendation, and drop those older than the longest window."""
         self.recommendations = [entry for entry in self.recommendations if entry[0] >= now - keep]
         self.recommendations.append((now, replicas))
 
     def rescale(self, now: int, before: int, after: int, *, keep: int) -> None:
-        """Take a change down, and forget those that no policy looks back to."""
+        """Record a change, and drop those older than the longest policy period."""
         changes = self.added if after > before else self.removed
         changes[:] = [entry for entry in changes if entry[0] >= now - keep]
         changes.append((now, abs(after - before)))
 
     @property
     def changes(self) -> ReplicaChanges:
-        """All changes; those that took something away are negative."""
+        """All changes; scale-downs are negative."""
         return ReplicaChanges((*self.added, *((at, -change) for at, change in self.removed)))
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedReplicas:
-    """A number of replicas, and what the conditions say of it."""
+    """A number of replicas, and the contents of the conditions."""
 
     replicas: int
     able: tuple[str, str]
@@ -78,7 +76,7 @@ _TOO_FAST_DOWN = ("ScaleDownLimit", "the desired replica count is decreasing fas
 
 
 def bound(spec: Object, current: int, desired: int, history: RecommendationHistory, now: int) -> BoundedReplicas:
-    """Bring a recommendation within windows, rates and bounds, and take it down."""
+    """Apply windows, policies and bounds to a recommendation, and record it."""
     least, most = spec.get("minReplicas", 1), spec["maxReplicas"]
     behavior = spec.get("behavior")
     if behavior is None:
@@ -91,7 +89,7 @@ def bound(spec: Object, current: int, desired: int, history: RecommendationHisto
 
 
 def longest_period(spec: Object, *, up: bool) -> int:
-    """Tell how far back the policies of a direction look."""
+    """Return the longest policy period of a direction."""
     rules = (spec.get("behavior") or {}).get("scaleUp" if up else "scaleDown") or {}
     return max((policy["periodSeconds"] for policy in rules.get("policies") or ()), default=0)
 
@@ -104,7 +102,7 @@ def _stabilised_by_default(desired: int, history: RecommendationHistory, now: in
 
 
 def _limited_by_default(current: int, desired: int, least: int, most: int) -> tuple[int, tuple[str, str]]:
-    """Double at most, or go to four; no limit on the way down but the bound."""
+    """At most double, or four; no limit for scale-down but the bound."""
     fastest = max(2 * current, 4)
     ceiling, why = (fastest, _TOO_FAST_UP) if most > fastest else (most, _TOO_MANY)
     if desired < least:
@@ -117,7 +115,7 @@ def _limited_by_default(current: int, desired: int, least: int, most: int) -> tu
 def _stabilised(
     behavior: Object, current: int, desired: int, history: RecommendationHistory, now: int
 ) -> tuple[int, tuple[str, str]]:
-    """Grow no further than the lowest recent recommendation, and shrink no further than the highest."""
+    """Scale up at most to the lowest recent recommendation, and down at least to the highest."""
     up = (behavior.get("scaleUp") or {}).get("stabilizationWindowSeconds") or 0
     down_given = (behavior.get("scaleDown") or {}).get("stabilizationWindowSeconds")
     down = DOWN_WINDOW if down_given is None else down_given
@@ -147,37 +145,37 @@ def _limited(
 
 
 def _fastest(rules: Object, current: int, history: RecommendationHistory, now: int, *, up: bool) -> int:
-    """Tell how far the policies of a direction go from where their periods began."""
+    """Return the limit that the policies of a direction allow."""
     select = PolicySelect(rules.get("selectPolicy", "Max"))
     policies = [
-        # Unlike ours, a percentage of none comes to none.
+        # Unlike in our scaling package, a percentage of 0 is 0.
         ChangePolicy(policy["value"], policy["periodSeconds"], percent=policy["type"] != "Pods", least=0)
         for policy in rules.get("policies") or ()
     ]
     limit = furthest_allowed(policies, select, history.changes, current, now, up=up)
     if limit is not None:
         return limit
-    # Without policies, which the API does not allow, the one that allows most is none at all.
+    # The API requires a policy; without one there is no limit.
     return current if select is PolicySelect.MAX else MOST if up else -MOST
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerDecision:
-    """What is to be done about a workload, and what the status says."""
+    """The number of replicas, and the status."""
 
     replicas: int | None
-    """None: nobody can tell."""
+    """None: it cannot be computed."""
     because: str
     conditions: tuple[Object, ...]
     metrics: tuple[Object, ...] = ()
     failure: str = ""
-    """Why the metrics, or some of them, say nothing."""
+    """Why some of the metrics are unavailable."""
 
 
 def decide(
     spec: Object, workload: ScaledWorkload, metrics: Metrics, history: RecommendationHistory, now: int
 ) -> AutoscalerDecision:
-    """Decide how many replicas there should be; takes recommendations down in the history."""
+    """Return the number of replicas; records the recommendation in the history."""
     current, least, most = workload.replicas, spec.get("minReplicas", 1), spec["maxReplicas"]
     if not history.recommendations:
         history.recommend(now, current, keep=0)
@@ -215,7 +213,7 @@ def decide(
 def _ask(
     specs: Sequence[Object], workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
 ) -> tuple[ReplicaProposal | None, tuple[Object, ...], list[MetricUnavailable]]:
-    """Ask all metrics; the one that wants most wins, the first of equals."""
+    """Evaluate all metrics; the highest proposal wins, the first of equals."""
     best: ReplicaProposal | None = None
     statuses: list[Object] = []
     failures: list[MetricUnavailable] = []
@@ -240,5 +238,5 @@ def _tolerance(behavior: Object) -> Tolerance:
 
 
 def condition_message(kind: str, holds: bool, reason: str, message: str) -> Object:
-    """Write a condition; whoever stores it adds the time."""
+    """Return a condition without a transition time."""
     return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}

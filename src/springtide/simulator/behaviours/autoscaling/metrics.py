@@ -1,4 +1,4 @@
-"""Where the autoscaler reads what is going on: a port, and scripts for scenarios.
+"""The metrics that the HorizontalPodAutoscaler reads: a protocol, and scripted values for scenarios.
 
 All values are whole thousandths of the unit of the metric, as in the arithmetic of Kubernetes: 250 is a quarter of a
 core, 1,000 is one message in a queue or one byte.
@@ -14,14 +14,14 @@ from typing import Protocol, TypeAlias
 from springtide.quantity import Quantity
 
 Selects: TypeAlias = Callable[[Mapping[str, str]], bool]
-"""Tells by the labels of a series whether it is meant."""
+"""Whether a series is selected, by its labels."""
 
 
 class Metrics(Protocol):
-    """Readings as of an instant; what nobody measures is missing."""
+    """Readings at an instant; metrics that do not exist are missing."""
 
     def of_pods(self, metric: str, namespace: str, pods: Sequence[str], container: str, now: int) -> Mapping[str, int]:
-        """Read a metric of pods, by their names: `cpu`, `memory` or a custom one; of one container if it is named."""
+        """Read a metric of pods by name: `cpu`, `memory` or a custom one; optionally of one container."""
         ...
 
     def of_object(self, metric: str, namespace: str, kind: str, name: str, now: int) -> int | None:
@@ -29,29 +29,29 @@ class Metrics(Protocol):
         ...
 
     def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:
-        """Read a metric that belongs to no object: the sum of its series that are meant."""
+        """Read an external metric: the sum of the selected series."""
         ...
 
 
 class NoMetrics:
-    """Nothing is measured."""
+    """Metrics without any readings."""
 
     def of_pods(self, metric: str, namespace: str, pods: Sequence[str], container: str, now: int) -> Mapping[str, int]:  # noqa: ARG002
-        """Read nothing."""
+        """Return no reading."""
         return {}
 
     def of_object(self, metric: str, namespace: str, kind: str, name: str, now: int) -> int | None:  # noqa: ARG002
-        """Read nothing."""
+        """Return no reading."""
         return None
 
     def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:  # noqa: ARG002
-        """Read nothing."""
+        """Return no reading."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSteps:
-    """Values over time: each holds from its instant on; before the first there is none."""
+    """A step function of time; no value before the first instant."""
 
     instants: tuple[int, ...]
     values: tuple[int, ...]
@@ -59,22 +59,21 @@ class MetricSteps:
 
     @classmethod
     def of(cls, *steps: tuple[int, str | int]) -> MetricSteps:
-        """Write steps as instants and quantities, such as `(0, "500m"), (3600, 2)`; in any order."""
+        """Create steps from instants and quantities, such as `(0, "500m"), (3600, 2)`; in any order."""
         ordered = sorted(steps, key=lambda step: step[0])
         return cls(tuple(at for at, _ in ordered), tuple(Quantity.parse(value).milli for _, value in ordered))
 
     def at(self, now: int) -> int | None:
-        """Give the value that holds."""
+        """Return the value at an instant."""
         index = bisect_right(self.instants, now) - 1
         return self.values[index] if index >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedMetrics:
-    """Readings from a script; names are of metrics, or `NAMESPACE/METRIC` where they differ between namespaces.
+    """Scripted readings, by metric name or `NAMESPACE/METRIC`.
 
-    A load is shared: what a hundred pods use together, two hundred use together as well. A value per pod is not: each
-    pod has it, however many there are.
+    A load is the total over all pods, whatever their number; a value in `per_pod` is that of each pod.
     """
 
     loads: Mapping[str, MetricSteps] = field(default_factory=dict)
@@ -84,7 +83,7 @@ class ScriptedMetrics:
     externals: Mapping[str, MetricSteps] = field(default_factory=dict)
 
     def of_pods(self, metric: str, namespace: str, pods: Sequence[str], container: str, now: int) -> Mapping[str, int]:  # noqa: ARG002
-        """Share a load evenly among the pods, the first ones bearing what cannot be divided; or give each its value."""
+        """Divide a load evenly among the pods, the remainder to the first ones; or return the value per pod."""
         each = _read(self.per_pod, namespace, metric, now)
         if each is not None:
             return dict.fromkeys(pods, each)
@@ -95,11 +94,11 @@ class ScriptedMetrics:
         return {name: share + (index < rest) for index, name in enumerate(sorted(pods))}
 
     def of_object(self, metric: str, namespace: str, kind: str, name: str, now: int) -> int | None:
-        """Read the script of an object."""
+        """Return the scripted value of an object."""
         return _read(self.objects, namespace, f"{kind}/{name}/{metric}", now)
 
     def external(self, metric: str, namespace: str, selects: Selects, now: int) -> int | None:  # noqa: ARG002
-        """Read the script of a metric, which has one series, without labels, whatever is meant."""
+        """Return the scripted value of an external metric; it has one series without labels."""
         return _read(self.externals, namespace, metric, now)
 
 

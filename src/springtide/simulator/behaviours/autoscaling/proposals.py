@@ -1,8 +1,6 @@
-"""Which pods an autoscaler counts: those that run and are measured, apart from those that are still warming up.
+"""How many replicas one metric proposes, and which pods count: measured, unready or missing.
 
-How many replicas one metric asks for.
-
-Ratios are exact fractions, so that a target that is met exactly is met: nothing depends on how floats round.
+Ratios are exact fractions, so nothing depends on the rounding of floats.
 """
 
 from __future__ import annotations
@@ -22,26 +20,26 @@ from springtide.simulator.behaviours.autoscaling.metrics import Metrics
 from springtide.simulator.behaviours.pod_status import condition, is_ready, is_terminating, phase
 
 WARM_UP = 300
-"""Seconds after its start in which the use of CPU of a pod counts only while it is ready."""
+"""Seconds after the start of a pod in which its CPU use counts only while it is ready."""
 FIRST_READINESS = 30
-"""A pod whose Ready condition has not changed since this long after its start was never ready."""
+"""A pod whose Ready condition last changed within this time after its start was never ready."""
 WINDOW = 30
-"""Seconds over which a reading is taken: one that began before the pod was ready says nothing about it."""
+"""The window of a reading in seconds; a reading that began before the pod was ready does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodsByReadiness:
-    """The pods of a workload, by what they mean to the arithmetic."""
+    """The pods of a workload: with readings, unready, and without readings."""
 
     readings: dict[str, int]
-    """Of the pods that count."""
+    """Readings of ready pods."""
     unready: tuple[str, ...]
     missing: tuple[str, ...]
-    """Pods that should be measured and are not."""
+    """Pods without a reading."""
 
 
 def group_by_readiness(pods: Sequence[Object], readings: Mapping[str, int], metric: str, now: int) -> PodsByReadiness:
-    """Tell pods apart; those that go or have failed are left out altogether."""
+    """Group pods; terminating and failed pods are left out."""
     counted: dict[str, int] = {}
     unready: list[str] = []
     missing: list[str] = []
@@ -76,7 +74,7 @@ _EVERYTHING = LabelSelector()
 
 
 class MetricUnavailable(Exception):
-    """A metric that says nothing; `reason` is for the condition."""
+    """A metric has no value; `reason` is that of the condition."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -85,7 +83,7 @@ class MetricUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance(scaling.ScalingTolerance):
-    """How far a ratio may be from 1 before anything is done about it: a tenth, where nobody says otherwise."""
+    """The deviation of a ratio from 1 that causes no change; 10 % by default."""
 
     down: Fraction = Fraction(1, 10)
     up: Fraction = Fraction(1, 10)
@@ -93,23 +91,23 @@ class Tolerance(scaling.ScalingTolerance):
 
 @dataclass(frozen=True, slots=True)
 class ScaledWorkload:
-    """What is scaled, as the scale subresource and its pods show it."""
+    """The target, as its scale subresource and its pods show it."""
 
     namespace: str
     replicas: int
-    """How many there should be."""
+    """The wanted number, `spec.replicas`."""
     present: int
-    """How many there are."""
+    """The present number, `status.replicas`."""
     pods: tuple[Object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaProposal:
-    """What a metric asks for."""
+    """What a metric proposes."""
 
     replicas: int
     metric: str
-    """The metric in words, for messages."""
+    """The metric as named in messages."""
     status: Object
     """The entry of `status.currentMetrics`."""
 
@@ -117,7 +115,7 @@ class ReplicaProposal:
 def propose(
     metric: Object, workload: ScaledWorkload, metrics: Metrics, tolerance: Tolerance, now: int
 ) -> ReplicaProposal:
-    """Ask one metric of the spec; `Unmeasurable` where it says nothing."""
+    """Evaluate one metric of the spec; raises `MetricUnavailable`."""
     kind = metric["type"]
     match kind:
         case "Resource" | "ContainerResource":
@@ -171,7 +169,7 @@ def _by_utilization(
     tolerance: Tolerance,
     now: int,
 ) -> tuple[int, int, int]:
-    """Compare what pods use with what they request; gives replicas, the share in percent and the average use."""
+    """Compare usage with requests; return replicas, utilization in percent and average use."""
     groups = _grouped(reason, workload, readings, metric, now)
 
     def measure(use: Mapping[str, int]) -> tuple[Fraction, int]:
@@ -197,7 +195,7 @@ def _by_value(
     tolerance: Tolerance,
     now: int,
 ) -> tuple[int, int]:
-    """Compare the average of pods with a goal; gives replicas and the average."""
+    """Compare the average of pods with a target; return replicas and the average."""
     groups = _grouped(reason, workload, readings, metric, now)
 
     def measure(use: Mapping[str, int]) -> Fraction:
@@ -216,10 +214,10 @@ def _weighed(
     measure: Callable[[Mapping[str, int]], Fraction],
     tolerance: Tolerance,
 ) -> int:
-    """Scale by a ratio, on the safe side about pods that are not measured.
+    """Scale by a ratio, with conservative assumptions about unmeasured pods.
 
-    Those that are missing use all they may when fewer pods are asked for, and nothing when more are; those that are
-    not ready use nothing when more are. If that turns the answer around, nothing is done.
+    Pods without readings count with their full target when scaling down and with 0 when scaling up; unready pods count
+    with 0 when scaling up. If this reverses the direction, the number stays.
     """
     grows_with_unready = bool(groups.unready) and ratio > 1
     if not grows_with_unready and not groups.missing:
@@ -247,7 +245,7 @@ def _pods(
     if not readings:
         raise MetricUnavailable(reason, f"unable to get metric {name}: no metrics returned from custom metrics API")
     goal = _goal(source["target"], "averageValue", reason)
-    # Only the use of CPU depends on whether a pod is still starting: a custom metric named so does not.
+    # Only CPU use depends on whether a pod is still starting, not a custom metric named cpu.
     replicas, average = _by_value(reason, "", workload, readings, goal, tolerance, now)
     current = {"averageValue": _amount(name, average)}
     return ReplicaProposal(
@@ -288,7 +286,7 @@ def _external(
 def _by_total(
     value: int, target: Object, workload: ScaledWorkload, tolerance: Tolerance, reason: str
 ) -> tuple[int, Object]:
-    """Compare one value with a goal for all pods together, or for each of them."""
+    """Compare one value with a target total, or a target per pod."""
     if target.get("averageValue") is not None:
         goal = _goal(target, "averageValue", reason)
         present = workload.present
@@ -314,7 +312,7 @@ def _goal(target: Object, field: str, reason: str) -> int:
 
 
 def _readings(metric: str, workload: ScaledWorkload, metrics: Metrics, container: str, now: int) -> Mapping[str, int]:
-    """Read the pods that run: nothing else is measured."""
+    """Read the metrics of running pods."""
     running = [pod["metadata"]["name"] for pod in workload.pods if phase(pod) == "Running"]
     return metrics.of_pods(metric, workload.namespace, running, container, now)
 
@@ -329,7 +327,7 @@ def _grouped(
 
 
 def _request(pod: Object, resource: str, container: str, reason: str) -> int:
-    """Add up what the containers of a pod that run all the time request, in thousandths; or give that of one."""
+    """Sum the requests of the long-running containers of a pod in thousandths, or return that of one."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     own = (spec.get("resources") or {}).get("requests")
     if own and not container:
@@ -350,7 +348,7 @@ def _request(pod: Object, resource: str, container: str, reason: str) -> int:
 
 
 def _amount(resource: str, milli: int) -> str:
-    """Write thousandths as a quantity; memory in binary units where it comes to whole ones."""
+    """Format thousandths as a quantity; memory in binary units where exact."""
     units, rest = divmod(milli, 1000)
     if resource == "memory" and not rest and units and units % 1024 == 0:
         return str(Quantity.parse("1Ki") * (units // 1024))

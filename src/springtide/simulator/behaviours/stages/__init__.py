@@ -1,4 +1,4 @@
-"""The lives of nodes and pods as data: `node.yaml`, `pod.yaml`, and the small engine that plays them."""
+"""The lifecycles of nodes and pods as data: `node.yaml`, `pod.yaml`, and the engine that applies them."""
 
 from __future__ import annotations
 

@@ -1,27 +1,23 @@
-"""Paths into objects, as stages write them.
+"""Stages: the lifecycle of an object as data.
 
-`status.phase` goes through fields, `metadata.annotations["example.com/a.b"]` through a field whose name has dots, and
+A stage says which objects it applies to, after which delay from which timestamp, and what it changes. All of this is
+read from the object itself, so nothing depends on memory: a delay from a range is drawn from the seed, the uid of the
+object and the name of the stage, and is the same each time.
+
+**Paths** point into objects: `status.phase` goes through fields,
+`metadata.annotations["example.com/a.b"]` through a field whose name has dots, and
 `status.conditions[type=Ready].status` through the first entry of a list that has this value.
 
-Templates: what a stage writes into an object, with places that are filled in from it.
+**Templates** are what a stage writes. A string that begins with `$` is a placeholder: `$now` is the time of the stage,
+`$settings.NAME` a setting, `$item.PATH` a value of the current entry of `$each`, and any other `$PATH` a value of the
+object. A placeholder without a value omits its field. A mapping whose first key begins with `$` is an operation:
 
-A string that begins with `$` is a place: `$now` is the instant of the stage, `$settings.NAME` a setting, `$item.PATH`
-something of the entry that `$each` is at, and every other `$PATH` something of the object. A place that finds nothing
-leaves its field out. A mapping whose first key begins with `$` is an operation:
-
-* `{$first: [A, B, …]}`: the first that finds something
-* `{$overlay: [A, B, …]}`: mappings put over one another, the last one on top
-* `{$sum: [A, B, …]}`: whole numbers added up; what finds nothing counts as 0
+* `{$first: [A, B, …]}`: the first that has a value
+* `{$overlay: [A, B, …]}`: mappings merged, the last wins
+* `{$sum: [A, B, …]}`: the sum of integers; a missing value counts as 0
 * `{$each: PATH, $make: TEMPLATE}`: a list with an entry for every entry of another list
-* `{$conditions: [TEMPLATE, …]}`: the conditions of the object with these brought in
+* `{$conditions: [TEMPLATE, …]}`: the conditions of the object with these merged in
 * `{$address: TEMPLATE}`: an IPv4 address of the private network 10.0.0.0/8, the same for the same text
-
-Stages: the life of an object as data.
-
-A stage says of which objects it is the next step, how long after which moment it comes, and what it changes. All of
-that is read from the object itself, so that nothing is lost with the memory of whoever plays the stages: the moment is
-a timestamp in the object, and a delay that is drawn from a range is drawn from the seed, the object's uid and the name
-of the stage, and comes out the same every time.
 """
 
 from __future__ import annotations
@@ -48,7 +44,7 @@ Step = Callable[[Any], Any]
 
 
 def compile_path(path: str) -> Step:
-    """Make the function that reads a path; it gives None where there is nothing, or null."""
+    """Compile a path to a function that returns its value, None if absent or null."""
     steps: list[Step] = []
     position = 0
     while position < len(path):
@@ -91,7 +87,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateContext:
-    """What a template is filled in from."""
+    """The values of placeholders."""
 
     object: Object
     now: str
@@ -100,11 +96,11 @@ class TemplateContext:
 
 
 Template = Callable[[TemplateContext], Any]
-"""Makes the value; None where a place found nothing."""
+"""Returns the value; None if a placeholder has none."""
 
 
 def compile_template(written: Any) -> Template:
-    """Make the function that fills a template in."""
+    """Compile a template to a function."""
     if isinstance(written, str) and written.startswith("$"):
         return _place(written[1:])
     if isinstance(written, dict):
@@ -174,7 +170,7 @@ def _conditions(parts: list[Template]) -> Template:
 
 
 def address(text: str) -> str:
-    """Give an address to something by its name; two things may share one, as nothing here is ever reached by it."""
+    """Derive an IPv4 address from a name; addresses need not be unique, since nothing connects to them."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"10.{digest[0]}.{digest[1]}.{1 + digest[2] % 254}"
 
@@ -184,7 +180,7 @@ Test = Callable[[Object], bool]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step in the life of objects."""
+    """One step of a lifecycle."""
 
     name: str
     because: str
@@ -192,37 +188,37 @@ class Stage:
     since: Callable[[Object], Any]
     """Reads the timestamp from which the delay counts."""
     setting: str
-    """The delay's name in the settings; empty: there is none."""
+    """The name of the delay in the settings; empty for none."""
     annotation: str
-    """Whose value, in seconds, goes before the setting; empty: there is none."""
+    """The annotation whose value in seconds overrides the setting; empty for none."""
     status: Template | None
-    """What is merged into the status; None: the object is deleted, without any grace."""
+    """The merge patch of the status; None: the object is deleted with grace period 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueStage:
-    """The next stage of an object, and when it comes."""
+    """The next stage of an object, and its time."""
 
     stage: Stage
     at: int
 
 
 class Stages:
-    """The stages of one kind; of those that match an object, the first is its next."""
+    """The stages of one kind; the first that matches an object is its next."""
 
     def __init__(self, stages: tuple[Stage, ...], settings: BehaviourSettings) -> None:
         self._stages = stages
         self._settings = settings
 
     def next(self, item: Object) -> DueStage | None:
-        """Tell what comes next in the life of an object, and when; None: it stays as it is."""
+        """Return the next stage of an object; None if no stage matches."""
         for stage in self._stages:
             if stage.matches(item):
                 return DueStage(stage, _moment(stage, item) + self._delay(stage, item))
         return None
 
     def status(self, stage: Stage, item: Object, now: int) -> Object | None:
-        """Write the merge patch that a stage makes to an object; None: the stage deletes it."""
+        """Return the merge patch of a stage; None if the stage deletes the object."""
         if stage.status is None:
             return None
         return {"status": stage.status(TemplateContext(item, format_instant(now), self._settings))}
@@ -241,7 +237,7 @@ class Stages:
 
 
 def _moment(stage: Stage, item: Object) -> int:
-    """Give the instant from which a delay counts; that of the creation where the stage finds none."""
+    """Return the time from which a delay counts; by default the creation time."""
     for text in (stage.since(item), item["metadata"].get("creationTimestamp")):
         try:
             return parse_instant(text)
@@ -251,13 +247,13 @@ def _moment(stage: Stage, item: Object) -> int:
 
 
 def load_stages(name: str, settings: BehaviourSettings) -> Stages:
-    """Load the stages that are shipped for a kind."""
+    """Load the stages of a kind."""
     text = resources.files(__package__).joinpath(f"{name}.yaml").read_text("utf-8")
     return Stages(tuple(compile_stage(written) for written in yaml.safe_load(text)), settings)
 
 
 def compile_stage(written: Mapping[str, Any]) -> Stage:
-    """Make a stage from how it is written."""
+    """Compile a stage from YAML."""
     after = written.get("after") or {}
     if ("status" in written) == bool(written.get("delete")):
         msg = f"stage `{written['name']}` must have either `status` or `delete: true`"
@@ -284,7 +280,7 @@ def _any(written: list[Mapping[str, Any]]) -> Test:
 
 
 def _test(path: str, written: Mapping[str, Any]) -> Test:
-    """Read one test: `exists`, `is`, `in` or `not-in`; null among listed values stands for what is not there."""
+    """Compile one test: `exists`, `is`, `in` or `not-in`; null among listed values stands for an absent one."""
     read = compile_path(path)
     ((operator, wanted),) = written.items()
     if operator == "exists":

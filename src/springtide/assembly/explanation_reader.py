@@ -1,7 +1,7 @@
-"""Reads from a cluster what an explanation is made from.
+"""Reads from a cluster what the explanation of one object needs: the object, its target, events and related objects.
 
-The object itself must be there. All else is looked at as far as we may: what is refused becomes a note, and the
-explanation says less.
+The object itself must exist. Everything else is optional: a request that the API server refuses becomes a note of the
+explanation.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _CLUSTER_WIDE = (
     ("autoscaling.karpenter.sh", "HorizontalAutoscaler"),
     ("autoscaling.karpenter.sh", "ScalableNodeGroup"),
 )
-"""Kinds of which objects of all namespaces may matter; if they may not be listed, those of one namespace do."""
+"""Kinds that are read from all namespaces; where that is forbidden, from the object's namespace only."""
 _EVENTS = 5
 
 
-async def read_facts(
+async def read_explanation_input(
     cluster: ReadableCluster, word: str, name: str, *, at: int | None, default_zone: str
 ) -> ExplanationInput:
-    """Read an object and its surroundings, for a time or for the cluster's present.
+    """Read an object and everything related to it, to explain it at a time or now, by the cluster's clock.
 
-    `NoSuchThing` where it is not there or cannot be explained.
+    Raises `UnknownNameError` where the object does not exist or its kind has no explanation.
     """
     resource = cluster.named(word)
     if (resource.group, resource.kind) not in EXPLAINERS:
@@ -50,27 +50,27 @@ async def read_facts(
     item = await cluster.get(resource, name, cluster.namespace)
     now = cluster.now
     time = now if at is None else at
-    gathering = _FactsReader(cluster, ValidationContext(now=time, default_zone=default_zone, deep_search=False))
-    loaded = gathering.loaded(item)
-    assert loaded is not None  # noqa: S101 - a kind that is explained is known
-    others = await gathering.others(loaded)
-    events = await gathering.events(item)
+    reader = _RelatedReader(cluster, ValidationContext(now=time, default_zone=default_zone, deep_search=False))
+    loaded = reader.loaded(item)
+    assert loaded is not None  # noqa: S101 - all kinds with an explanation are known
+    others = await reader.others(loaded)
+    events = await reader.events(item)
     return ExplanationInput(
         object=loaded,
         status=item.get("status") or {},
         at=time,
         default_zone=default_zone,
         others=tuple(others),
-        target=await gathering.target(loaded),
+        target=await reader.target(loaded),
         events=tuple(events),
-        paused=await gathering.paused(item),
-        unknown=tuple(gathering.unknown),
-        unseen=frozenset(gathering.unseen),
+        paused=await reader.paused(item),
+        unknown=tuple(reader.unknown),
+        unseen=frozenset(reader.unseen),
         present=time == now,
     )
 
 
-class _FactsReader:
+class _RelatedReader:
     def __init__(self, cluster: ReadableCluster, context: ValidationContext) -> None:
         self._cluster = cluster
         self._context = context
@@ -82,7 +82,7 @@ class _FactsReader:
         return found if isinstance(found, LoadedObject) else None
 
     async def others(self, loaded: LoadedObject) -> list[LoadedObject]:
-        """Read everything that may have to do with an object, itself left out."""
+        """Read all objects that may be related to an object, without the object itself."""
         heads = dict.fromkeys((*_CLUSTER_WIDE, *SCALING_KINDS))
         found: list[LoadedObject] = []
         for group, kind in heads:
@@ -91,7 +91,7 @@ class _FactsReader:
                 continue
             for item in await self._listed(resource, loaded.namespace or "", (group, kind) in _CLUSTER_WIDE):
                 other = self.loaded(item)
-                if other is not None and _head(other) != _head(loaded):
+                if other is not None and _identity(other) != _identity(loaded):
                     found.append(other)
         return found
 
@@ -100,27 +100,27 @@ class _FactsReader:
             return await self._cluster.list(resource, "" if everywhere else namespace)
         except ApiError as refusal:
             if not (everywhere and resource.namespaced):
-                self.unknown.append(f"{resource.plural} are not looked at: {refusal}")
+                self.unknown.append(f"{resource.plural} are not considered: {refusal}")
                 self.unseen.append(resource.kind)
                 return ()
         return await self._listed(resource, namespace, everywhere=False)
 
     async def target(self, loaded: LoadedObject) -> TargetState | None:
-        """Read what the object scales."""
-        wanted = scaled_by(loaded)
-        if wanted is None:
+        """Read the state of the scale target."""
+        target = scaled_by(loaded)
+        if target is None:
             return None
         reference = loaded.value["spec"]["scaleTargetRef"]
-        resource = self._cluster.discovery.resource_of(str(reference.get("apiVersion", "v1")), wanted.kind)
+        resource = self._cluster.discovery.resource_of(str(reference.get("apiVersion", "v1")), target.kind)
         if resource is None:
-            trouble = f"the cluster knows no kind {wanted.kind} in {reference.get('apiVersion', 'v1')}"
-            return TargetState(str(wanted), trouble=trouble)
+            trouble = f"the cluster knows no kind {target.kind} in {reference.get('apiVersion', 'v1')}"
+            return TargetState(str(target), trouble=trouble)
         try:
-            return await self._state(resource, wanted)
+            return await self._state(resource, target)
         except NotFound:
-            return TargetState(str(wanted), trouble=await self._why_not_found(resource, wanted))
+            return TargetState(str(target), trouble=await self._why_not_found(resource, target))
         except ApiError as refusal:
-            self.unknown.append(f"{wanted} is not looked at: {refusal}")
+            self.unknown.append(f"{target} is not considered: {refusal}")
             return None
 
     async def _state(self, resource: Resource, target: ObjectKey) -> TargetState:
@@ -130,8 +130,8 @@ class _FactsReader:
             named = zip(("min", "max"), _BOUNDS[target.kind], strict=True)
             return TargetState(str(target), {word: spec[field] for word, field in named if field in spec})
         scale = await self._cluster.transport.get(resource, key, subresource="scale")
-        asked = (scale.get("spec") or {}).get("replicas", 0)
-        return TargetState(str(target), {"replicas": asked}, (scale.get("status") or {}).get("replicas", 0))
+        desired = (scale.get("spec") or {}).get("replicas", 0)
+        return TargetState(str(target), {"replicas": desired}, (scale.get("status") or {}).get("replicas", 0))
 
     async def _why_not_found(self, resource: Resource, target: ObjectKey) -> str:
         try:
@@ -141,35 +141,35 @@ class _FactsReader:
         return f"a {resource.kind} has no scale subresource"
 
     async def events(self, item: Object) -> list[PastEvent]:
-        """Read what was told about the object lately, newest first."""
+        """Read the latest events about the object, newest first."""
         metadata = item["metadata"]
         fields = f"involvedObject.uid={metadata['uid']}"
         try:
             found = await self._cluster.list(EVENTS, metadata.get("namespace", "default"), fields=fields)
         except ApiError as refusal:
-            self.unknown.append(f"events are not looked at: {refusal}")
+            self.unknown.append(f"events are not considered: {refusal}")
             return []
-        told = [happening for event in found if (happening := _happening(event)) is not None]
-        return sorted(told, key=lambda one: (-one.at, one.what))[:_EVENTS]
+        past = [happened for event in found if (happened := _past_event(event)) is not None]
+        return sorted(past, key=lambda event: (-event.at, event.what))[:_EVENTS]
 
     async def paused(self, item: Object) -> str:
-        """Tell who pauses the object, if anybody does."""
+        """Say what pauses the object; empty where nothing does."""
         if (item["metadata"].get("annotations") or {}).get(ANNOTATION) == "true":
             return f'the annotation {ANNOTATION}: "true" pauses it; remove it to go on'
         try:
             switch = await self._cluster.transport.get(CONFIG_MAPS, Key(_OWN_NAMESPACE, SWITCH_NAME))
         except ApiError:
-            return ""  # most people may not look there, and most clusters are not paused
+            return ""  # most users have no access to it, and most clusters are not paused
         if (switch.get("data") or {}).get("paused") == "true":
             return f"the ConfigMap {_OWN_NAMESPACE}/{SWITCH_NAME} pauses everything"
         return ""
 
 
-def _head(loaded: LoadedObject) -> tuple[str, str, str | None, str]:
+def _identity(loaded: LoadedObject) -> tuple[str, str, str | None, str]:
     return loaded.kind.group, loaded.kind.kind, loaded.namespace, loaded.name
 
 
-def _happening(event: Object) -> PastEvent | None:
+def _past_event(event: Object) -> PastEvent | None:
     at = next(
         (
             found

@@ -1,4 +1,4 @@
-"""Selectors of labels and fields: what they find, and what they refuse."""
+"""Label and field selectors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LABELS: dict[str, dict[str, str]] = {
 }
 
 
-def _names(play: Session, path: str, **query: str) -> None:
-    """List, and keep of every object no more than its name."""
-    answer: Object = play.get(path, **query)
+def _names(session: Session, path: str, **query: str) -> None:
+    """List objects and keep only their names."""
+    answer: Object = session.get(path, **query)
     if "items" in answer:
-        play.steps[-1]["body"] = {"names": [item["metadata"]["name"] for item in answer["items"]]}
+        session.steps[-1]["body"] = {"names": [item["metadata"]["name"] for item in answer["items"]]}
 
 
 @each(
@@ -54,10 +54,10 @@ def _names(play: Session, path: str, **query: str) -> None:
         )
     }
 )
-def by_labels(play: Session, selector: str) -> None:
+def by_labels(session: Session, selector: str) -> None:
     for name, labels in _LABELS.items():
-        play.prepare("v1/configmaps", config_map(name, labels=labels))
-    _names(play, "v1/configmaps", labelSelector=selector)
+        session.prepare("v1/configmaps", config_map(name, labels=labels))
+    _names(session, "v1/configmaps", labelSelector=selector)
 
 
 @each(
@@ -81,10 +81,10 @@ def by_labels(play: Session, selector: str) -> None:
         )
     }
 )
-def by_fields(play: Session, selector: str) -> None:
+def by_fields(session: Session, selector: str) -> None:
     for name in _LABELS:
-        play.prepare("v1/configmaps", config_map(name))
-    _names(play, "v1/configmaps", fieldSelector=selector)
+        session.prepare("v1/configmaps", config_map(name))
+    _names(session, "v1/configmaps", fieldSelector=selector)
 
 
 @each(
@@ -105,10 +105,10 @@ def by_fields(play: Session, selector: str) -> None:
         )
     }
 )
-def pods_by_fields(play: Session, selector: str) -> None:
-    play.prepare("v1/pods", pod("a", nodeName="machine"))
-    play.prepare("v1/pods", pod("b", restartPolicy="Never"))
-    _names(play, "v1/pods", fieldSelector=selector)
+def pods_by_fields(session: Session, selector: str) -> None:
+    session.prepare("v1/pods", pod("a", nodeName="machine"))
+    session.prepare("v1/pods", pod("b", restartPolicy="Never"))
+    _names(session, "v1/pods", fieldSelector=selector)
 
 
 @each(
@@ -117,38 +117,38 @@ def pods_by_fields(play: Session, selector: str) -> None:
         for each in ("involvedObject.name=web", "reason=Happened", "type=Warning", "source=conformance", "count=1")
     }
 )
-def events_by_fields(play: Session, selector: str) -> None:
-    play.prepare("v1/events", event(play))
-    play.prepare("v1/events", event(play, "warned", type="Warning", reason="Other"))
-    _names(play, "v1/events", fieldSelector=selector)
+def events_by_fields(session: Session, selector: str) -> None:
+    session.prepare("v1/events", event(session))
+    session.prepare("v1/events", event(session, "warned", type="Warning", reason="Other"))
+    _names(session, "v1/events", fieldSelector=selector)
 
 
 @case
-def nodes_by_their_cordon(play: Session) -> None:
+def nodes_by_unschedulable(session: Session) -> None:
     for name, cordoned in (("x", True), ("y", False)):
-        play.prepare("/api/v1/nodes", node(play.unique(name), unschedulable=cordoned))
+        session.prepare("/api/v1/nodes", node(session.unique(name), unschedulable=cordoned))
     for selector in ("spec.unschedulable=true", "spec.unschedulable=false"):
         for name in ("x", "y"):
-            _names(play, "/api/v1/nodes", fieldSelector=f"{selector},metadata.name={play.unique(name)}")
+            _names(session, "/api/v1/nodes", fieldSelector=f"{selector},metadata.name={session.unique(name)}")
 
 
 @case
-def secrets_by_their_type(play: Session) -> None:
-    play.prepare("v1/secrets", {"metadata": {"name": "plain"}})
-    play.prepare("v1/secrets", {"metadata": {"name": "mine"}, "type": "example.com/mine"})
-    _names(play, "v1/secrets", fieldSelector="type=example.com/mine")
+def secrets_by_their_type(session: Session) -> None:
+    session.prepare("v1/secrets", {"metadata": {"name": "plain"}})
+    session.prepare("v1/secrets", {"metadata": {"name": "mine"}, "type": "example.com/mine"})
+    _names(session, "v1/secrets", fieldSelector="type=example.com/mine")
 
 
 @case
-def leases_only_by_name(play: Session) -> None:
-    play.prepare("coordination.k8s.io/v1/leases", lease(holderIdentity="me"))
-    _names(play, "coordination.k8s.io/v1/leases", fieldSelector="metadata.name=leader")
-    _names(play, "coordination.k8s.io/v1/leases", fieldSelector="spec.holderIdentity=me")
+def leases_only_by_name(session: Session) -> None:
+    session.prepare("coordination.k8s.io/v1/leases", lease(holderIdentity="me"))
+    _names(session, "coordination.k8s.io/v1/leases", fieldSelector="metadata.name=leader")
+    _names(session, "coordination.k8s.io/v1/leases", fieldSelector="spec.holderIdentity=me")
 
 
 @case
-def across_namespaces_in_the_order_of_keys(play: Session) -> None:
-    mark = play.unique("mark")
+def across_namespaces_in_order(session: Session) -> None:
+    mark = session.unique("mark")
     for name in ("b", "a"):
-        play.prepare("v1/configmaps", config_map(name, labels={"mark": mark}))
-    _names(play, "/api/v1/configmaps", labelSelector=f"mark={mark}")
+        session.prepare("v1/configmaps", config_map(name, labels={"mark": mark}))
+    _names(session, "/api/v1/configmaps", labelSelector=f"mark={mark}")
