@@ -6,12 +6,12 @@ FOLDER holds one document per group and version, named as in the sources of Kube
 `api__v1_openapi.json`). Only what merging, defaulting and validation need is kept, without descriptions. The
 output depends on the documents only.
 
-A type is `{"fields": {NAME: PLACE}, "required": [...], "atomic": true}`. A place is the name of a scalar (`string`,
+A type is `{"fields": {NAME: FIELD}, "required": [...], "atomic": true}`. A field is the name of a scalar (`string`,
 `integer`, `number`, `boolean`, `any`, `int-or-string`, `quantity`), `@TYPE`, or an object with details:
 
     type      a scalar, `@TYPE`, `list` or `map`
-    of        the place of each entry of a list, or of each value of a map
-    present   true: the field is a plain struct, which is present even if it is not written
+    of        the type of the entries of a list or of the values of a map
+    present   true: the field is a Go struct without a pointer, which is there even if unset
     list      `map` or `set`; atomic if not given           keys      the fields that identify the entries of such a map
     merge     true: strategic patches merge the list        key       the field that identifies entries
     retain    true: strategic patches of it may say `$retainKeys`
@@ -33,8 +33,8 @@ OUTPUT = Path(__file__).parent.parent / "src" / "springtide" / "apiserver" / "bu
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A kind to include, with its short names, which OpenAPI does not have."""
+class IncludedKind:
+    """A kind to include, with its short names, which OpenAPI documents lack."""
 
     kind: str
     short_names: tuple[str, ...] = ()
@@ -43,49 +43,49 @@ class Wanted:
 
 _ALL = ("all",)
 
-WANTED: dict[str, tuple[Wanted, ...]] = {
+INCLUDED: dict[str, tuple[IncludedKind, ...]] = {
     "v1": (
-        Wanted("ConfigMap", ("cm",)),
-        Wanted("Event", ("ev",)),
-        Wanted("LimitRange", ("limits",)),
-        Wanted("Namespace", ("ns",)),
-        Wanted("Node", ("no",)),
-        Wanted("PersistentVolume", ("pv",)),
-        Wanted("PersistentVolumeClaim", ("pvc",)),
-        Wanted("Pod", ("po",), _ALL),
-        Wanted("PodTemplate"),
-        Wanted("ReplicationController", ("rc",), _ALL),
-        Wanted("ResourceQuota", ("quota",)),
-        Wanted("Secret"),
-        Wanted("Service", ("svc",), _ALL),
-        Wanted("ServiceAccount", ("sa",)),
+        IncludedKind("ConfigMap", ("cm",)),
+        IncludedKind("Event", ("ev",)),
+        IncludedKind("LimitRange", ("limits",)),
+        IncludedKind("Namespace", ("ns",)),
+        IncludedKind("Node", ("no",)),
+        IncludedKind("PersistentVolume", ("pv",)),
+        IncludedKind("PersistentVolumeClaim", ("pvc",)),
+        IncludedKind("Pod", ("po",), _ALL),
+        IncludedKind("PodTemplate"),
+        IncludedKind("ReplicationController", ("rc",), _ALL),
+        IncludedKind("ResourceQuota", ("quota",)),
+        IncludedKind("Secret"),
+        IncludedKind("Service", ("svc",), _ALL),
+        IncludedKind("ServiceAccount", ("sa",)),
     ),
     "admissionregistration.k8s.io/v1": (
-        Wanted("MutatingWebhookConfiguration", (), ("api-extensions",)),
-        Wanted("ValidatingWebhookConfiguration", (), ("api-extensions",)),
+        IncludedKind("MutatingWebhookConfiguration", (), ("api-extensions",)),
+        IncludedKind("ValidatingWebhookConfiguration", (), ("api-extensions",)),
     ),
-    "apiextensions.k8s.io/v1": (Wanted("CustomResourceDefinition", ("crd", "crds"), ("api-extensions",)),),
-    "apiregistration.k8s.io/v1": (Wanted("APIService", (), ("api-extensions",)),),
+    "apiextensions.k8s.io/v1": (IncludedKind("CustomResourceDefinition", ("crd", "crds"), ("api-extensions",)),),
+    "apiregistration.k8s.io/v1": (IncludedKind("APIService", (), ("api-extensions",)),),
     "apps/v1": (
-        Wanted("ControllerRevision"),
-        Wanted("DaemonSet", ("ds",), _ALL),
-        Wanted("Deployment", ("deploy",), _ALL),
-        Wanted("ReplicaSet", ("rs",), _ALL),
-        Wanted("StatefulSet", ("sts",), _ALL),
+        IncludedKind("ControllerRevision"),
+        IncludedKind("DaemonSet", ("ds",), _ALL),
+        IncludedKind("Deployment", ("deploy",), _ALL),
+        IncludedKind("ReplicaSet", ("rs",), _ALL),
+        IncludedKind("StatefulSet", ("sts",), _ALL),
     ),
-    "autoscaling/v1": (Wanted("HorizontalPodAutoscaler", ("hpa",), _ALL),),
-    "autoscaling/v2": (Wanted("HorizontalPodAutoscaler", ("hpa",), _ALL),),
+    "autoscaling/v1": (IncludedKind("HorizontalPodAutoscaler", ("hpa",), _ALL),),
+    "autoscaling/v2": (IncludedKind("HorizontalPodAutoscaler", ("hpa",), _ALL),),
     "batch/v1": (
-        Wanted("CronJob", ("cj",), _ALL),
-        Wanted("Job", (), _ALL),
+        IncludedKind("CronJob", ("cj",), _ALL),
+        IncludedKind("Job", (), _ALL),
     ),
-    "coordination.k8s.io/v1": (Wanted("Lease"),),
-    "policy/v1": (Wanted("PodDisruptionBudget", ("pdb",)),),
-    "scheduling.k8s.io/v1": (Wanted("PriorityClass", ("pc",)),),
+    "coordination.k8s.io/v1": (IncludedKind("Lease"),),
+    "policy/v1": (IncludedKind("PodDisruptionBudget", ("pdb",)),),
+    "scheduling.k8s.io/v1": (IncludedKind("PriorityClass", ("pc",)),),
     "storage.k8s.io/v1": (
-        Wanted("CSINode"),
-        Wanted("StorageClass", ("sc",)),
-        Wanted("VolumeAttachment"),
+        IncludedKind("CSINode"),
+        IncludedKind("StorageClass", ("sc",)),
+        IncludedKind("VolumeAttachment"),
     ),
 }
 
@@ -104,15 +104,17 @@ _VERBS = {
 _METHODS = ("delete", "get", "patch", "post", "put")
 _SCALARS = ("boolean", "integer", "number", "string")
 _NO_DEFAULT: tuple[Any, ...] = ("", {}, 0, False, [])
-"""Defaults in the documents that stand for Go's zero value, which a server does not fill in."""
+"""Defaults in the documents that are Go's zero values, which the server does not fill in."""
 
 
-def generate(folder: Path, kubernetes: str = "", wanted: dict[str, tuple[Wanted, ...]] = WANTED) -> dict[str, Any]:
-    """Generate the content of the data file."""
+def generate(
+    folder: Path, kubernetes: str = "", included: dict[str, tuple[IncludedKind, ...]] = INCLUDED
+) -> dict[str, Any]:
+    """Return the content of the data file."""
     kinds: list[dict[str, Any]] = []
     types: dict[str, Any] = {}
     version = kubernetes
-    for api_version, names in sorted(wanted.items()):
+    for api_version, names in sorted(included.items()):
         path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
         document = json.loads((folder / f"{path.replace('/', '__')}_openapi.json").read_text("utf-8"))
         version = version or document["info"]["version"]
@@ -125,7 +127,7 @@ def generate(folder: Path, kubernetes: str = "", wanted: dict[str, tuple[Wanted,
 
 
 def render(data: dict[str, Any]) -> str:
-    """Write the content as text: one kind and one type to a line, so that differences between versions can be read."""
+    """Format the content: one kind or type per line, for readable diffs between versions."""
     kinds = ",\n".join(_compact(kind) for kind in data["kinds"])
     types = ",\n".join(f"{_compact(name)}:{_compact(type_)}" for name, type_ in data["types"].items())
     return f'{{"kubernetes":{_compact(data["kubernetes"])},\n"kinds":[\n{kinds}\n],\n"types":{{\n{types}\n}}}}\n'
@@ -135,10 +137,10 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
 
 
-def _kind(document: dict[str, Any], prefix: str, api_version: str, wanted: Wanted) -> dict[str, Any]:
-    """Collect the verbs of a kind from the paths."""
+def _kind(document: dict[str, Any], prefix: str, api_version: str, included: IncludedKind) -> dict[str, Any]:
+    """Return a kind with the verbs that the paths have."""
     group, _, version = api_version.rpartition("/")
-    meant = {"group": group, "version": version, "kind": wanted.kind}
+    meant = {"group": group, "version": version, "kind": included.kind}
     plural = ""
     verbs: set[str] = set()
     for path, action, kind in _operations(document):
@@ -146,7 +148,7 @@ def _kind(document: dict[str, Any], prefix: str, api_version: str, wanted: Wante
             verbs.add(_VERBS[action])
             plural = path.split("/")[-2]
     if not plural:
-        raise SystemExit(f"the document of {api_version} has no paths of {wanted.kind}")
+        raise SystemExit(f"the document of {api_version} has no paths of {included.kind}")
 
     namespaced = False
     subresources: set[str] = set()
@@ -164,15 +166,15 @@ def _kind(document: dict[str, Any], prefix: str, api_version: str, wanted: Wante
     return {
         "group": group,
         "version": version,
-        "kind": wanted.kind,
+        "kind": included.kind,
         "plural": plural,
-        "singular": wanted.kind.lower(),
+        "singular": included.kind.lower(),
         "namespaced": namespaced,
         "verbs": sorted(verbs),
         "subresources": sorted(subresources),
-        "shortNames": list(wanted.short_names),
-        "categories": list(wanted.categories),
-        "type": _type_name(_schema_of(document["components"]["schemas"], api_version, wanted.kind)),
+        "shortNames": list(included.short_names),
+        "categories": list(included.categories),
+        "type": _type_name(_schema_of(document["components"]["schemas"], api_version, included.kind)),
     }
 
 
@@ -196,7 +198,7 @@ def _type_name(schema: str) -> str:
 
 
 def _collect(start: str, schemas: dict[str, Any], types: dict[str, Any]) -> None:
-    """Add a type, and those that its fields refer to."""
+    """Add a type and all types that its fields refer to."""
     waiting = [start]
     while waiting:
         schema = waiting.pop()
@@ -207,20 +209,20 @@ def _collect(start: str, schemas: dict[str, Any], types: dict[str, Any]) -> None
         made: dict[str, Any] = {"fields": {}}
         types[name] = made
         for field, content in described.get("properties", {}).items():
-            made["fields"][field] = _place(content, schemas, waiting)
+            made["fields"][field] = _field(content, schemas, waiting)
         if described.get("required"):
             made["required"] = described["required"]
         if described.get("x-kubernetes-map-type") == "atomic":
             made["atomic"] = True
 
 
-def _place(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str]) -> Any:
-    """Describe one field, entry or value."""
+def _field(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str]) -> Any:
+    """Return the type of a field, entry or value."""
     place: dict[str, Any] = {}
     reference = content.get("$ref") or next((part["$ref"] for part in content.get("allOf", ())), "")
     if reference:
         schema = reference.rpartition("/")[2]
-        place["type"] = _referred(schema, schemas[schema])
+        place["type"] = _reference(schema, schemas[schema])
         if place["type"].startswith("@"):
             waiting.append(schema)
             if content.get("default") == {}:
@@ -255,12 +257,12 @@ def _place(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str])
 
 
 def _entry(content: dict[str, Any], schemas: dict[str, Any], waiting: list[str]) -> Any:
-    """Describe the items of a list or a map; they have no defaults, since they exist only where they are written."""
-    return _place({name: value for name, value in content.items() if name != "default"}, schemas, waiting)
+    """Return the type of the entries of a list or map. Entries have no defaults."""
+    return _field({name: value for name, value in content.items() if name != "default"}, schemas, waiting)
 
 
-def _referred(schema: str, described: dict[str, Any]) -> str:
-    """Name the target of a reference: a type with fields, or a scalar with another name."""
+def _reference(schema: str, described: dict[str, Any]) -> str:
+    """Return the target of a reference: a type with fields, or a scalar."""
     if schema.endswith(".Quantity"):
         return "quantity"
     if described.get("format") == "int-or-string":
@@ -271,7 +273,7 @@ def _referred(schema: str, described: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Read the documents, write the file."""
+    """Read the documents and write the file."""
     parser = argparse.ArgumentParser(description="Write the data file of built-in kinds from OpenAPI v3 documents.")
     parser.add_argument("folder", type=Path, help="where the documents are")
     parser.add_argument("--kubernetes", default="", help="the version, where the documents do not name it")

@@ -1,4 +1,4 @@
-"""What a manager at work exports, read as Prometheus reads it."""
+"""The metrics of a running manager, as Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from springtide.simulator.virtual_time import VirtualClock, run
 
 
 def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> None:
-    """Play a story in virtual time."""
+    """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
         await story(MemoryCluster(clock), clock)
@@ -34,7 +34,7 @@ def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> Non
 def begin(
     world: MemoryCluster, clock: VirtualClock, *kinds: type[StampController], **options: Any
 ) -> tuple[Process, Callable[[], Samples]]:
-    """Start a process that is measured, and give a way to scrape it."""
+    """Start a process with metrics, and return a function that scrapes it."""
     metrics = ProcessMetrics()
     process = Process(world, clock, *kinds, metrics=metrics, **options)
     metrics.follow(process.manager, clock)
@@ -42,7 +42,7 @@ def begin(
 
 
 def answering(answer: Callable[[], Result | None]) -> type[StampController]:
-    """Make a controller that does nothing but answer."""
+    """Make a controller that only returns a result."""
 
     async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
         return answer()
@@ -63,14 +63,14 @@ def raising(failure: Exception) -> Callable[[], Result | None]:
         pytest.param(lambda: None, ReconcileOutcome.SUCCESS, 0, 0, id="done"),
         pytest.param(lambda: Result(requeue_after=3600), ReconcileOutcome.REQUEUE_AFTER, 0, 0, id="again"),
         pytest.param(raising(Conflict("changed")), ReconcileOutcome.CONFLICT, 0, 1, id="conflict"),
-        pytest.param(raising(NotSent("paused")), ReconcileOutcome.NOT_SENT, 0, 0, id="held back"),
+        pytest.param(raising(NotSent("paused")), ReconcileOutcome.NOT_SENT, 0, 0, id="not sent"),
         pytest.param(raising(ValueError("a bug")), ReconcileOutcome.ERROR, 1, 1, id="failure"),
     ],
 )
-def test_a_reconcile_is_counted_by_how_it_ends(
+def test_reconciles_are_counted_by_result(
     answer: Callable[[], Result | None], result: ReconcileOutcome, errors: int, retries: int
 ) -> None:
-    """Every result has a series from the start, so that its rate can be seen."""
+    """Every result has a series from the start, so that rate() sees the first increase."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, answering(answer))
@@ -107,8 +107,8 @@ def test_a_reconcile_that_a_stop_cancels_is_counted_as_stopped() -> None:
     play(story)
 
 
-def test_queues_pauses_and_writes_are_read_when_asked_for() -> None:
-    """Numbers of the present rise and fall; what was counted stays."""
+def test_queues_pauses_and_writes_are_collected_at_every_scrape() -> None:
+    """Gauges rise and fall; counters only rise."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         kind = stamp_controller(reconcile=_stamp_and_come_back)
@@ -140,7 +140,7 @@ def test_queues_pauses_and_writes_are_read_when_asked_for() -> None:
     play(story)
 
 
-def test_writes_are_held_back_where_somebody_only_observes() -> None:
+def test_writes_are_withheld_in_observe_mode() -> None:
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="abc")
         process, scrape = begin(world, clock, stamp_controller(), mode=Mode.OBSERVE)
@@ -152,8 +152,8 @@ def test_writes_are_held_back_where_somebody_only_observes() -> None:
     play(story)
 
 
-def test_one_of_two_replicas_leads_and_says_so() -> None:
-    """The state of each controller is one of its states."""
+def test_one_of_two_replicas_is_the_leader() -> None:
+    """Each controller is in exactly one state."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         kind = stamp_controller()
@@ -176,8 +176,8 @@ def test_one_of_two_replicas_leads_and_says_so() -> None:
     play(story)
 
 
-def test_a_leader_whose_lease_has_run_out_is_none() -> None:
-    """Also before it has noticed: the deadline counts, not the task that waits for it."""
+def test_a_leader_with_an_expired_lease_is_no_leader() -> None:
+    """Even before it has noticed: the deadline counts, not the task that waits for it."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, stamp_controller(), identity="alone")
@@ -191,8 +191,8 @@ def test_a_leader_whose_lease_has_run_out_is_none() -> None:
     play(story)
 
 
-def test_caches_tell_their_size_and_their_age() -> None:
-    """The age of the last contact grows while nothing comes; that of the last event also while bookmarks do."""
+def test_size_and_age_of_caches() -> None:
+    """The age of the last contact grows without data; that of the last event also while only bookmarks arrive."""
     cache = f"configmaps[{WORK.selection.namespace}]"
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
@@ -221,8 +221,8 @@ def test_caches_tell_their_size_and_their_age() -> None:
     play(story)
 
 
-def test_a_cache_that_never_came_has_no_age() -> None:
-    """There is no last contact to count from, and 0 would look like the best of all."""
+def test_a_cache_without_any_contact_has_no_age() -> None:
+    """There is no last contact to count from, and 0 would look healthy."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, stamp_controller())
@@ -235,7 +235,7 @@ def test_a_cache_that_never_came_has_no_age() -> None:
     play(story)
 
 
-def test_objects_that_cannot_be_read_are_counted_apart() -> None:
+def test_objects_that_cannot_be_decoded_are_counted_separately() -> None:
     def picky(item: Any) -> Any:
         return item["data"]["text"]
 
@@ -260,7 +260,7 @@ def answering_about(cached: Cached) -> type[StampController]:
 
 
 def test_two_caches_of_one_selection_have_different_labels() -> None:
-    """They keep different records of the same objects; Prometheus refuses a scrape with a series that comes twice."""
+    """They have different records of the same objects; Prometheus rejects scrapes with duplicate series."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         others = answering_about(Cached(Selection(CONFIG_MAPS, "work"), record=lambda item: item["metadata"]))
@@ -273,13 +273,13 @@ def test_two_caches_of_one_selection_have_different_labels() -> None:
     play(story)
 
 
-def test_the_version_that_runs_is_told() -> None:
+def test_the_version_is_exported() -> None:
     builds = Samples(ProcessMetrics().registry).labelled("springtide_build_info")
     assert [version for _, version in builds] == [__version__]
 
 
-def test_two_processes_in_one_have_metrics_of_their_own() -> None:
-    """Nothing is global: the embedded cluster runs several managers."""
+def test_metrics_are_not_global() -> None:
+    """The embedded cluster runs several managers in one process."""
     first, second = ProcessMetrics(), ProcessMetrics()
     first.reconciled("stamper", 0.5, ReconcileOutcome.SUCCESS)
     assert Samples(first.registry)("springtide_reconcile_total", controller="stamper", result="success") == 1

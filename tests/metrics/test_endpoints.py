@@ -1,4 +1,4 @@
-"""Asks an ASGI application one question, without a network.
+"""The operations endpoints, without a network.
 
 What probes and Prometheus are answered, and what a process is not blamed for.
 """
@@ -30,7 +30,7 @@ from springtide.simulator.virtual_time import VirtualClock, run
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -89,12 +89,12 @@ BROKEN = fact_check("fact", lambda: False, otherwise="it is not so")
             "/readyz",
             503,
             "[+]ping ok\n[+]alive ok\n[-]ready failed: not yet\nreadyz check failed\n",
-            id="a failure is always told in words",
+            id="a failure is always verbose",
         ),
         pytest.param("/nothing", 404, "Not Found", id="elsewhere"),
     ],
 )
-def test_health_is_told_as_kubernetes_tells_it(target: str, status: int, body: str) -> None:
+def test_health_has_the_format_of_kubernetes(target: str, status: int, body: str) -> None:
     app = operations_app(
         CollectorRegistry(),
         alive=[fact_check("alive", lambda: True, otherwise="")],
@@ -108,28 +108,28 @@ def test_health_is_told_as_kubernetes_tells_it(target: str, status: int, body: s
     ("alive", "ready", "healthz", "readyz"),
     [
         pytest.param(FINE, FINE, 200, 200, id="all is well"),
-        pytest.param(FINE, BROKEN, 200, 503, id="who is not ready is alive"),
-        pytest.param(BROKEN, FINE, 503, 503, id="who is not alive is not ready"),
+        pytest.param(FINE, BROKEN, 200, 503, id="not ready, but alive"),
+        pytest.param(BROKEN, FINE, 503, 503, id="not alive, so not ready"),
     ],
 )
-def test_being_ready_takes_more_than_being_alive(
+def test_readiness_includes_liveness(
     alive: Callable[[], list[HealthResult]], ready: Callable[[], list[HealthResult]], healthz: int, readyz: int
 ) -> None:
     app = operations_app(CollectorRegistry(), alive=[alive], ready=[ready])
     assert (ask(app, "/healthz").status, ask(app, "/readyz").status) == (healthz, readyz)
 
 
-def test_nothing_may_keep_an_answer_about_health() -> None:
+def test_health_must_not_be_cached() -> None:
     assert ask(operations_app(CollectorRegistry()), "/readyz").headers["cache-control"] == "no-store"
 
 
-def test_only_reading_is_possible() -> None:
+def test_only_get_is_allowed() -> None:
     app = operations_app(CollectorRegistry())
     assert [ask(app, path, method="POST").status for path in ("/metrics", "/healthz", "/readyz")] == [405, 405, 405]
     assert ask(app, "/readyz", method="HEAD").status == 200
 
 
-def test_metrics_come_in_the_format_that_is_asked_for() -> None:
+def test_metrics_have_the_accepted_format() -> None:
     registry = CollectorRegistry()
     Gauge("tide", "How high.", registry=registry).set(3)
     app = operations_app(registry)
@@ -168,7 +168,7 @@ async def readiness(app: Starlette) -> Answer:
     return await asking(app, "/readyz")
 
 
-def test_a_process_is_ready_when_it_has_read_everything() -> None:
+def test_a_process_is_ready_when_its_caches_have_synced() -> None:
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller())
         app = application(process.manager, clock)
@@ -182,7 +182,7 @@ def test_a_process_is_ready_when_it_has_read_everything() -> None:
     play(story)
 
 
-def test_a_replica_that_stands_by_is_ready() -> None:
+def test_a_standby_replica_is_ready() -> None:
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         first = Process(world, clock, stamp_controller(), identity="first")
         await clock.sleep(1)
@@ -197,8 +197,8 @@ def test_a_replica_that_stands_by_is_ready() -> None:
     play(story)
 
 
-def test_an_outage_of_the_api_server_makes_nobody_unready() -> None:
-    """Not even when it lasts for an hour, and the lease is lost."""
+def test_a_process_stays_ready_during_an_outage_of_the_api_server() -> None:
+    """Even when it lasts for an hour, and the lease is lost."""
 
     async def story(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller(), identity="alone")
@@ -206,7 +206,7 @@ def test_an_outage_of_the_api_server_makes_nobody_unready() -> None:
         await clock.sleep(1)
 
         async def away(verb: str, resource: Resource, key: Key) -> None:
-            raise ConnectionLost("nobody answers")
+            raise ConnectionLost("no answer")
 
         process.line.before = away
         process.line.flowing.clear()
@@ -220,11 +220,11 @@ def test_an_outage_of_the_api_server_makes_nobody_unready() -> None:
     play(story)
 
 
-def test_what_a_role_does_not_allow_is_told() -> None:
-    """A rollout to a version that lacks a verb stops there, and says why."""
+def test_a_missing_permission_is_reported() -> None:
+    """A rollout to a version that lacks a verb stops, with the reason."""
 
     class Denied:
-        """A server that lists nothing for us."""
+        """A server that forbids lists."""
 
         async def list(self, *asked: object, **options: object) -> None:
             raise Forbidden('configmaps is forbidden: User "us" cannot list resource "configmaps"')
@@ -247,7 +247,7 @@ def test_what_a_role_does_not_allow_is_told() -> None:
     play(story)
 
 
-def test_a_controller_that_cannot_be_made_is_no_reason_to_restart_the_others() -> None:
+def test_a_controller_that_cannot_be_created_does_not_fail_liveness() -> None:
     def broken(self: Controller, context: ControllerContext) -> None:
         raise ValueError("no settings")
 

@@ -1,4 +1,4 @@
-"""Requests are counted by how they end, and are otherwise as they were."""
+"""Requests are counted by their result, and not changed otherwise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def _watch(line: Transport) -> None:
     ("ask", "verb", "code"),
     [
         pytest.param(lambda line: line.get(CONFIG_MAPS, KEY), "get", "200", id="get"),
-        pytest.param(lambda line: line.get(CONFIG_MAPS, Key("work", "b")), "get", "404", id="get what is not there"),
+        pytest.param(lambda line: line.get(CONFIG_MAPS, Key("work", "b")), "get", "404", id="get a missing object"),
         pytest.param(lambda line: line.list(Selection(CONFIG_MAPS)), "list", "200", id="list"),
         pytest.param(_watch, "watch", "200", id="watch"),
         pytest.param(
@@ -48,7 +48,7 @@ async def _watch(line: Transport) -> None:
             lambda line: line.patch(CONFIG_MAPS, KEY, Patch.merge({}), USER, precondition=Precondition("1")),
             "patch",
             "409",
-            id="patch what has changed",
+            id="patch with a conflict",
         ),
         pytest.param(lambda line: line.delete(CONFIG_MAPS, KEY, USER), "delete", "200", id="delete"),
     ],
@@ -56,7 +56,7 @@ async def _watch(line: Transport) -> None:
 def test_a_request_is_counted_by_verb_resource_and_code(
     ask: Callable[[Transport], Awaitable[Any]], verb: str, code: str
 ) -> None:
-    """All but watches are timed as well: how long a watch lasts says nothing."""
+    """All but watches are timed, too: the duration of a watch means nothing."""
 
     async def main(clock: VirtualClock) -> None:
         world = MemoryCluster(clock)
@@ -80,11 +80,11 @@ def test_a_request_is_counted_by_verb_resource_and_code(
         pytest.param(ServerError("broken"), "500", id="server"),
         pytest.param(ConnectionLost("cut"), "no_answer", id="connection"),
         pytest.param(RequestTimeout("late"), "timeout", id="timeout"),
-        pytest.param(NotLeader("no"), "not_sent", id="held back"),
+        pytest.param(NotLeader("no"), "not_sent", id="not sent"),
     ],
 )
-def test_what_never_got_an_answer_is_told_apart(failure: ClusterError, code: str) -> None:
-    """The failure itself passes through."""
+def test_failures_without_an_answer_have_their_own_codes(failure: ClusterError, code: str) -> None:
+    """The error is raised unchanged."""
 
     async def fail(verb: str, resource: Resource, key: Key) -> None:
         raise failure
@@ -101,7 +101,7 @@ def test_what_never_got_an_answer_is_told_apart(failure: ClusterError, code: str
     run(main, start=0)
 
 
-def test_a_request_that_is_given_up_is_no_success() -> None:
+def test_a_cancelled_request_is_no_success() -> None:
     """A leader waits for the renewal of its lease for a few seconds only."""
 
     async def wait(verb: str, resource: Resource, key: Key) -> None:
@@ -119,7 +119,7 @@ def test_a_request_that_is_given_up_is_no_success() -> None:
     run(main, start=0)
 
 
-def test_subresources_are_told_apart() -> None:
+def test_subresources_are_counted_separately() -> None:
     async def main(clock: VirtualClock) -> None:
         metrics = ProcessMetrics()
         measured = metrics.measured(MemoryCluster(clock).line())
@@ -131,8 +131,8 @@ def test_subresources_are_told_apart() -> None:
     run(main, start=0)
 
 
-def test_a_watch_that_is_closed_early_closes_the_one_below() -> None:
-    """Streams that nobody closes would hold their connections."""
+def test_closing_a_watch_closes_the_inner_watch() -> None:
+    """Otherwise its connection would stay open."""
     closed = []
 
     class Endless:

@@ -424,11 +424,12 @@ def test_values_of_wrong_types_are_left_to_validation(kind: ServedKind) -> None:
             done = kind.apply_defaults({**identity, "spec": {"template": {"spec": pod_spec()}} | {name: wrong}})
             if node.type in (ValueType.OBJECT, ValueType.LIST):
                 assert done["spec"][name] == wrong
-    for wrong in (7, "text", [], [1], {"a": 1}, None, True):
-        template = {"spec": {"containers": [wrong], "tolerations": wrong}}
+    entries: list[Any] = [7, "text", [], [1], {"a": 1}, None, True]
+    for entry in entries:
+        template = {"spec": {"containers": [entry], "tolerations": entry}}
         done = kind.apply_defaults({**identity, "spec": {"template": copy.deepcopy(template)}})
-        if not isinstance(wrong, dict | None):
-            assert done["spec"]["template"]["spec"]["containers"] == [wrong]
+        if not isinstance(entry, dict | None):
+            assert done["spec"]["template"]["spec"]["containers"] == [entry]
 
 
 def test_the_default_tables_name_existing_types_and_fields() -> None:

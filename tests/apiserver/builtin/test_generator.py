@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.builtin_kinds import OUTPUT, WANTED, Wanted, generate, render
+from tools.builtin_kinds import INCLUDED, OUTPUT, IncludedKind, generate, render
 
 from springtide.apiserver.builtin.schema import BuiltinData, FieldType, TypeTrees, load_builtin_data
 from springtide.apiserver.kinds import ListType, ValueType
@@ -94,7 +94,7 @@ _DOCUMENT: dict[str, Any] = {
         }
     },
 }
-_WANTED: dict[str, tuple[Wanted, ...]] = {"sea.example/v1": (Wanted("Tide", ("td",), ("all",)),)}
+_WANTED: dict[str, tuple[IncludedKind, ...]] = {"sea.example/v1": (IncludedKind("Tide", ("td",), ("all",)),)}
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_kinds_are_read_from_paths(folder: Path) -> None:
     """Verbs and subresources are those of the paths; subresources that the embedded server lacks are left out."""
-    assert generate(folder, wanted=_WANTED)["kinds"] == [
+    assert generate(folder, included=_WANTED)["kinds"] == [
         {
             "group": "sea.example",
             "version": "v1",
@@ -124,7 +124,7 @@ def test_kinds_are_read_from_paths(folder: Path) -> None:
 
 def test_types_keep_the_structure_but_no_descriptions(folder: Path) -> None:
     """All attributes that merging and validation need are kept; zero values are no defaults."""
-    assert generate(folder, wanted=_WANTED)["types"] == {
+    assert generate(folder, included=_WANTED)["types"] == {
         "sea.v1.Tide": {"fields": {"spec": {"type": "@sea.v1.TideSpec", "present": True}}},
         "sea.v1.TideSpec": {
             "fields": {
@@ -166,12 +166,12 @@ def test_the_kubernetes_version_is_written(folder: Path, given: str, named: str)
 
 def test_a_kind_without_paths_is_an_error(folder: Path) -> None:
     with pytest.raises(SystemExit, match=r"the document of sea\.example/v1 has no paths of Ebb"):
-        generate(folder, wanted={"sea.example/v1": (Wanted("Ebb"),)})
+        generate(folder, included={"sea.example/v1": (IncludedKind("Ebb"),)})
 
 
 def test_the_loader_reads_what_is_rendered(folder: Path) -> None:
     """Types may refer back to themselves."""
-    text = render(generate(folder, wanted=_WANTED))
+    text = render(generate(folder, included=_WANTED))
 
     data = msgspec.json.decode(text, type=BuiltinData)
     spec = TypeTrees(data.types).type("sea.v1.TideSpec")
@@ -188,14 +188,14 @@ def test_the_loader_reads_what_is_rendered(folder: Path) -> None:
 
 
 def test_rendering_is_deterministic(folder: Path) -> None:
-    assert render(generate(folder, wanted=_WANTED)) == render(generate(folder, wanted=_WANTED))
+    assert render(generate(folder, included=_WANTED)) == render(generate(folder, included=_WANTED))
 
 
 def test_the_stored_file_has_all_wanted_kinds() -> None:
     """Fails if a kind was added to the script and the script has not been run."""
     wanted = [
         (api_version, each.kind, each.short_names, each.categories)
-        for api_version, kinds in WANTED.items()
+        for api_version, kinds in INCLUDED.items()
         for each in kinds
     ]
     stored = [

@@ -98,7 +98,7 @@ def labels(session: Session, labels: dict[str, Any]) -> None:
         "too large": {"note": "x" * 262144},
     }
 )
-def annotations(session: Session, annotations: dict[str, Any]) -> None:
+def annotation(session: Session, annotations: dict[str, Any]) -> None:
     session.create("v1/configmaps", config_map(annotations=annotations))
 
 

@@ -1,4 +1,4 @@
-"""A cluster of a few objects, for those who read and patch them by name; and the front proxy that comes with it."""
+"""A transport to a few objects that are read and patched by name, and a front proxy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROXY = make_client(AUTHORITY, "front-proxy-client")
 
 
 def told_by(authority: CertificatePair = AUTHORITY, **changed: str | None) -> Object:
-    """Write the ConfigMap in which a cluster tells whom to believe; underscores in names are dashes."""
+    """Make the ConfigMap with the request header settings; underscores in names are dashes."""
     data: dict[str, str | None] = {
         "requestheader-client-ca-file": authority.certificate.decode(),
         "requestheader-allowed-names": '["front-proxy-client"]',
@@ -39,8 +39,8 @@ def told_by(authority: CertificatePair = AUTHORITY, **changed: str | None) -> Ob
     }
 
 
-class Shelf:
-    """A transport to a cluster in which nothing happens by itself."""
+class FakeCluster:
+    """A transport to a cluster without controllers."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, Key], Object] = {}
@@ -48,17 +48,17 @@ class Shelf:
         """The specs of all SubjectAccessReviews."""
         self.verdict: Callable[[Object], Object] = lambda spec: {"allowed": True}
         self.failing: ClusterError | None = None
-        """What everybody who asks is answered."""
+        """The status of all reviews."""
         self.before_patch: Callable[[], None] = lambda: None
         self._version = 0
 
     @property
     def transport(self) -> Transport:
-        """Give it as what is asked for: it does all of a transport that is used here."""
+        """Return it as a transport: it implements the methods that these tests use."""
         return cast("Transport", self)
 
     def put(self, resource: Resource, item: Object) -> Object:
-        """Have an object on the shelf."""
+        """Add an object."""
         self._version += 1
         made = copy.deepcopy(item)
         made["metadata"]["resourceVersion"] = str(self._version)
@@ -66,7 +66,7 @@ class Shelf:
         return made
 
     def tell(self, item: Object) -> None:
-        """Have the ConfigMap of the front proxy."""
+        """Add the ConfigMap of the front proxy."""
         self.put(CONFIG_MAPS, item)
 
     async def get(self, resource: Resource, key: Key, *, subresource: str = "") -> Object:

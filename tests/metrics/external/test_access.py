@@ -1,9 +1,9 @@
-"""Who may ask: the cluster's word, remembered for some seconds, and nothing where it gives none."""
+"""Authorization by SubjectAccessReviews: cached for some seconds, and refused while none is possible."""
 
 from __future__ import annotations
 
 import pytest
-from tests.metrics.external.fake_cluster import Shelf
+from tests.metrics.external.fake_cluster import FakeCluster
 
 from springtide.cluster.errors import ConnectionLost, Forbidden, ServerError
 from springtide.metrics.external.app import AccessReviewer, RequestAttributes
@@ -15,21 +15,21 @@ VALUES = RequestAttributes("/p", "default", "external.metrics.k8s.io", "v1beta1"
 START = 1_767_571_200
 
 
-def access(shelf: Shelf, clock: VirtualClock) -> AccessReviewer:
-    return AccessReviewer(shelf.transport, clock)
+def access(cluster: FakeCluster, clock: VirtualClock) -> AccessReviewer:
+    return AccessReviewer(cluster.transport, clock)
 
 
-def test_the_cluster_is_asked_in_its_own_terms() -> None:
-    shelf = Shelf()
+def test_the_attributes_of_reviews() -> None:
+    cluster = FakeCluster()
 
     async def story(clock: VirtualClock) -> None:
-        asking = access(shelf, clock)
+        asking = access(cluster, clock)
         await asking.check(ADMIN, VALUES)
         await asking.check(Caller("a"), RequestAttributes("/apis"))
 
     run(story, start=START)
 
-    assert shelf.reviews == [
+    assert cluster.reviews == [
         {
             "user": "admin",
             "uid": "u-1",
@@ -48,9 +48,9 @@ def test_the_cluster_is_asked_in_its_own_terms() -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "refused"])
-def test_its_word_is_remembered_for_ten_seconds(allowed: bool) -> None:
-    shelf = Shelf()
-    shelf.verdict = lambda spec: {"allowed": allowed}
+def test_results_are_cached_for_ten_seconds(allowed: bool) -> None:
+    cluster = FakeCluster()
+    cluster.verdict = lambda spec: {"allowed": allowed}
 
     async def ask(asking: AccessReviewer) -> bool:
         try:
@@ -60,16 +60,16 @@ def test_its_word_is_remembered_for_ten_seconds(allowed: bool) -> None:
         return True
 
     async def story(clock: VirtualClock) -> None:
-        asking = access(shelf, clock)
+        asking = access(cluster, clock)
         assert [await ask(asking) for _ in range(3)] == [allowed] * 3
-        assert len(shelf.reviews) == 1
+        assert len(cluster.reviews) == 1
         await clock.sleep(9)
         await ask(asking)
-        assert len(shelf.reviews) == 1
-        shelf.verdict = lambda spec: {"allowed": not allowed}
+        assert len(cluster.reviews) == 1
+        cluster.verdict = lambda spec: {"allowed": not allowed}
         await clock.sleep(1)
         assert await ask(asking) is not allowed
-        assert len(shelf.reviews) == 2
+        assert len(cluster.reviews) == 2
 
     run(story, start=START)
 
@@ -79,44 +79,44 @@ def test_its_word_is_remembered_for_ten_seconds(allowed: bool) -> None:
     [{}, {"allowed": False}, {"allowed": "true"}, {"allowed": True, "denied": True}],
     ids=["no-word", "no", "not-quite-yes", "yes-and-no"],
 )
-def test_only_a_plain_yes_is_one(status: dict[str, object]) -> None:
-    shelf = Shelf()
-    shelf.verdict = lambda spec: {**status, "reason": "because"}
+def test_only_allowed_true_allows(status: dict[str, object]) -> None:
+    cluster = FakeCluster()
+    cluster.verdict = lambda spec: {**status, "reason": "because"}
 
     async def story(clock: VirtualClock) -> None:
         with pytest.raises(
             Forbidden, match=r'User "admin" cannot list resource .* in the namespace "default": because'
         ):
-            await access(shelf, clock).check(ADMIN, VALUES)
+            await access(cluster, clock).check(ADMIN, VALUES)
 
     run(story, start=START)
 
 
-def test_without_an_answer_nobody_may_and_it_is_asked_again() -> None:
-    shelf = Shelf()
-    shelf.failing = ConnectionLost("nobody is there")
+def test_a_failed_review_refuses_and_is_not_cached() -> None:
+    cluster = FakeCluster()
+    cluster.failing = ConnectionLost("connection refused")
 
     async def story(clock: VirtualClock) -> None:
-        asking = access(shelf, clock)
-        with pytest.raises(ServerError, match="nobody is there") as refused:
+        asking = access(cluster, clock)
+        with pytest.raises(ServerError, match="connection refused") as refused:
             await asking.check(ADMIN, VALUES)
         assert refused.value.code == 503
-        shelf.failing = None
+        cluster.failing = None
         await asking.check(ADMIN, VALUES)
 
     run(story, start=START)
 
 
-def test_what_is_remembered_does_not_grow_without_end() -> None:
-    shelf = Shelf()
+def test_the_size_of_the_cache_is_limited() -> None:
+    cluster = FakeCluster()
 
     async def story(clock: VirtualClock) -> None:
-        asking = access(shelf, clock)
+        asking = access(cluster, clock)
         for number in range(1100):
             await asking.check(Caller(f"user-{number}"), VALUES)
         await asking.check(Caller("user-1099"), VALUES)
-        assert len(shelf.reviews) == 1100
+        assert len(cluster.reviews) == 1100
         await asking.check(Caller("user-0"), VALUES)
-        assert len(shelf.reviews) == 1101
+        assert len(cluster.reviews) == 1101
 
     run(story, start=START)

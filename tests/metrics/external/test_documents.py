@@ -1,6 +1,6 @@
 """The documents of the API: exact values of one namespace, and discovery that does not change.
 
-A book as the metrics of a simulated autoscaler: the series that its selector means, added up.
+A store as the metrics of a simulated autoscaler: the series that its selector means, added up.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NOW = 1_767_571_200
 EVERYTHING = SeriesSelector().matches
 
 
-def book(*, fresh_until: int | None = None, **values: SeriesValue) -> SeriesStore:
-    """Make a book with one series for each name, in the namespace default."""
+def store(*, fresh_until: int | None = None, **values: SeriesValue) -> SeriesStore:
+    """Make a store with one series for each name, in the namespace default."""
     made = SeriesStore()
     for name, value in values.items():
         made.put(Key("default", name), {METRIC: value}, fresh_until=fresh_until)
@@ -61,7 +61,7 @@ def test_an_amount_is_never_farther_than_a_thousandth_and_never_closer_to_zero(v
 
 
 def test_values_are_of_one_namespace_and_in_order() -> None:
-    made = book(shop=3, depot=Fraction(1, 4))
+    made = store(shop=3, depot=Fraction(1, 4))
     made.put(Key("elsewhere", "shop"), {METRIC: 9}, fresh_until=None)
 
     assert value_list(made, METRIC, "default", EVERYTHING, NOW) == {
@@ -83,29 +83,29 @@ def test_values_are_of_one_namespace_and_in_order() -> None:
 @pytest.mark.parametrize(
     ("made", "metric", "selector", "expected"),
     [
-        pytest.param(book(shop=3, depot=1), METRIC, "name=shop", ["3"], id="selected"),
-        pytest.param(book(shop=3), METRIC, "name=none", [], id="nothing-selected"),
-        pytest.param(book(shop=None, depot=1), METRIC, "name=depot", ["1"], id="not-a-number-is-not-meant"),
-        pytest.param(book(shop=3), "karpenter_queue_length", "", [], id="known-and-without-series"),
-        pytest.param(book(shop=3, fresh_until=NOW - STALENESS_LIMIT), METRIC, "", ["3"], id="old-but-not-too-old"),
-        pytest.param(book(), METRIC, "", [], id="empty"),
+        pytest.param(store(shop=3, depot=1), METRIC, "name=shop", ["3"], id="selected"),
+        pytest.param(store(shop=3), METRIC, "name=none", [], id="nothing-selected"),
+        pytest.param(store(shop=None, depot=1), METRIC, "name=depot", ["1"], id="not-a-number-is-not-selected"),
+        pytest.param(store(shop=3), "karpenter_queue_length", "", [], id="known-and-without-series"),
+        pytest.param(store(shop=3, fresh_until=NOW - STALENESS_LIMIT), METRIC, "", ["3"], id="old-but-not-too-old"),
+        pytest.param(store(), METRIC, "", [], id="empty"),
     ],
 )
-def test_which_series_are_told(made: SeriesStore, metric: str, selector: str, expected: list[str]) -> None:
+def test_selected_series(made: SeriesStore, metric: str, selector: str, expected: list[str]) -> None:
     told = value_list(made, metric, "default", SeriesSelector.parse(selector).matches, NOW)
 
     assert [item["value"] for item in told["items"]] == expected
 
 
-def test_a_value_is_dated_by_when_it_was_good() -> None:
-    told = value_list(book(shop=3, fresh_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
+def test_the_timestamp_is_when_the_value_was_fresh() -> None:
+    told = value_list(store(shop=3, fresh_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
 
     assert told["items"][0]["timestamp"] == "2026-01-04T23:59:00Z"
 
 
 def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
     """Without it the sum would be too small, and an autoscaler would scale down."""
-    made = book(shop=3, fresh_until=NOW - STALENESS_LIMIT - 1)
+    made = store(shop=3, fresh_until=NOW - STALENESS_LIMIT - 1)
     made.put(Key("default", "depot"), {METRIC: 1}, fresh_until=None)
 
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop has been outdated for 301 s") as refused:
@@ -118,13 +118,13 @@ def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
 def test_a_series_without_a_value_fails_the_sum_and_is_named() -> None:
     """There is nothing to divide by, and the sum of the others would be too small."""
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop has no value now") as refused:
-        value_list(book(shop=None, depot=1), METRIC, "default", EVERYTHING, NOW)
+        value_list(store(shop=None, depot=1), METRIC, "default", EVERYTHING, NOW)
     assert refused.value.code == 503
 
 
 def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
-    """Right after a restart the sum of what is known would be too small."""
-    made = book(depot=1)
+    """Right after a restart the sum of the known series would be too small."""
+    made = store(depot=1)
     made.expect(Key("default", "shop"), (METRIC,))
 
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop is not known yet") as refused:
@@ -134,9 +134,9 @@ def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
     assert [item["value"] for item in told["items"]] == ["1"]
 
 
-def test_nothing_is_told_while_nobody_knows_which_series_there_are() -> None:
-    """No items would mean that there are none."""
-    made = book(shop=3)
+def test_no_values_before_the_store_is_synced() -> None:
+    """An empty list would mean that there are none."""
+    made = store(shop=3)
     made.reset()
 
     with pytest.raises(ServerError, match="have not been read yet") as refused:
@@ -144,12 +144,12 @@ def test_nothing_is_told_while_nobody_knows_which_series_there_are() -> None:
     assert (refused.value.code, refused.value.retry_after) == (503, 1)
 
 
-def test_a_metric_that_nobody_knows_is_told_from_one_without_series() -> None:
+def test_an_unknown_metric_is_not_found() -> None:
     with pytest.raises(NotFound, match=r"no external metric 'karpenter_scheduled', expected one of .*karpenter_sched"):
-        value_list(book(shop=3), "karpenter_scheduled", "default", EVERYTHING, NOW)
+        value_list(store(shop=3), "karpenter_scheduled", "default", EVERYTHING, NOW)
 
 
-def test_discovery_lists_all_metrics_whoever_leads() -> None:
+def test_discovery_lists_all_metrics() -> None:
     listed = resource_list()
 
     assert [resource["name"] for resource in listed["resources"]] == sorted(HELP)
@@ -187,7 +187,7 @@ def external(selector: dict[str, Any] | None, metric: str = METRIC) -> Object:
         pytest.param(None, 6, id="no-selector"),
     ],
 )
-def test_what_is_meant_is_added_up(selector: dict[str, Any] | None, expected: int) -> None:
+def test_selected_series_are_added_up(selector: dict[str, Any] | None, expected: int) -> None:
     proposal = propose(external(selector), WORKLOAD, SeriesMetrics([book_test_simulated()]), Tolerance(), NOW)
 
     assert proposal.replicas == expected
@@ -196,12 +196,12 @@ def test_what_is_meant_is_added_up(selector: dict[str, Any] | None, expected: in
 @pytest.mark.parametrize(
     "metric",
     [
-        pytest.param(external({"matchLabels": {"name": "none"}}), id="nothing-is-meant"),
+        pytest.param(external({"matchLabels": {"name": "none"}}), id="nothing-selected"),
         pytest.param(external({"matchLabels": {"name": "empty"}}, "karpenter_queue_length"), id="not-a-number"),
         pytest.param(external(None, "karpenter_queue_oldest_message_age_seconds"), id="no-series"),
     ],
 )
-def test_nothing_is_not_zero(metric: Object) -> None:
+def test_no_series_is_not_zero(metric: Object) -> None:
     with pytest.raises(MetricUnavailable, match="no metrics returned from external metrics API"):
         propose(metric, WORKLOAD, SeriesMetrics([book_test_simulated()]), Tolerance(), NOW)
 
@@ -210,7 +210,7 @@ def test_nothing_is_not_zero(metric: Object) -> None:
     ("value", "fresh_until"),
     [pytest.param(1, NOW - STALENESS_LIMIT - 1, id="too-old"), pytest.param(None, None, id="not-a-number")],
 )
-def test_a_sum_of_which_a_part_is_not_known_is_not_told(value: int | None, fresh_until: int | None) -> None:
+def test_no_sum_with_an_unknown_part(value: int | None, fresh_until: int | None) -> None:
     made = book_test_simulated()
     made.put(Key("default", "other"), {METRIC: value}, fresh_until=fresh_until)
 
@@ -218,8 +218,8 @@ def test_a_sum_of_which_a_part_is_not_known_is_not_told(value: int | None, fresh
         propose(external(None), WORKLOAD, SeriesMetrics([made]), Tolerance(), NOW)
 
 
-def test_only_the_book_of_the_leader_counts() -> None:
-    """Others are closed, and know nothing."""
+def test_only_the_store_of_the_leader_counts() -> None:
+    """The stores of the others are not synced."""
     proposal = propose(
         external(None), WORKLOAD, SeriesMetrics([SeriesStore(), book_test_simulated()]), Tolerance(), NOW
     )
@@ -229,7 +229,7 @@ def test_only_the_book_of_the_leader_counts() -> None:
         propose(external(None), WORKLOAD, SeriesMetrics([SeriesStore()]), Tolerance(), NOW)
 
 
-def test_nothing_else_is_measured() -> None:
+def test_there_are_no_other_metrics() -> None:
     metrics = SeriesMetrics([book_test_simulated()])
 
     assert metrics.of_pods("cpu", "default", ["a"], "", NOW) == {}

@@ -1,4 +1,4 @@
-"""The mark of the leader: on one pod, whoever leads, and put there by nobody who leads no more."""
+"""The leader label: on the pod of the leader only, and never set by a former leader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from tests.metrics.external.fake_cluster import Shelf
+from tests.metrics.external.fake_cluster import FakeCluster
 
 from springtide.cluster.errors import ConnectionLost
 from springtide.cluster.resources import PODS, Key
@@ -18,25 +18,25 @@ NAMES = ("a", "b")
 
 
 class World:
-    """Two replicas, each in a pod of its own, of which one leads."""
+    """Two replicas, each in its own pod, of which one leads."""
 
     def __init__(self) -> None:
-        self.shelf = Shelf()
+        self.cluster = FakeCluster()
         self.leader = ""
         for name in NAMES:
-            self.shelf.put(PODS, {"metadata": {"name": name, "namespace": "home", "labels": {"app": "springtide"}}})
+            self.cluster.put(PODS, {"metadata": {"name": name, "namespace": "home", "labels": {"app": "springtide"}}})
 
     def marked(self) -> list[str]:
-        """Name the pods that bear the mark."""
-        pods = ((key.name, item["metadata"]["labels"]) for (_, key), item in sorted(self.shelf.objects.items()))
+        """Return the pods with the label."""
+        pods = ((key.name, item["metadata"]["labels"]) for (_, key), item in sorted(self.cluster.objects.items()))
         return [name for name, labels in pods if labels.get(LABEL) == "true"]
 
     def run(self, story: Callable[[VirtualClock], Coroutine[Any, Any, None]]) -> None:
-        """Let both keep the mark while a story lasts."""
+        """Run both replicas during a test."""
 
         async def everything(clock: VirtualClock) -> None:
             marks = [
-                LeaderLabel(self.shelf.transport, Key("home", name), lambda name=name: self.leader == name)  # type: ignore[misc]
+                LeaderLabel(self.cluster.transport, Key("home", name), lambda name=name: self.leader == name)  # type: ignore[misc]
                 for name in NAMES
             ]
             tasks = [asyncio.create_task(mark.run()) for mark in marks]
@@ -51,7 +51,7 @@ class World:
         run(everything)
 
 
-def test_the_mark_follows_the_leader() -> None:
+def test_the_label_follows_the_leader() -> None:
     world = World()
 
     async def story(clock: VirtualClock) -> None:
@@ -61,12 +61,12 @@ def test_the_mark_follows_the_leader() -> None:
             assert world.marked() == marked
 
     world.run(story)
-    assert all(item["metadata"]["labels"]["app"] == "springtide" for item in world.shelf.objects.values())
+    assert all(item["metadata"]["labels"]["app"] == "springtide" for item in world.cluster.objects.values())
 
 
-def test_a_leader_takes_the_mark_off_one_that_died_with_it() -> None:
+def test_a_leader_removes_the_label_of_a_dead_pod() -> None:
     world = World()
-    world.shelf.put(PODS, {"metadata": {"name": "gone", "namespace": "home", "labels": {LABEL: "true"}}})
+    world.cluster.put(PODS, {"metadata": {"name": "gone", "namespace": "home", "labels": {LABEL: "true"}}})
 
     async def story(clock: VirtualClock) -> None:
         world.leader = "a"
@@ -76,36 +76,36 @@ def test_a_leader_takes_the_mark_off_one_that_died_with_it() -> None:
     world.run(story)
 
 
-def test_a_mark_that_somebody_changes_is_right_again_after_a_while() -> None:
+def test_a_changed_label_is_restored() -> None:
     world = World()
 
     async def story(clock: VirtualClock) -> None:
         world.leader = "a"
         await clock.sleep(3)
-        world.shelf.put(PODS, {"metadata": {"name": "a", "namespace": "home", "labels": {"app": "springtide"}}})
+        world.cluster.put(PODS, {"metadata": {"name": "a", "namespace": "home", "labels": {"app": "springtide"}}})
         await clock.sleep(40)
         assert world.marked() == ["a"]
 
     world.run(story)
 
 
-def test_a_cluster_that_does_not_answer_is_asked_again() -> None:
+def test_failures_are_retried() -> None:
     world = World()
 
     async def story(clock: VirtualClock) -> None:
-        world.shelf.failing = ConnectionLost("nobody is there")
+        world.cluster.failing = ConnectionLost("connection refused")
         world.leader = "a"
         await clock.sleep(20)
         assert world.marked() == []
-        world.shelf.failing = None
+        world.cluster.failing = None
         await clock.sleep(3)
         assert world.marked() == ["a"]
 
     world.run(story)
 
 
-def test_who_stops_leading_while_it_marks_itself_does_not() -> None:
-    """Not even for the moment until the next leader would take the mark off again."""
+def test_a_former_leader_does_not_set_its_label() -> None:
+    """Not even until the next leader would remove it."""
     world = World()
     history: list[list[str]] = []
 
@@ -114,7 +114,7 @@ def test_who_stops_leading_while_it_marks_itself_does_not() -> None:
             world.leader = "b"
             history.append(world.marked())
 
-        world.shelf.before_patch = deposed
+        world.cluster.before_patch = deposed
         world.leader = "a"
         await clock.sleep(3)
 

@@ -1,4 +1,4 @@
-"""The APIService: kept up to date where it is ours, and left alone where it is somebody else's."""
+"""The APIService: the bundle is published in ours, and another provider's is never changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import base64
 from typing import Any
 
 import pytest
-from tests.metrics.external.fake_cluster import Shelf
+from tests.metrics.external.fake_cluster import FakeCluster
 
 from springtide.cluster.admission import ServiceTarget
 from springtide.cluster.errors import Conflict
@@ -19,9 +19,9 @@ KEDA = ServiceTarget("keda", "keda-operator-metrics-apiserver")
 KEY = ("apiservices", Key("", NAME))
 
 
-def publish(shelf: Shelf, bundle: bytes = b"new", *, create: bool = False) -> ApiServiceRegistration:
-    """Publish a bundle, than which there is none newer."""
-    made = ApiServiceRegistration(shelf.transport, OURS, create=create)
+def publish(cluster: FakeCluster, bundle: bytes = b"new", *, create: bool = False) -> ApiServiceRegistration:
+    """Publish the newest bundle."""
+    made = ApiServiceRegistration(cluster.transport, OURS, create=create)
 
     async def newest() -> bytes:
         return bundle
@@ -30,35 +30,35 @@ def publish(shelf: Shelf, bundle: bytes = b"new", *, create: bool = False) -> Ap
     return made
 
 
-def bundle_of(shelf: Shelf) -> bytes:
-    return base64.b64decode(shelf.objects[KEY]["spec"].get("caBundle", ""))
+def bundle_of(cluster: FakeCluster) -> bytes:
+    return base64.b64decode(cluster.objects[KEY]["spec"].get("caBundle", ""))
 
 
 @pytest.mark.parametrize("before", [b"", b"old"], ids=["without", "older"])
-def test_the_bundle_of_ours_is_filled_in(before: bytes) -> None:
-    shelf = Shelf()
-    shelf.put(API_SERVICES, api_service(OURS, before))
+def test_the_bundle_is_published(before: bytes) -> None:
+    cluster = FakeCluster()
+    cluster.put(API_SERVICES, api_service(OURS, before))
 
-    assert publish(shelf).problem == ""
-    assert bundle_of(shelf) == b"new"
-
-
-def test_what_is_right_is_not_written() -> None:
-    shelf = Shelf()
-    version = shelf.put(API_SERVICES, api_service(OURS, b"new"))["metadata"]["resourceVersion"]
-
-    publish(shelf)
-
-    assert shelf.objects[KEY]["metadata"]["resourceVersion"] == version
+    assert publish(cluster).problem == ""
+    assert bundle_of(cluster) == b"new"
 
 
-def test_one_that_nobody_has_installed_is_asked_for_or_made() -> None:
-    shelf = Shelf()
+def test_a_published_bundle_is_not_written_again() -> None:
+    cluster = FakeCluster()
+    version = cluster.put(API_SERVICES, api_service(OURS, b"new"))["metadata"]["resourceVersion"]
 
-    assert "install one for the Service springtide-system/springtide-external" in publish(shelf).problem
-    assert not shelf.objects
-    assert publish(shelf, create=True).problem == ""
-    assert bundle_of(shelf) == b"new"
+    publish(cluster)
+
+    assert cluster.objects[KEY]["metadata"]["resourceVersion"] == version
+
+
+def test_a_missing_api_service_is_reported_or_created() -> None:
+    cluster = FakeCluster()
+
+    assert "install one for the Service springtide-system/springtide-external" in publish(cluster).problem
+    assert not cluster.objects
+    assert publish(cluster, create=True).problem == ""
+    assert bundle_of(cluster) == b"new"
 
 
 @pytest.mark.parametrize(
@@ -86,52 +86,52 @@ def test_one_that_nobody_has_installed_is_asked_for_or_made() -> None:
     ],
 )
 @pytest.mark.parametrize("create", [False, True], ids=["installed", "made"])
-def test_one_of_somebody_else_is_never_changed(spec: Object, words: str, create: bool) -> None:
-    shelf = Shelf()
-    before = shelf.put(API_SERVICES, {"metadata": {"name": NAME}, "spec": spec})
+def test_the_api_service_of_another_provider_is_never_changed(spec: Object, words: str, create: bool) -> None:
+    cluster = FakeCluster()
+    before = cluster.put(API_SERVICES, {"metadata": {"name": NAME}, "spec": spec})
 
-    made = publish(shelf, create=create)
+    made = publish(cluster, create=create)
 
     assert words in made.problem
-    assert shelf.objects[KEY] == before
+    assert cluster.objects[KEY] == before
     assert asyncio.run(made.published()) == b""
 
 
-def test_whoever_takes_it_over_in_between_keeps_it() -> None:
-    shelf = Shelf()
-    shelf.put(API_SERVICES, api_service(OURS, b"old"))
+def test_another_provider_that_takes_over_meanwhile_keeps_it() -> None:
+    cluster = FakeCluster()
+    cluster.put(API_SERVICES, api_service(OURS, b"old"))
 
     def take_over() -> None:
-        shelf.put(API_SERVICES, api_service(KEDA, b"theirs"))
+        cluster.put(API_SERVICES, api_service(KEDA, b"theirs"))
 
-    shelf.before_patch = take_over
+    cluster.before_patch = take_over
 
-    assert "KEDA" in publish(shelf).problem
-    assert bundle_of(shelf) == b"theirs"
+    assert "KEDA" in publish(cluster).problem
+    assert bundle_of(cluster) == b"theirs"
 
 
-def test_one_that_others_write_all_the_time_is_left_for_later() -> None:
-    shelf = Shelf()
-    shelf.put(API_SERVICES, api_service(OURS, b"old"))
+def test_repeated_conflicts_are_an_error() -> None:
+    cluster = FakeCluster()
+    cluster.put(API_SERVICES, api_service(OURS, b"old"))
 
     def meddle() -> None:
-        shelf.put(API_SERVICES, api_service(OURS, b"other"))
+        cluster.put(API_SERVICES, api_service(OURS, b"other"))
 
-    shelf.before_patch = meddle
+    cluster.before_patch = meddle
 
     with pytest.raises(Conflict, match="keeps being changed by other writers"):
-        publish(shelf)
+        publish(cluster)
 
 
-def test_the_newest_bundle_is_published_and_not_the_one_that_was_read_before() -> None:
-    shelf = Shelf()
-    shelf.put(API_SERVICES, api_service(OURS, b"old"))
+def test_the_newest_bundle_is_published() -> None:
+    cluster = FakeCluster()
+    cluster.put(API_SERVICES, api_service(OURS, b"old"))
 
     async def newest() -> bytes:
         return b"newest"
 
-    assert asyncio.run(ApiServiceRegistration(shelf.transport, OURS).publish(b"new", newest))
-    assert bundle_of(shelf) == b"newest"
+    assert asyncio.run(ApiServiceRegistration(cluster.transport, OURS).publish(b"new", newest))
+    assert bundle_of(cluster) == b"newest"
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_the_newest_bundle_is_published_and_not_the_one_that_was_read_before() -
     [(base64.b64encode(b"ours").decode(), b"ours"), ("%", b""), (None, b"")],
     ids=["ours", "unreadable", "none"],
 )
-def test_what_is_published_is_known(bundle: Any, expected: bytes) -> None:
-    shelf = Shelf()
-    assert asyncio.run(ApiServiceRegistration(shelf.transport, OURS).published()) == b""
+def test_the_published_bundle_is_read(bundle: Any, expected: bytes) -> None:
+    cluster = FakeCluster()
+    assert asyncio.run(ApiServiceRegistration(cluster.transport, OURS).published()) == b""
     item = api_service(OURS)
     item["spec"]["caBundle"] = bundle
-    shelf.put(API_SERVICES, item)
+    cluster.put(API_SERVICES, item)
 
-    assert asyncio.run(ApiServiceRegistration(shelf.transport, OURS).published()) == expected
+    assert asyncio.run(ApiServiceRegistration(cluster.transport, OURS).published()) == expected

@@ -1,4 +1,4 @@
-"""Who asks: only what the front proxy says counts, and only if it is the front proxy that says it.
+"""Request header authentication: headers of the front proxy are used, and those of other clients ignored.
 
 Connections to the door: each proves itself anew.
 """
@@ -35,7 +35,7 @@ ADMIN = [("x-remote-user", "admin")]
         ),
     ],
 )
-def test_the_caller_is_who_the_headers_name(headers: Headers, expected: Caller) -> None:
+def test_the_caller_is_read_from_the_headers(headers: Headers, expected: Caller) -> None:
     assert FrontProxy.read(told_by()).caller(CERTIFICATE, headers, NOW) == expected
 
 
@@ -43,7 +43,7 @@ def test_the_caller_is_who_the_headers_name(headers: Headers, expected: Caller) 
     ("certificate", "headers", "at", "words"),
     [
         pytest.param("", ADMIN, NOW, "no client certificate", id="headers-alone-are-worth-nothing"),
-        pytest.param(CERTIFICATE, [], NOW, "x-remote-user is not set", id="nobody"),
+        pytest.param(CERTIFICATE, [], NOW, "x-remote-user is not set", id="no-user"),
         pytest.param(CERTIFICATE, [("x-remote-user", "")], NOW, "x-remote-user is not set", id="empty"),
         pytest.param(
             make_client(AUTHORITY, "other").certificate.decode(),
@@ -56,7 +56,7 @@ def test_the_caller_is_who_the_headers_name(headers: Headers, expected: Caller) 
         pytest.param(CERTIFICATE, ADMIN, NOW - 10 * 86_400, "is not valid now", id="not-begun"),
     ],
 )
-def test_others_are_not_believed(certificate: str, headers: Headers, at: int, words: str) -> None:
+def test_requests_of_other_clients_are_unauthorized(certificate: str, headers: Headers, at: int, words: str) -> None:
     with pytest.raises(Unauthorized, match=words):
         FrontProxy.read(told_by()).caller(certificate, headers, at)
 
@@ -76,14 +76,14 @@ def test_a_cluster_may_allow_any_name() -> None:
         pytest.param({"requestheader_username_headers": '{"a": 1}'}, id="not-names"),
     ],
 )
-def test_a_cluster_that_does_not_say_whom_to_believe_is_told_what_to_do(changed: dict[str, str | None]) -> None:
-    """In particular, nobody is believed where the list of allowed names cannot be read."""
+def test_missing_settings_are_an_error_with_a_hint(changed: dict[str, str | None]) -> None:
+    """In particular, an unreadable list of allowed names must not allow all names."""
     with pytest.raises(RequestHeaderError, match="--requestheader-client-ca-file"):
         FrontProxy.read(told_by(AUTHORITY, **changed))
 
 
-def test_nobody_is_given_a_ticket_to_come_back_with() -> None:
-    """A session that is resumed would bring along a certificate that may be trusted no more."""
+def test_no_tls_session_tickets_are_issued() -> None:
+    """A resumed session would skip the verification of the client certificate."""
     client_hears, server_hears = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     context.check_hostname = False

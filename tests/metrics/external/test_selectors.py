@@ -1,4 +1,4 @@
-"""Label selectors of requests, held against those of the simulated API server, which share no code with them."""
+"""Label selectors of requests, compared with those of the API server in memory, which share no code with them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ SHOP = {"name": "shop", "namespace": "default"}
         pytest.param("name=", False, id="empty-value"),
     ],
 )
-def test_what_is_meant(text: str, expected: bool) -> None:
+def test_matches(text: str, expected: bool) -> None:
     assert SeriesSelector.parse(text).matches(SHOP) is expected
 
 
 @pytest.mark.parametrize(
     "text", ["=shop", "name in shop", "name in (a", "name=a b", "name,", ",name", "name=a/b", "a&b"]
 )
-def test_what_is_not_understood_is_quoted(text: str) -> None:
+def test_invalid_selectors_are_quoted(text: str) -> None:
     with pytest.raises(BadRequest, match="expected such as name=shop"):
         SeriesSelector.parse(text)
 
@@ -55,8 +55,8 @@ def test_what_is_not_understood_is_quoted(text: str) -> None:
         pytest.param(f"name in ({'a ,' * 60}(", id="opened-again"),
     ],
 )
-def test_lists_that_could_be_read_in_many_ways_are_refused_at_once(text: str) -> None:
-    """Whoever may ask must not be able to keep the whole process busy."""
+def test_hostile_lists_are_refused_quickly(text: str) -> None:
+    """A user must not be able to block the process."""
     with pytest.raises(BadRequest):
         SeriesSelector.parse(text)
 
@@ -78,5 +78,5 @@ _LABELS = st.dictionaries(_NAMES, _VALUES)
 
 
 @given(st.lists(_REQUIREMENTS, max_size=3).map(",".join), _LABELS)
-def test_the_same_is_meant_as_by_the_api_server(text: str, labels: dict[str, str]) -> None:
+def test_same_as_the_api_server(text: str, labels: dict[str, str]) -> None:
     assert SeriesSelector.parse(text).matches(labels) is parse_labels(text).matches(labels)

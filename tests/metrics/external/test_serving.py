@@ -1,4 +1,4 @@
-"""The whole server on loopback: who connects, who is believed, and what they are told."""
+"""The whole server on loopback: connections, authentication, authorization and responses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from multidict import CIMultiDict
 from tests.e2e.identities import make_client
-from tests.metrics.external.fake_cluster import AUTHORITY, NOW, PROXY, Shelf, told_by
+from tests.metrics.external.fake_cluster import AUTHORITY, NOW, PROXY, FakeCluster, told_by
 
 from springtide.cluster.admission import ServiceTarget
 from springtide.cluster.certificates import CertificatePair, make_authority
@@ -35,10 +35,10 @@ STRANGER = make_client(make_authority("strangers", now=NOW, seconds=3600), "fron
 
 @dataclass
 class World:
-    """A server that is up, and a client that comes as the front proxy unless told otherwise."""
+    """A running server, and a client that is the front proxy by default."""
 
-    shelf: Shelf
-    book: SeriesStore
+    cluster: FakeCluster
+    store: SeriesStore
     folder: Path
     running: ExternalMetrics
     leads: bool = True
@@ -51,7 +51,7 @@ class World:
         client: CertificatePair | None = PROXY,
         method: str = "GET",
     ) -> tuple[int, Any]:
-        """Ask for something; gives the status of the answer, and what it says."""
+        """Send a request; return the status and the body of the response."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -77,24 +77,24 @@ class World:
 
 @pytest.fixture
 def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None]]], None]:
-    """Play a story in a world of its own."""
+    """Run a test with its own server."""
 
     @asynccontextmanager
     async def world() -> AsyncIterator[World]:
-        shelf, book = Shelf(), SeriesStore()
-        shelf.put(API_SERVICES, api_service(SERVICE))
-        shelf.tell(told_by())
-        book.put(Key("default", "shop"), {METRIC: 3}, fresh_until=None)
-        book.mark_synced()
+        cluster, store = FakeCluster(), SeriesStore()
+        cluster.put(API_SERVICES, api_service(SERVICE))
+        cluster.tell(told_by())
+        store.put(Key("default", "shop"), {METRIC: 3}, fresh_until=None)
+        store.mark_synced()
         async with external_metrics(
-            shelf.transport,
-            book,
+            cluster.transport,
+            store,
             clock=WallClock(),
             leading=lambda: made.leads,
             service=SERVICE,
             round_seconds=0.05,
         ) as up:
-            made = World(shelf, book, tmp_path, up)
+            made = World(cluster, store, tmp_path, up)
             yield made
 
     def played(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
@@ -111,7 +111,7 @@ def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None
 Play = Callable[[Callable[[World], Coroutine[Any, Any, None]]], None]
 
 
-def test_the_front_proxy_is_told_everything(play: Play) -> None:
+def test_requests_of_the_front_proxy_are_answered(play: Play) -> None:
     async def story(world: World) -> None:
         for path, kind in (
             ("/apis", "APIGroupList"),
@@ -129,23 +129,23 @@ def test_the_front_proxy_is_told_everything(play: Play) -> None:
     play(story)
 
 
-def test_everybody_else_is_refused(play: Play) -> None:
+def test_requests_of_other_clients_are_refused(play: Play) -> None:
     async def story(world: World) -> None:
         for client, headers in (
             (None, ADMIN),
             (PROXY, {}),
-            (make_client(AUTHORITY, "somebody"), ADMIN),
+            (make_client(AUTHORITY, "jane"), ADMIN),
         ):
             status, told = await world.ask(VALUES, headers, client=client)
             assert (status, told["reason"]) == (401, "Unauthorized")
         with pytest.raises(aiohttp.ClientError):
             await world.ask(VALUES, client=STRANGER)
-        assert world.shelf.reviews == []
+        assert world.cluster.reviews == []
 
     play(story)
 
 
-def test_probes_need_no_name(play: Play) -> None:
+def test_probes_need_no_authentication(play: Play) -> None:
     async def story(world: World) -> None:
         for path in ("/healthz", "/livez", "/readyz"):
             assert await world.ask(path, {}, client=None) == (200, "ok")
@@ -153,33 +153,33 @@ def test_probes_need_no_name(play: Play) -> None:
     play(story)
 
 
-def test_what_the_cluster_forbids_is_forbidden(play: Play) -> None:
+def test_a_refused_review_is_forbidden(play: Play) -> None:
     async def story(world: World) -> None:
-        world.shelf.verdict = lambda spec: {"allowed": spec["user"] == "admin"}
-        status, told = await world.ask(VALUES, {"X-Remote-User": "somebody"})
+        world.cluster.verdict = lambda spec: {"allowed": spec["user"] == "admin"}
+        status, told = await world.ask(VALUES, {"X-Remote-User": "jane"})
         assert (status, told["reason"]) == (403, "Forbidden")
-        assert 'User "somebody" cannot list resource' in told["message"]
+        assert 'User "jane" cannot list resource' in told["message"]
         assert (await world.ask(VALUES))[0] == 200
 
     play(story)
 
 
-def test_the_cluster_is_asked_about_whom_the_headers_name(play: Play) -> None:
-    """To the letter, also where that is not ASCII."""
+def test_the_review_is_about_the_user_of_the_headers(play: Play) -> None:
+    """Including names that are not ASCII."""
 
     async def story(world: World) -> None:
         headers = CIMultiDict([("X-Remote-User", "zoë"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b")])
         assert (await world.ask(VALUES, headers))[0] == 200
-        (review,) = world.shelf.reviews
+        (review,) = world.cluster.reviews
         assert (review["user"], review["groups"]) == ("zoë", ["a", "b"])
         assert review["resourceAttributes"]["resource"] == METRIC
 
     play(story)
 
 
-def test_a_cluster_that_cannot_be_asked_lets_nobody_in(play: Play) -> None:
+def test_requests_are_refused_while_no_review_is_possible(play: Play) -> None:
     async def story(world: World) -> None:
-        world.shelf.failing = Forbidden("our own rights are gone")
+        world.cluster.failing = Forbidden("our own rights are gone")
         status, told = await world.ask(VALUES)
         assert (status, told["reason"]) == (503, "ServiceUnavailable")
         assert "our own rights are gone" in told["message"]
@@ -199,9 +199,7 @@ def test_a_cluster_that_cannot_be_asked_lets_nobody_in(play: Play) -> None:
         pytest.param(f"{VALUES}?watch=true", "GET", (405, "MethodNotAllowed"), id="watch"),
     ],
 )
-def test_what_makes_no_sense_is_told_as_kubernetes_does(
-    play: Play, path: str, method: str, expected: tuple[int, str]
-) -> None:
+def test_errors_are_status_objects(play: Play, path: str, method: str, expected: tuple[int, str]) -> None:
     async def story(world: World) -> None:
         status, told = await world.ask(path, method=method)
         assert (status, told["reason"]) == expected
@@ -210,7 +208,7 @@ def test_what_makes_no_sense_is_told_as_kubernetes_does(
     play(story)
 
 
-def test_who_does_not_lead_tells_no_values_and_is_found_all_the_same(play: Play) -> None:
+def test_a_replica_that_does_not_lead_serves_only_discovery(play: Play) -> None:
     async def story(world: World) -> None:
         world.leads = False
         status, told = await world.ask(VALUES)
@@ -222,10 +220,10 @@ def test_who_does_not_lead_tells_no_values_and_is_found_all_the_same(play: Play)
     play(story)
 
 
-def test_an_authority_that_the_cluster_replaces_is_trusted_no_more(play: Play) -> None:
+def test_a_replaced_authority_is_no_longer_trusted(play: Play) -> None:
     async def story(world: World) -> None:
         successor = make_authority("front-proxy-2", now=NOW, seconds=3600)
-        world.shelf.tell(told_by(successor))
+        world.cluster.tell(told_by(successor))
         await world.until(
             "it is read",
             lambda: (
@@ -240,9 +238,9 @@ def test_an_authority_that_the_cluster_replaces_is_trusted_no_more(play: Play) -
     play(story)
 
 
-def test_what_was_told_last_counts_while_the_cluster_tells_nonsense(play: Play) -> None:
+def test_the_last_valid_settings_are_kept(play: Play) -> None:
     async def story(world: World) -> None:
-        world.shelf.tell(told_by(requestheader_allowed_names="nonsense"))
+        world.cluster.tell(told_by(requestheader_allowed_names="nonsense"))
         await world.until("it is noticed", lambda: world.running.request_header.problem != "")
         assert (await world.ask(VALUES))[0] == 200
         assert world.running.ready()
@@ -250,9 +248,9 @@ def test_what_was_told_last_counts_while_the_cluster_tells_nonsense(play: Play) 
     play(story)
 
 
-def test_the_certificate_that_is_shown_is_signed_by_what_is_published(play: Play) -> None:
+def test_the_served_certificate_is_signed_by_the_published_bundle(play: Play) -> None:
     async def story(world: World) -> None:
-        published: Object = await world.shelf.get(API_SERVICES, Key("", "v1beta1.external.metrics.k8s.io"))
+        published: Object = await world.cluster.get(API_SERVICES, Key("", "v1beta1.external.metrics.k8s.io"))
         bundle = base64.b64decode(published["spec"]["caBundle"]).decode()
         context = ssl.create_default_context(cadata=bundle)
         _, writer = await asyncio.open_connection(
@@ -265,11 +263,11 @@ def test_the_certificate_that_is_shown_is_signed_by_what_is_published(play: Play
     play(story)
 
 
-def test_until_everything_is_in_place_it_says_what_is_missing() -> None:
+def test_the_problem_is_what_is_missing() -> None:
     async def story() -> None:
-        shelf = Shelf()
+        cluster = FakeCluster()
         async with external_metrics(
-            shelf.transport,
+            cluster.transport,
             SeriesStore(),
             clock=WallClock(),
             leading=lambda: True,
@@ -282,9 +280,9 @@ def test_until_everything_is_in_place_it_says_what_is_missing() -> None:
                     if up.problem() not in problems:
                         problems.append(up.problem())
                     if "is not installed" in up.problem():
-                        shelf.put(API_SERVICES, api_service(SERVICE))
+                        cluster.put(API_SERVICES, api_service(SERVICE))
                     if "not found" in up.problem():
-                        shelf.tell(told_by())
+                        cluster.tell(told_by())
                     await asyncio.sleep(0.01)
             assert any("is not installed" in problem for problem in problems)
             assert any("extension-apiserver-authentication" in problem for problem in problems)

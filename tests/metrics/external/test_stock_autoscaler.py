@@ -60,14 +60,14 @@ AUTOSCALER: Object = {
 
 
 def scenario() -> Scenario:
-    """Tell of a cluster with a schedule, a Deployment, and an autoscaler between them."""
-    book = SeriesStore()
+    """Make a scenario with a schedule, a Deployment, and an autoscaler."""
+    store = SeriesStore()
     other = {**PRODUCER, "metadata": {"name": "other", "namespace": "default"}}
     return (
         Scenario("a stock autoscaler follows a schedule", start="2026-01-05T00:00:00Z")
         .given(PRODUCER, other, DEPLOYMENT, AUTOSCALER)
-        .running(MetricsProducerController, services=lambda incarnation: Services(book, GrantPolicy(everything=True)))
-        .behaving(*behaviours.measuring(SeriesMetrics([book])))
+        .running(MetricsProducerController, services=lambda incarnation: Services(store, GrantPolicy(everything=True)))
+        .behaving(*behaviours.measuring(SeriesMetrics([store])))
     )
 
 
@@ -80,7 +80,7 @@ def scaled(outcome: Outcome) -> list[tuple[str, int]]:
     ]
 
 
-def test_replicas_follow_the_schedule_within_one_look_of_the_autoscaler() -> None:
+def test_replicas_follow_the_schedule_within_one_sync_of_the_autoscaler() -> None:
     changes = scaled(scenario().run("1d12h"))
 
     assert [replicas for _, replicas in changes] == [4, 1, 4]
@@ -96,8 +96,8 @@ def test_replicas_follow_the_schedule_within_one_look_of_the_autoscaler() -> Non
         assert earliest <= at <= latest
 
 
-def test_a_schedule_that_goes_leaves_everything_as_it_is() -> None:
-    """Nothing is not zero: an autoscaler that is told nothing scales nothing, and says why."""
+def test_a_deleted_schedule_changes_no_replicas() -> None:
+    """No series is not zero: the autoscaler keeps the replicas, and reports why."""
     outcome = scenario().at("12h", delete("MetricsProducer", "office")).run("1d")
 
     assert [replicas for _, replicas in scaled(outcome)] == [4]

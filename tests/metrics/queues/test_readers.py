@@ -1,4 +1,4 @@
-"""JSON pointers, by the examples of RFC 6901, and where they end.
+"""Queue readers: JSON pointers, HTTP endpoints, and the delegation by type.
 
 Queues that answer over HTTP: what counts as an answer, and what is said where there is none.
 
@@ -58,8 +58,8 @@ RFC = {
         pytest.param("/~01", 9, id="a-tilde-that-is-not-half-of-a-slash"),
     ],
 )
-def test_what_a_pointer_names(pointer: str, expected: Any) -> None:
-    """As the RFC has it."""
+def test_pointers_of_the_rfc(pointer: str, expected: Any) -> None:
+    """The examples of RFC 6901."""
     assert resolve(RFC, pointer) == expected
 
 
@@ -73,15 +73,15 @@ def test_what_a_pointer_names(pointer: str, expected: Any) -> None:
         pytest.param("/foo/0/x", 'there is nothing below /foo/0 that could have a member "x"', id="below-a-text"),
     ],
 )
-def test_where_it_ends(pointer: str, words: str) -> None:
-    """The message says where, and not what is there."""
+def test_a_pointer_to_nothing_is_an_error(pointer: str, words: str) -> None:
+    """The message says which part is missing, and quotes no values."""
     with pytest.raises(PointerError, match="^" + words.replace("/", "\\/") + "$"):
         resolve(RFC, pointer)
 
 
 @pytest.mark.parametrize("index", ["9" * 30, "9" * 5000], ids=["long", "longer-than-numbers-may-be"])
-def test_a_place_that_no_list_has(index: str) -> None:
-    """Whatever is written, it is a pointer that names nothing."""
+def test_invalid_indices_are_errors(index: str) -> None:
+    """Whatever the index is, the pointer does not exist."""
     with pytest.raises(PointerError, match="there is no entry"):
         resolve([1], f"/{index}")
 
@@ -94,7 +94,7 @@ documents = st.recursive(
 
 @given(documents)
 def test_every_place_has_a_pointer(document: Any) -> None:
-    """Escaped as the RFC says, the way to each value leads there."""
+    """The escaped path of every value resolves to it."""
     for pointer, value in _places(document, ""):
         assert resolve(document, pointer) is value
 
@@ -143,7 +143,7 @@ async def _broken(request: web.Request) -> web.StreamResponse:
 
 
 def _ask(handler: Handler, pointer: str | None = None, *, timeout: float = 5.0) -> QueueLength | QueueError:
-    """Ask a server on loopback that answers like this."""
+    """Read from a server on loopback with this handler."""
 
     async def main() -> QueueLength | QueueError:
         app = web.Application()
@@ -172,12 +172,12 @@ def _ask(handler: Handler, pointer: str | None = None, *, timeout: float = 5.0) 
     ],
 )
 def test_answers(body: str, pointer: str | None, length: int) -> None:
-    """The number that the pointer names is the length."""
+    """The number at the pointer is the length."""
     assert _ask(_answering(body), pointer) == QueueLength(length)
 
 
-def test_an_answer_is_asked_for_as_it_is() -> None:
-    """JSON, and not packed: nothing is unpacked that may be huge, so a server that packs must be told not to."""
+def test_requests_accept_uncompressed_json() -> None:
+    """Compressed responses are not decompressed, as they could be huge."""
     asked: list[tuple[str | None, ...]] = []
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -222,14 +222,14 @@ def test_an_answer_is_asked_for_as_it_is() -> None:
             "UnexpectedAnswer",
             False,
             "is not JSON",
-            id="nothing-is-unpacked-that-may-be-huge",
+            id="compressed",
         ),
         pytest.param(_endless, None, "UnexpectedAnswer", False, "larger than 100000 bytes", id="endless"),
         pytest.param(_broken, None, "NoAnswer", True, "the connection broke", id="cut-off"),
     ],
 )
-def test_what_is_no_answer(handler: Handler, pointer: str | None, reason: str, retryable: bool, words: str) -> None:
-    """The message names the host and what was expected, and nothing that the server said."""
+def test_invalid_responses(handler: Handler, pointer: str | None, reason: str, retryable: bool, words: str) -> None:
+    """The message has the host and what was expected, and does not quote the response."""
     failure = _ask(handler, pointer)
 
     assert isinstance(failure, QueueError)
@@ -239,8 +239,8 @@ def test_what_is_no_answer(handler: Handler, pointer: str | None, reason: str, r
     assert SECRET not in str(failure)
 
 
-def test_who_does_not_answer_in_time() -> None:
-    """It may well answer later."""
+def test_a_timeout_is_retryable() -> None:
+    """The host may answer later."""
     failure = _ask(_silent, timeout=0.1)
 
     assert isinstance(failure, QueueError)
@@ -251,12 +251,12 @@ def test_who_does_not_answer_in_time() -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        pytest.param("http://127.0.0.1:1/", id="nobody-listens"),
+        pytest.param("http://127.0.0.1:1/", id="connection-refused"),
         pytest.param("https://user:hunter2@127.0.0.1:1/", id="with-credentials"),
     ],
 )
-def test_who_cannot_be_reached(url: str) -> None:
-    """The host is named, and no credentials are."""
+def test_an_unreachable_host_is_retryable(url: str) -> None:
+    """The message has the host, but no credentials."""
     queue = QueueSpec(type="HTTP", id=url)
 
     with pytest.raises(QueueError, match=r"127\.0\.0\.1 cannot be reached") as caught:
@@ -266,8 +266,8 @@ def test_who_cannot_be_reached(url: str) -> None:
     assert SECRET not in str(caught.value)
 
 
-def test_a_grant_must_allow_the_address() -> None:
-    """The whole of it."""
+def test_the_target_is_the_whole_url() -> None:
+    """A Grant must allow it."""
     url = "https://example.com/queues/a"
 
     assert HttpQueueReader().target(QueueSpec(type="HTTP", id=url)) == QueueTarget(GrantedResource.URL, url)
@@ -277,7 +277,7 @@ QUERY = QueueSpec(type="Prometheus", id="sum(jobs)")
 
 
 class Metrics(MetricReader):
-    """Answers every query alike."""
+    """Returns the same result for every query."""
 
     def __init__(self, answer: Fraction | QueryError, address: str | None = None) -> None:
         self._answer = answer
@@ -297,7 +297,7 @@ class Metrics(MetricReader):
 
 
 class Named(QueueReader):
-    """Says who it is by the length."""
+    """Returns its own number as the length."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -353,14 +353,14 @@ def test_a_sample_is_a_length(value: Fraction, length: int) -> None:
 @pytest.mark.parametrize(
     ("reader", "reason", "retryable"),
     [
-        pytest.param(None, "NoPrometheus", False, id="nobody-to-ask"),
+        pytest.param(None, "NoPrometheus", False, id="no-reader"),
         pytest.param(Metrics(QueryError("NoSample", "there is none")), "NoSample", True, id="no-sample"),
         pytest.param(Metrics(QueryError("NotPromQL", "no", permanent=True)), "NotPromQL", False, id="a-bad-query"),
         pytest.param(Metrics(Fraction(-1)), "NotACount", False, id="less-than-none"),
     ],
 )
 def test_what_is_no_length(reader: MetricReader | None, reason: str, retryable: bool) -> None:
-    """The words of whoever was asked are passed on."""
+    """The message of the reader is passed on."""
     with pytest.raises(QueueError) as caught:
         _read(DelegatingQueueReader(reader), QUERY)
 

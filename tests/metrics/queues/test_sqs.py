@@ -1,4 +1,4 @@
-"""Queues of SQS, against moto's in-process imitation of it."""
+"""Queues of SQS, against moto."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _read(queues: SqsQueueReader, arn: str) -> QueueLength | QueueError:
 
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Imitate SQS, whatever the machine's own settings are."""
+    """Run moto, independent of the settings of the machine."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_SQS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
@@ -63,14 +63,14 @@ def _fill(sqs: Any, name: str, messages: int) -> None:
     ],
 )
 def test_the_length_of_a_queue(sqs: Any, name: str, messages: int) -> None:
-    """As many as wait; how long they do, SQS does not tell."""
+    """The number of waiting messages; SQS does not report their age."""
     _fill(sqs, name, messages)
 
     assert _read(SqsQueueReader(), _arn(name)) == QueueLength(messages, None)
 
 
-def test_it_is_asked_again_and_again(sqs: Any) -> None:
-    """The address of the queue is asked for once, and anew where it has changed."""
+def test_the_url_of_a_queue_is_cached(sqs: Any) -> None:
+    """It is looked up once, and again after it has changed."""
     queues = SqsQueueReader()
     _fill(sqs, "jobs", 1)
     first = _read(queues, _arn())
@@ -92,8 +92,8 @@ def test_it_is_asked_again_and_again(sqs: Any) -> None:
         pytest.param(_arn(account="999999999999"), "OtherQueue", id="another-account"),
     ],
 )
-def test_a_queue_that_is_not_there(sqs: Any, arn: str, reason: str) -> None:
-    """A queue of the same name in our account or region is another one."""
+def test_a_missing_queue(sqs: Any, arn: str, reason: str) -> None:
+    """A queue of the same name in the account or region of the process is another one."""
     _fill(sqs, "jobs", 5)
 
     failure = _read(SqsQueueReader(), arn)
@@ -104,7 +104,7 @@ def test_a_queue_that_is_not_there(sqs: Any, arn: str, reason: str) -> None:
 
 
 class Scripted(SqsQueueReader):
-    """SQS that answers what a test wants."""
+    """A reader with a scripted response of SQS."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__()
@@ -175,8 +175,8 @@ def _client_error(code: str, status: int) -> botocore.exceptions.ClientError:
         ),
     ],
 )
-def test_refusals_in_words(answer: Any, reason: str, retryable: bool, words: str) -> None:
-    """Each says what to do, and no credentials."""
+def test_errors_of_sqs(answer: Any, reason: str, retryable: bool, words: str) -> None:
+    """Each message says what to do, and contains no credentials."""
     failure = _read(Scripted(answer), _arn())
 
     assert isinstance(failure, QueueError)
@@ -185,8 +185,8 @@ def test_refusals_in_words(answer: Any, reason: str, retryable: bool, words: str
     assert "hunter2" not in str(failure)
 
 
-def test_queues_that_do_not_answer_keep_only_their_namespace_waiting() -> None:
-    """Those of others are read, and host names are looked up, however many there are."""
+def test_slow_queues_delay_only_their_namespace() -> None:
+    """Queues of other namespaces are read, and host names are resolved, meanwhile."""
     answered = threading.Event()
 
     class Silent(SqsQueueReader):
@@ -211,7 +211,7 @@ def test_queues_that_do_not_answer_keep_only_their_namespace_waiting() -> None:
 
 
 def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only whoever has such queues needs it."""
+    """boto3 is needed only for SQS queues."""
     monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
 
     failure = _read(SqsQueueReader(), _arn())
@@ -220,8 +220,8 @@ def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert (failure.reason, str(failure)) == ("NotInstalled", "queues of AWS need boto3: install springtide[aws]")
 
 
-def test_a_grant_must_allow_the_queue() -> None:
-    """By its ARN."""
+def test_the_target_is_the_arn() -> None:
+    """A Grant must allow it."""
     assert SqsQueueReader().target(QueueSpec(type="AWSSQSQueue", id=_arn())) == QueueTarget(
         GrantedResource.QUEUE, _arn()
     )

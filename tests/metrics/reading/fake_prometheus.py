@@ -1,4 +1,4 @@
-"""A server on loopback that answers queries as it is told."""
+"""A server on loopback that answers queries by script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class FakePrometheus:
-    """What it was asked, and where it is."""
+    """Its requests and its URL."""
 
     port: int = 0
     secure: bool = False

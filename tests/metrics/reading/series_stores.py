@@ -1,4 +1,4 @@
-"""Books of series, written in a line or two."""
+"""Builds stores of series."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ RESERVED = "karpenter_reserved_capacity_cpu_reserved"
 CAPACITY = "karpenter_reserved_capacity_cpu_capacity"
 
 
-def book_of(readings: Mapping[str, Mapping[str, SeriesValue]]) -> SeriesStore:
-    """Make an open book of values by metric, by `namespace/name`."""
-    book = SeriesStore()
+def store_of(readings: Mapping[str, Mapping[str, SeriesValue]]) -> SeriesStore:
+    """Make a synced store of values by metric, by `namespace/name`."""
+    store = SeriesStore()
     for place, values in readings.items():
         namespace, name = place.split("/")
-        book.put(Key(namespace, name), values, fresh_until=None)
-    book.mark_synced()
-    return book
+        store.put(Key(namespace, name), values, fresh_until=None)
+    store.mark_synced()
+    return store

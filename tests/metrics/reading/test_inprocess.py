@@ -1,11 +1,11 @@
-"""Queries that are answered in process: the number, or what is said instead."""
+"""Queries that are evaluated in process: results and errors."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
-from tests.metrics.reading.series_stores import CAPACITY, QUEUE, RESERVED, SCHEDULED, book_of
+from tests.metrics.reading.series_stores import CAPACITY, QUEUE, RESERVED, SCHEDULED, store_of
 
 from springtide.cluster.resources import Key
 from springtide.metrics.reading.inprocess import evaluate
@@ -16,7 +16,7 @@ from springtide.metrics.series import SeriesStore
 UTILIZATION = "karpenter_reserved_capacity_cpu_utilization"
 AGE = "karpenter_queue_oldest_message_age_seconds"
 
-BOOK = book_of(
+STORE = store_of(
     {
         "shop/jobs": {QUEUE: 41, AGE: 7},
         "shop/mail": {QUEUE: 9, AGE: 3},
@@ -31,8 +31,8 @@ BOOK = book_of(
 OVERSIZED = "[^a]{900}" * 4
 
 
-def _answer(query: str, book: SeriesStore = BOOK, namespace: str = "shop") -> Fraction:
-    return evaluate(compile_query(query), book, namespace=namespace)
+def _answer(query: str, store: SeriesStore = STORE, namespace: str = "shop") -> Fraction:
+    return evaluate(compile_query(query), store, namespace=namespace)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_answer(query: str, number: str) -> None:
         pytest.param("((10 ^ 64) ^ 64) ^ 64", "TooLarge", "too many digits", id="astronomical"),
         pytest.param("1.2345e300 ^ 4", "NoValue", "Prometheus would call it infinite", id="larger-than-a-float"),
         pytest.param("-(1.2345e300 ^ 4)", "NoValue", "Prometheus would call it infinite", id="smaller-than-a-float"),
-        pytest.param(f"max({QUEUE}, {SCHEDULED})", "NotPromQL", "as metrics of their own", id="X9"),
+        pytest.param(f"max({QUEUE}, {SCHEDULED})", "NotPromQL", "as separate metrics", id="two-vectors"),
         pytest.param("1 +", "NotPromQL", "`1 +` is not PromQL", id="syntax"),
         pytest.param("", "NotPromQL", "the query is empty", id="empty"),
         pytest.param(f"{QUEUE} or 3", "NotPromQL", "`a or vector(3)`", id="or-number"),
@@ -189,15 +189,15 @@ def test_no_answer(query: str, reason: str, words: str) -> None:
         pytest.param(f"sum({SCHEDULED})", True, id="another-metric"),
     ],
 )
-def test_what_is_not_known_yet_is_waited_for(query: str, known: bool) -> None:
-    book = book_of({"shop/jobs": {QUEUE: 41}, "shop/peak": {SCHEDULED: 6}})
-    book.expect(Key("shop", "late"), (QUEUE,))
-    book.expect(Key("bank", "late"), (SCHEDULED,))
+def test_no_result_while_a_series_is_pending(query: str, known: bool) -> None:
+    store = store_of({"shop/jobs": {QUEUE: 41}, "shop/peak": {SCHEDULED: 6}})
+    store.expect(Key("shop", "late"), (QUEUE,))
+    store.expect(Key("bank", "late"), (SCHEDULED,))
     if known:
-        assert _answer(query, book) in (41, 6)
+        assert _answer(query, store) in (41, 6)
     else:
         with pytest.raises(QueryError, match=r"MetricsProducer late .* is not known yet") as failure:
-            _answer(query, book)
+            _answer(query, store)
         assert failure.value.reason == "NotKnownYet"
 
 
@@ -247,19 +247,19 @@ def test_for_prometheus_only(query: str, words: str) -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    book = book_of({f"shop/q{number}": {QUEUE: number} for number in range(9)})
+    store = store_of({f"shop/q{number}": {QUEUE: number} for number in range(9)})
     with pytest.raises(QueryError, match=r"q0, q1, q2, q3, q4 and 4 more"):
-        _answer(f'{QUEUE}{{name="x"}}', book)
+        _answer(f'{QUEUE}{{name="x"}}', store)
 
 
 def test_a_sum_of_a_thousand_unlike_fractions_is_exact() -> None:
     values = {f"shop/q{number}": {UTILIZATION: Fraction(1, 2 * number + 1)} for number in range(1000)}
     expected = sum(Fraction(1, 2 * number + 1) for number in range(1000))
-    assert _answer(f"sum({UTILIZATION})", book_of(values)) == expected
+    assert _answer(f"sum({UTILIZATION})", store_of(values)) == expected
 
 
-def test_a_process_that_makes_no_series_says_where_they_may_be() -> None:
-    """Autoscalers may run in another process than producers: then only Prometheus knows."""
+def test_the_message_of_a_store_that_is_not_synced() -> None:
+    """The metrics-producer controller may run in another process: then only Prometheus has the series."""
     with pytest.raises(QueryError, match="let Prometheus answer with --metrics-source prometheus") as told:
         evaluate(compile_query(QUEUE), SeriesStore(), namespace="shop")
     assert told.value.reason == "NotKnownYet"
@@ -268,27 +268,27 @@ def test_a_process_that_makes_no_series_says_where_they_may_be() -> None:
 @pytest.mark.parametrize(
     "query", [QUEUE, f"{QUEUE} or vector(1)", f"max({QUEUE} or vector(1))", f"vector(1) or {QUEUE}"]
 )
-def test_nothing_is_read_while_nobody_knows_which_series_there_are(query: str) -> None:
-    """A fallback would be taken for the answer."""
-    book = book_of({"shop/jobs": {QUEUE: 3}})
-    book.reset()
+def test_no_result_before_the_store_is_synced(query: str) -> None:
+    """Otherwise a fallback would be the result."""
+    store = store_of({"shop/jobs": {QUEUE: 3}})
+    store.reset()
     with pytest.raises(QueryError) as told:
-        evaluate(compile_query(query), book, namespace="shop")
+        evaluate(compile_query(query), store, namespace="shop")
     assert told.value.reason == "NotKnownYet"
 
 
 def test_a_query_whose_patterns_take_too_long_is_refused() -> None:
     """Users write the patterns, and matching them blocks the event loop of the process."""
-    book = book_of({f"shop/{'ab' * 100}{number}": {QUEUE: 1} for number in range(200)})
-    assert _answer(f'sum({QUEUE}{{name=~"a.*"}})', book) == 200
+    store = store_of({f"shop/{'ab' * 100}{number}": {QUEUE: 1} for number in range(200)})
+    assert _answer(f'sum({QUEUE}{{name=~"a.*"}})', store) == 200
 
     for _ in range(3):  # a query that is repeated is refused again
         with pytest.raises(QueryError, match="name one with name=") as told:
-            _answer(f'sum({QUEUE}{{name=~"{"|".join([".*a.{20}"] * 100)}"}})', book)
+            _answer(f'sum({QUEUE}{{name=~"{"|".join([".*a.{20}"] * 100)}"}})', store)
         assert (told.value.reason, told.value.permanent) == ("TooCostly", False)
 
 
-def test_thousands_of_series_are_held_against_a_pattern() -> None:
-    book = book_of({f"shop/worker-{number:04d}": {QUEUE: 1} for number in range(3000)})
+def test_a_pattern_over_thousands_of_series() -> None:
+    store = store_of({f"shop/worker-{number:04d}": {QUEUE: 1} for number in range(3000)})
 
-    assert _answer(f'sum({QUEUE}{{name=~"worker-.*"}})', book) == 3000
+    assert _answer(f'sum({QUEUE}{{name=~"worker-.*"}})', store) == 3000

@@ -1,4 +1,4 @@
-"""Random queries over random books, against a slow evaluator that knows nothing but lists and dictionaries.
+"""Random queries over random stores, against a slow evaluator with plain lists and dictionaries.
 
 A query is made as a tree, which is written down as PromQL for the one, and walked through by the other.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.reading.series_stores import CAPACITY, QUEUE, SCHEDULED, book_of
+from tests.metrics.reading.series_stores import CAPACITY, QUEUE, SCHEDULED, store_of
 
 from springtide.metrics.reading.inprocess import evaluate
 from springtide.metrics.reading.port import QueryError
@@ -25,7 +25,7 @@ NAMESPACE = "shop"
 
 
 class NoNumber(Exception):
-    """The oracle has no answer."""
+    """The oracle has no result."""
 
 
 # How trees are made.
@@ -175,7 +175,7 @@ def _grouped(operator: str, grouping: tuple[str, list[str]], samples: list[Sampl
 
 
 def _one(operator: str, values: list[Any]) -> Any:
-    """As Prometheus folds a group, one value after the other."""
+    """Fold a group as Prometheus does, one value after the other."""
     result = values[0]
     for value in values[1:]:
         if operator in ("sum", "avg"):
@@ -228,7 +228,7 @@ def _calculated(operator: str, left: Any, right: Any) -> Any:
 
 
 def expected(tree: Tree, readings: Any) -> Fraction | str:
-    """Give the answer, or the reason why there is none."""
+    """Return the result, or the reason why there is none."""
     series = [
         ({"metric": metric, "namespace": place.split("/")[0], "name": place.split("/")[1]}, NAN if v is None else v)
         for place, values in readings.items()
@@ -248,7 +248,7 @@ def expected(tree: Tree, readings: Any) -> Fraction | str:
 
 def found(tree: Tree, readings: Any) -> Fraction | str:
     try:
-        return evaluate(compile_query(written(tree)), book_of(readings), namespace=NAMESPACE)
+        return evaluate(compile_query(written(tree)), store_of(readings), namespace=NAMESPACE)
     except QueryError as failure:
         return FAILED if failure.reason in ("DivisionByZero", "AmbiguousMatch") else failure.reason
 

@@ -1,4 +1,4 @@
-"""Every kind of answer that a Prometheus gives, and much that comes in place of one."""
+"""The responses of Prometheus, and what other servers and networks return instead."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def asked(
     path: str = "",
     settings: Callable[[str], PrometheusSettings] = PrometheusSettings,
 ) -> tuple[Fraction, FakePrometheus]:
-    """Ask once, and give the answer and what the server saw."""
+    """Query once; return the result and the server with its requests."""
 
     async def main() -> tuple[Fraction, FakePrometheus]:
         async with prometheus(answering, tls=tls) as fake, PrometheusReader(settings(fake.url + path)) as reader:
@@ -58,7 +58,7 @@ def asked(
 
 
 def refused(answering: Answering, **options: Any) -> QueryError:
-    """Ask once, in vain, and give what is said about it."""
+    """Query once; return the error."""
     with pytest.raises(QueryError) as told:
         asked(answering, **options)
     assert str(told.value).startswith(("http://127.0.0.1:", "https://127.0.0.1:"))
@@ -171,7 +171,7 @@ def test_no_answer(answering: Answering, reason: str, words: str) -> None:
         pytest.param(saying(failure("unavailable", "starting"), 503), False, id="server"),
     ],
 )
-def test_only_a_bad_query_is_bad_for_good(answer: Answering, permanent: bool) -> None:
+def test_only_a_bad_query_is_a_permanent_error(answer: Answering, permanent: bool) -> None:
     assert refused(answer).permanent == permanent
 
 
@@ -206,7 +206,7 @@ def test_broken_connection() -> None:
     assert (told.reason, "closed the connection without an answer" in str(told)) == ("PrometheusUnreachable", True)
 
 
-def test_nobody_there() -> None:
+def test_unreachable_server() -> None:
     async def main() -> None:
         async with prometheus(saying("")) as fake:
             url = fake.url
@@ -232,7 +232,7 @@ def test_the_query_goes_below_the_url(path: str) -> None:
 
 
 def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Grants allow an address, and not one that somebody else fetches for us."""
+    """Grants allow an address, and not a proxy for it."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     for name in ("NO_PROXY", "no_proxy"):
@@ -296,7 +296,7 @@ def test_proof(proof: Callable[[Path], Callable[[str], PrometheusSettings]], hea
 def test_secrets_are_never_repeated(
     proof: Callable[[Path], Callable[[str], PrometheusSettings]], header: str, padding: int, tmp_path: Path
 ) -> None:
-    """A server, or a proxy before it, may quote what it was sent."""
+    """A server, or a proxy before it, may quote the request."""
 
     async def parrot(request: web.Request) -> web.StreamResponse:
         said = " " + "x" * padding + f" {request.headers['Authorization']} {PASSWORD} {header.split()[-1]}"
@@ -325,7 +325,7 @@ def test_token_is_read_again(tmp_path: Path) -> None:
     assert asyncio.run(main()) == ["Bearer first", "Bearer the second"]
 
 
-def test_token_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_token_file(tmp_path: Path) -> None:
     told = refused(saying(""), settings=lambda url: PrometheusSettings(url, bearer_token_file=tmp_path / "none"))
     assert (told.reason, f"cannot read {tmp_path / 'none'}" in str(told)) == ("PrometheusUnreachable", True)
 
@@ -340,7 +340,7 @@ def _trusting(authority: Authority, folder: Path, **more: Any) -> Callable[[str]
     return lambda url: PrometheusSettings(url, ca_file=folder / "ca.pem", **more)
 
 
-def test_own_authority(authority: Authority, tmp_path: Path) -> None:
+def test_configured_authority(authority: Authority, tmp_path: Path) -> None:
     answer, _ = asked(
         saying(vector(sample("1"))), tls=authority.serving("127.0.0.1"), settings=_trusting(authority, tmp_path)
     )
@@ -396,7 +396,7 @@ def test_client_certificate(authority: Authority, tmp_path: Path) -> None:
         pytest.param({"headers": {"A": "hunter2\nB: c"}}, "characters that a header cannot have", id="smuggled-header"),
     ],
 )
-def test_settings_that_cannot_work(settings: dict[str, Any], words: str) -> None:
+def test_invalid_settings(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words) as told:
         PrometheusSettings(**{"url": "http://x", **settings})
     assert "hunter2" not in str(told.value)

@@ -1,4 +1,4 @@
-"""Which queries are answered in process, and which go to Prometheus."""
+"""Which queries are evaluated in process, and which by Prometheus."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import asyncio
 from fractions import Fraction
 
 import pytest
-from tests.metrics.reading.series_stores import QUEUE, SCHEDULED, book_of
+from tests.metrics.reading.series_stores import QUEUE, SCHEDULED, store_of
 
 from springtide.cluster.resources import Key
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 from springtide.metrics.reading.queries import QueryReader, QuerySource
 from springtide.metrics.series import SeriesStore
 
-BOOK = book_of({"shop/jobs": {QUEUE: 41}, "shop/peak": {SCHEDULED: 6}})
+STORE = store_of({"shop/jobs": {QUEUE: 41}, "shop/peak": {SCHEDULED: 6}})
 ADDRESS = "https://prometheus.example.com/"
 
 
-class Elsewhere(MetricReader):
-    """Answers everything but `max(a, b)` with the same number."""
+class OtherServer(MetricReader):
+    """Returns the same number for every query except `max(a, b)`."""
 
     async def read(self, query: str, *, namespace: str) -> Fraction:
         if "," in query:
@@ -59,10 +59,10 @@ def _read(reading: QueryReader, query: str) -> Fraction:
         pytest.param(QUEUE, QuerySource.PROMETHEUS, 1000, None, id="own-of-prometheus"),
     ],
 )
-def test_who_answers(
+def test_where_a_query_is_evaluated(
     query: str, source: QuerySource, answer: int, sources: list[tuple[str, str | None]] | None
 ) -> None:
-    reading = QueryReader(BOOK, Elsewhere(), source=source)
+    reading = QueryReader(STORE, OtherServer(), source=source)
     assert _read(reading, query) == answer
     assert reading.sources(query) == (None if sources is None else tuple(sources))
     assert reading.address(query) == (ADDRESS if sources is None else None)
@@ -71,15 +71,15 @@ def test_who_answers(
 @pytest.mark.parametrize(
     ("query", "reading", "reason"),
     [
-        pytest.param("up", QueryReader(BOOK), "NotInProcess", id="foreign-without-prometheus"),
+        pytest.param("up", QueryReader(STORE), "NotInProcess", id="foreign-without-prometheus"),
         pytest.param(
-            "up", QueryReader(BOOK, Elsewhere(), source=QuerySource.IN_PROCESS), "NotInProcess", id="in-process"
+            "up", QueryReader(STORE, OtherServer(), source=QuerySource.IN_PROCESS), "NotInProcess", id="in-process"
         ),
-        pytest.param("max(a, b)", QueryReader(BOOK), "NotPromQL", id="X9"),
-        pytest.param("up[5m]", QueryReader(BOOK, Elsewhere()), "NotANumber", id="range"),
+        pytest.param("max(a, b)", QueryReader(STORE), "NotPromQL", id="invalid-query"),
+        pytest.param("up[5m]", QueryReader(STORE, OtherServer()), "NotANumber", id="range"),
     ],
 )
-def test_nobody_answers(query: str, reading: QueryReader, reason: str) -> None:
+def test_queries_without_a_source(query: str, reading: QueryReader, reason: str) -> None:
     for _ in range(2):  # the second time from memory
         with pytest.raises(QueryError) as told:
             _read(reading, query)
@@ -87,22 +87,22 @@ def test_nobody_answers(query: str, reading: QueryReader, reason: str) -> None:
     assert (reading.sources(query), reading.address(query)) == (None, None)
 
 
-def test_legal_form_stands_beside_the_words_of_the_server() -> None:
-    with pytest.raises(QueryError, match=r"parse error \(`max\(a, b\)` is not PromQL.*as metrics of their own"):
-        _read(QueryReader(BOOK, Elsewhere()), "max(a, b)")
+def test_the_hint_is_added_to_the_message_of_the_server() -> None:
+    with pytest.raises(QueryError, match=r"parse error \(`max\(a, b\)` is not PromQL.*as separate metrics"):
+        _read(QueryReader(STORE, OtherServer()), "max(a, b)")
 
 
-def test_answers_are_not_remembered() -> None:
-    book = book_of({"shop/jobs": {QUEUE: 1}})
-    reading = QueryReader(book)
+def test_results_are_not_cached() -> None:
+    store = store_of({"shop/jobs": {QUEUE: 1}})
+    reading = QueryReader(store)
     assert _read(reading, QUEUE) == 1
-    book.put(next(key for key, _ in book.items()), {QUEUE: 2}, fresh_until=None)
+    store.put(next(key for key, _ in store.items()), {QUEUE: 2}, fresh_until=None)
     assert _read(reading, QUEUE) == 2
 
 
-def test_prometheus_that_is_nowhere() -> None:
+def test_a_missing_url_of_prometheus_is_an_error() -> None:
     with pytest.raises(ValueError, match="--prometheus-url"):
-        QueryReader(BOOK, source=QuerySource.PROMETHEUS)
+        QueryReader(STORE, source=QuerySource.PROMETHEUS)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_prometheus_that_is_nowhere() -> None:
     [(1000, True), (1300, True), (1301, False), (9000, False)],
     ids=["fresh", "old", "too old", "much too old, and told in the same words"],
 )
-def test_what_has_been_old_for_long_is_no_answer(now: int, answered: bool) -> None:
-    """An autoscaler that is told nothing takes nothing away."""
-    book = SeriesStore()
-    book.put(Key("shop", "jobs"), {QUEUE: 41}, fresh_until=1000)
-    book.mark_synced()
-    reading = QueryReader(book, now=lambda: now)
+def test_an_outdated_series_has_no_result(now: int, answered: bool) -> None:
+    """Without a result, an autoscaler keeps its replicas."""
+    store = SeriesStore()
+    store.put(Key("shop", "jobs"), {QUEUE: 41}, fresh_until=1000)
+    store.mark_synced()
+    reading = QueryReader(store, now=lambda: now)
     if answered:
         assert _read(reading, QUEUE) == 41
         return

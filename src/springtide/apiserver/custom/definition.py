@@ -107,8 +107,8 @@ class CompiledSchema:
         causes: list[StatusCause] = [] if self._accepts(new) else validate(self.node, new, old)
         causes += validate_embedded(new, self.node)
         # A list with duplicates in the stored object may keep them.
-        if repeated := [*validate_list_types(new, self.node)]:
-            causes += [] if old is not None and any(validate_list_types(old, self.node)) else repeated
+        if duplicates := [*validate_list_types(new, self.node)]:
+            causes += [] if old is not None and any(validate_list_types(old, self.node)) else duplicates
         if self._rules is not None:
             if any(cause.reason in _BLOCKING for cause in causes):
                 causes.append(_RULES_NOT_CHECKED)

@@ -24,24 +24,30 @@ from springtide.cluster.errors import BadRequest, Invalid, StatusDetails
 
 
 def merged_order(
-    items: Sequence[tuple[Hashable, Any]], asked: Sequence[Hashable], server: Sequence[Hashable]
+    items: Sequence[tuple[Hashable, Any]], patch_keys: Sequence[Hashable], server: Sequence[Hashable]
 ) -> list[Any]:
     """Return the items, each with its key, in their final order.
 
-    Entries of the patch come in its order, entries that only the server has in theirs. An entry of the server stays
-    before those that it stood before.
+    Entries of the patch keep the order of the patch, all others that of the server. An entry of the server stays before
+    the entries that it stood before.
     """
-    wanted = _places(asked)
-    known = _places(server)
-    ours = sorted((item for item in items if item[0] in wanted), key=lambda item: wanted[item[0]])
-    theirs = [item for item in items if item[0] not in wanted]
+    patch_positions = _positions(patch_keys)
+    server_positions = _positions(server)
+    from_patch = sorted(
+        (item for item in items if item[0] in patch_positions), key=lambda item: patch_positions[item[0]]
+    )
+    from_server = [item for item in items if item[0] not in patch_positions]
     result: list[Any] = []
-    for key, item in ours:
-        if key in known:
-            while theirs and theirs[0][0] in known and known[theirs[0][0]] < known[key]:
-                result.append(theirs.pop(0)[1])
+    for key, item in from_patch:
+        if key in server_positions:
+            while (
+                from_server
+                and from_server[0][0] in server_positions
+                and server_positions[from_server[0][0]] < server_positions[key]
+            ):
+                result.append(from_server.pop(0)[1])
         result.append(item)
-    return result + [item for _, item in theirs]
+    return result + [item for _, item in from_server]
 
 
 def follows(part: Sequence[Hashable], whole: Sequence[Hashable]) -> bool:
@@ -50,7 +56,7 @@ def follows(part: Sequence[Hashable], whole: Sequence[Hashable]) -> bool:
     return not whole or all(key in rest for key in part)
 
 
-def _places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
+def _positions(keys: Sequence[Hashable]) -> dict[Hashable, int]:
     """Return the first position of each key."""
     return {key: place for place, key in reversed(list(enumerate(keys)))}
 
@@ -172,8 +178,8 @@ def _merge_entries(node: StructureNode, original: list[Any], patch: list[Any]) -
             merged[place] = (identity, _merge_maps(node.items or ANYTHING, merged[place][1], entry))
         else:
             merged.append((identity, _clean(entry)))
-    asked = [_key(entry, key) for entry in entries]
-    return _unless_same(original, merged_order(merged, asked, [_key(entry, key) for entry in original]))
+    patch_keys = [_key(entry, key) for entry in entries]
+    return _unless_same(original, merged_order(merged, patch_keys, [_key(entry, key) for entry in original]))
 
 
 def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
@@ -191,9 +197,9 @@ def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
     def identity(item: Any) -> Any:
         return _key(item, node.patch_key) if node.patch_key else _scalar(item)
 
-    asked = [identity(item) for item in order]
+    patch_keys = [identity(item) for item in order]
     written = [identity(item) for item in change if not _is_directive(item)]
-    if not follows(written, asked):
+    if not follows(written, patch_keys):
         raise BadRequest(
             f"The order in patch list:\n{_printed(change)}\n doesn't match $setElementOrder list:\n{_printed(order)}\n"
         )
@@ -201,7 +207,7 @@ def _ordered(node: StructureNode, original: Any, patch: Any, order: Any) -> Any:
     if patch is not _ABSENT:
         merged = _clean(change) if original is _ABSENT else _merge(node, before, change)
     items = [(identity(item), item) for item in merged]
-    return _unless_same(before, merged_order(items, asked, [identity(item) for item in before]))
+    return _unless_same(before, merged_order(items, patch_keys, [identity(item) for item in before]))
 
 
 def _without_values(original: Any, values: Any) -> Any:

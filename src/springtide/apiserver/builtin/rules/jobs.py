@@ -48,12 +48,14 @@ def immutable_completions(item: Object, old: Object | None) -> Iterator[StatusCa
     """Reject changes of `completions`, except for Indexed Jobs that change `parallelism` to the same number."""
     if old is None:
         return
-    wanted = field_of(item, "spec.completions")
-    if wanted == field_of(old, "spec.completions"):
+    completions = field_of(item, "spec.completions")
+    if completions == field_of(old, "spec.completions"):
         return
-    elastic = field_of(item, "spec.completionMode") == "Indexed" and wanted == field_of(item, "spec.parallelism")
-    if not elastic or wanted is None:
-        yield invalid("spec.completions", wanted, IMMUTABLE)
+    is_elastic = field_of(item, "spec.completionMode") == "Indexed" and completions == field_of(
+        item, "spec.parallelism"
+    )
+    if not is_elastic or completions is None:
+        yield invalid("spec.completions", completions, IMMUTABLE)
 
 
 _ENDS = ("Complete", "Failed")
@@ -75,25 +77,25 @@ _PREREQUISITES = (
 def job_status(job: Object, old: Object | None) -> Iterator[StatusCause]:
     """Validate the status, given the stored one."""
     new, before = job.get("status") or {}, (old or {}).get("status") or {}
-    now, then = _true(new), _true(before)
+    now, then = _true_conditions(new), _true_conditions(before)
     changed = tuple(name for name in {**new, **before} if new.get(name) != before.get(name))
     ended = [kind for kind in _ENDS if kind in now]
-    turned = bool(ended) != any(kind in then for kind in _ENDS)
+    has_turned = bool(ended) != any(kind in then for kind in _ENDS)
     yield from _numbers(new)
     yield from _uncounted(new.get("uncountedTerminatedPods") or {})
-    yield from _together(now, then)
+    yield from _exclusive_conditions(now, then)
     yield from _completion_time(new, changed, "Complete" in now, ("Complete" in now) != ("Complete" in then))
-    yield from _order(now, then)
+    yield from _prerequisites(now, then)
     if ended:
-        yield from _finished(job, new, lambda name: turned or name in changed)
+        yield from _finished_job(job, new, lambda name: has_turned or name in changed)
     yield from _counts(job, new, changed)
     for kind, message in (("Failed", "Failed=true"), ("FailureTarget", "FailureTarget=true")):
         if "SuccessCriteriaMet" in now and kind in now:
             yield invalid(_CONDITIONS, OMITTED, f"cannot set SuccessCriteriaMet=True and {message} conditions")
-    yield from _lasting(job, new, before, now, then)
+    yield from _irreversible_fields(job, new, before, now, then)
 
 
-def _true(status: Object) -> tuple[str, ...]:
+def _true_conditions(status: Object) -> tuple[str, ...]:
     """Return the types of the conditions that are true."""
     return tuple(each.get("type", "") for each in _conditions(status) if each.get("status") == "True")
 
@@ -121,23 +123,25 @@ def _uncounted(uncounted: Object) -> Iterator[StatusCause]:
             seen.append(uid)
 
 
-def _together(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[StatusCause]:
+def _exclusive_conditions(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[StatusCause]:
     for one, other, message in _EXCLUSIVE:
         changed = any((kind in now) != (kind in then) for kind in (one, other))
         if changed and one in now and other in now:
             yield invalid(_CONDITIONS, OMITTED, message)
 
 
-def _order(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[StatusCause]:
+def _prerequisites(now: tuple[str, ...], then: tuple[str, ...]) -> Iterator[StatusCause]:
     for end, first, message in _PREREQUISITES:
         changed = any((kind in now) != (kind in then) for kind in (end, first))
         if changed and end in now and first not in now:
             yield invalid(_CONDITIONS, OMITTED, message)
 
 
-def _completion_time(status: Object, changed: tuple[str, ...], complete: bool, turned: bool) -> Iterator[StatusCause]:
+def _completion_time(
+    status: Object, changed: tuple[str, ...], complete: bool, has_turned: bool
+) -> Iterator[StatusCause]:
     path, at, start = "status.completionTime", status.get("completionTime"), status.get("startTime")
-    if turned or "completionTime" in changed:
+    if has_turned or "completionTime" in changed:
         if at is not None and not complete:
             yield invalid(path, at, "cannot set completionTime when there is no Complete=True condition")
         if at is None and complete:
@@ -146,18 +150,18 @@ def _completion_time(status: Object, changed: tuple[str, ...], complete: bool, t
         yield invalid(path, at, "must be equal to or after `startTime`")
 
 
-def _finished(job: Object, status: Object, asked: Any) -> Iterator[StatusCause]:
+def _finished_job(job: Object, status: Object, is_checked: Any) -> Iterator[StatusCause]:
     """Validate the counters of a finished Job: no pod runs or is left to be counted."""
     active, terminating = status.get("active") or 0, status.get("terminating") or 0
-    if asked("active") and active > 0:
+    if is_checked("active") and active > 0:
         yield invalid("status.active", active, "active>0 is invalid for finished job")
-    nothing_to_do = field_of(job, "spec.suspend") is True and field_of(job, "spec.completions") == 0
-    if asked("startTime") and status.get("startTime") is None and not nothing_to_do:
+    has_no_work = field_of(job, "spec.suspend") is True and field_of(job, "spec.completions") == 0
+    if is_checked("startTime") and status.get("startTime") is None and not has_no_work:
         yield required("status.startTime", "startTime is required for finished job")
     uncounted = status.get("uncountedTerminatedPods") or {}
-    if asked("uncountedTerminatedPods") and (uncounted.get("succeeded") or uncounted.get("failed")):
+    if is_checked("uncountedTerminatedPods") and (uncounted.get("succeeded") or uncounted.get("failed")):
         yield invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job")
-    if asked("terminating") and terminating > 0:
+    if is_checked("terminating") and terminating > 0:
         yield invalid("status.terminating", terminating, "terminating>0 is invalid for finished job")
 
 
@@ -175,7 +179,7 @@ def _counts(job: Object, status: Object, changed: tuple[str, ...]) -> Iterator[S
         yield invalid("status.ready", ready, "cannot set more ready pods than active")
 
 
-def _lasting(
+def _irreversible_fields(
     job: Object, new: Object, before: Object, now: tuple[str, ...], then: tuple[str, ...]
 ) -> Iterator[StatusCause]:
     """Reject the removal of terminal conditions and the decrease of counters."""
@@ -183,8 +187,8 @@ def _lasting(
         if kind in then and kind not in now:
             yield invalid(_CONDITIONS, OMITTED, f"cannot disable the terminal {kind}=True condition")
     spec = job["spec"]
-    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    for name in ("failed",) if elastic else ("failed", "succeeded"):
+    is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    for name in ("failed",) if is_elastic else ("failed", "succeeded"):
         if (new.get(name) or 0) < (before.get(name) or 0):
             yield invalid(f"status.{name}", new.get(name) or 0, f"cannot decrease the {name} counter")
     done, had_done = new.get("completionTime"), before.get("completionTime")

@@ -105,7 +105,7 @@ def validate_requirements(
     requests: Object = resources.get("requests") or {}
     if named is container_resource and _is_usual(requests, limits):
         return
-    asked = {**limits, **requests}
+    requested = {**limits, **requests}
     for name in sorted(limits):
         here = f"{path}.limits[{name}]"
         yield from named(name, here)
@@ -117,7 +117,7 @@ def validate_requirements(
         yield from validate_quantity(value, name, here)
         yield from _within(value, limits.get(name), name, path)
         yield from _pages(value, name, here)
-    if any(name.startswith(HUGE_PAGES) for name in asked) and not any(name in asked for name in _COMPUTE):
+    if any(name.startswith(HUGE_PAGES) for name in requested) and not any(name in requested for name in _COMPUTE):
         yield forbidden(path, "HugePages require cpu or memory")
 
 

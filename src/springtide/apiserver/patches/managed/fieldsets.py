@@ -44,12 +44,12 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths of the first set that are not in the second. Owning a path does not mean owning what is below
     it."""
-    return (_without(left, right) or LEAF) if left and right else left
+    return (_subtract(left, right) or LEAF) if left and right else left
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths that are in both sets."""
-    return (_shared(left, right) or LEAF) if left and right else LEAF
+    return (_common(left, right) or LEAF) if left and right else LEAF
 
 
 def paths(tree: FieldSet, prefix: str = "") -> Iterator[str]:
@@ -101,60 +101,60 @@ def _joined(left: FieldSet, right: FieldSet) -> FieldSet:
     joined = left
     grown = False
     for element, below in right.items():
-        mine = left.get(element)
-        if mine is None:
+        left_below = left.get(element)
+        if left_below is None:
             grown = True
             both = below
-        elif mine is below:
+        elif left_below is below:
             continue
         elif not below:
-            both = mine if not mine or SELF in mine else {SELF: LEAF, **mine}
-        elif not mine:
+            both = left_below if not left_below or SELF in left_below else {SELF: LEAF, **left_below}
+        elif not left_below:
             both = below if SELF in below else {SELF: LEAF, **below}
         else:
-            both = _joined(mine, below)
-        if both is not mine:
+            both = _joined(left_below, below)
+        if both is not left_below:
             joined = dict(left) if joined is left else joined
             joined[element] = both
     return sorted_fieldset(joined) if grown else joined
 
 
-def _without(left: FieldSet, right: FieldSet) -> FieldSet | None:
+def _subtract(left: FieldSet, right: FieldSet) -> FieldSet | None:
     """Subtract the second level from the first; None if nothing is left."""
     if not left:
         return left if right and SELF not in right else None
     if not right:
         return left if SELF not in left else {element: below for element, below in left.items() if element != SELF}
     rest = left
-    for element, theirs in right.items():
-        mine = left.get(element)
-        if mine is None:
+    for element, right_below in right.items():
+        left_below = left.get(element)
+        if left_below is None:
             continue
-        kept = None if element == SELF else _without(mine, theirs)
-        if kept is not mine:
+        kept = None if element == SELF else _subtract(left_below, right_below)
+        if kept is not left_below:
             rest = dict(left) if rest is left else rest
             if kept is None:
                 del rest[element]
             else:
                 rest[element] = kept
-    return rest if rest is left else _spelled(rest)
+    return rest if rest is left else _canonical_level(rest)
 
 
-def _shared(left: FieldSet, right: FieldSet) -> FieldSet | None:
+def _common(left: FieldSet, right: FieldSet) -> FieldSet | None:
     """Return what two levels have in common; None if there is nothing."""
     if not left or not right:
         return LEAF if (not left or SELF in left) and (not right or SELF in right) else None
     both: FieldSet = {}
-    for element, mine in left.items():
-        theirs = right.get(element)
-        if theirs is not None:
-            common = LEAF if element == SELF else _shared(mine, theirs)
+    for element, left_below in left.items():
+        right_below = right.get(element)
+        if right_below is not None:
+            common = LEAF if element == SELF else _common(left_below, right_below)
             if common is not None:
                 both[element] = common
-    return _spelled(both)
+    return _canonical_level(both)
 
 
-def _spelled(level: FieldSet) -> FieldSet | None:
+def _canonical_level(level: FieldSet) -> FieldSet | None:
     """Restore the canonical form of a level that has lost elements; None if it has lost all."""
     if len(level) == 1 and SELF in level:
         return LEAF

@@ -212,11 +212,11 @@ def transfer_ownership(
     changed = comparison.changed
     if not changed and not comparison.removed:
         return owners
-    mine = next((entry["fieldsV1"] for entry in owners if entries.identity_of(entry) == writer), LEAF)
+    own_fields = next((entry["fieldsV1"] for entry in owners if entries.identity_of(entry) == writer), LEAF)
     if not changed:
         return entries.sorted_entries(without_paths(owners, comparison))
     left = without_paths([entry for entry in owners if entries.identity_of(entry) != writer], comparison)
-    fields = union(difference(mine, comparison.removed), changed)
+    fields = union(difference(own_fields, comparison.removed), changed)
     return entries.sorted_entries(entries.capped_entries([*left, entries.entry_of(writer, writer[2], fields, now)]))
 
 

@@ -210,17 +210,17 @@ def _apply(
     others = [entry for entry in owners if entries.identity_of(entry) != applier]
     last = next((entry for entry in owners if entries.identity_of(entry) == applier), None)
 
-    said = applied_paths(node, applied)
+    claimed = applied_paths(node, applied)
     merged = merge(node, before, applied)
     if last:
-        managed = reduce(union, (entry["fieldsV1"] for entry in others), said)
-        merged = _pruned(merged, last["fieldsV1"], said, managed, node)
+        managed = reduce(union, (entry["fieldsV1"] for entry in others), claimed)
+        merged = _pruned(merged, last["fieldsV1"], claimed, managed, node)
 
     comparison = compare(node, before, merged)
     if not force:
         raise_conflicts(others, comparison.changed)
     left = without_paths(others, comparison)
-    if fields := difference(said, NEVER_OWNED):
+    if fields := difference(claimed, NEVER_OWNED):
         # A manager that becomes an owner of unchanged fields has changed nothing and gets no time.
         time = (last or {}).get("time", "") if equal_json(before, merged) else now
         left.append(entries.entry_of(applier, applied["apiVersion"], fields, time))
@@ -236,13 +236,13 @@ def _owners(live: Object | None, node: StructureNode, now: str) -> list[ManagerE
     return transfer_ownership([], everything, entries.updater(BEFORE_FIRST_APPLY, live["apiVersion"], ""), now)
 
 
-def _pruned(merged: Object, last: FieldSet, said: FieldSet, managed: FieldSet, node: StructureNode) -> Object:
+def _pruned(merged: Object, last: FieldSet, claimed: FieldSet, managed: FieldSet, node: StructureNode) -> Object:
     """Remove the paths that were applied before, are no longer applied, and have no other owner.
 
     Removing an entry or a map removes its contents. What has another owner, or was never applied by this manager, is
     put back.
     """
-    if not difference(last, said):
+    if not difference(last, claimed):
         return merged
     last = with_named_fields(last, node)
     present = with_named_fields(applied_paths(node, merged), node)
