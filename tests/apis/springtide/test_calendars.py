@@ -141,8 +141,8 @@ def test_public_holidays() -> None:
 def test_reasons_name_day_and_zone() -> None:
     """Every change says which clock it is read from."""
     view = msgspec.convert(calendar(dates=["2026-12-24"], timeZone="Europe/Berlin"), Calendar)
-    question = ForecastQuery(parse_instant("2026-12-23T00:00:00Z"), parse_instant("2026-12-26T00:00:00Z"))
-    (lane,) = forecast_calendar(view, question).lanes
+    query = ForecastQuery(parse_instant("2026-12-23T00:00:00Z"), parse_instant("2026-12-26T00:00:00Z"))
+    (lane,) = forecast_calendar(view, query).lanes
 
     assert lane.because == "the day is not in the calendar (Europe/Berlin)"
     assert [change.because for change in lane.changes] == [

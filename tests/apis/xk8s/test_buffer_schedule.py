@@ -31,13 +31,13 @@ def buffer(schedule: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def outlook(schedule: dict[str, Any] | None, start: str, until: str, **question: Any) -> Outlook:
+def outlook(schedule: dict[str, Any] | None, start: str, until: str, **query: Any) -> Outlook:
     view = msgspec.convert(buffer(schedule), CapacityBuffer)
-    return forecast_buffer(view, ForecastQuery(parse_instant(start), parse_instant(until), **question))
+    return forecast_buffer(view, ForecastQuery(parse_instant(start), parse_instant(until), **query))
 
 
-def changes(schedule: dict[str, Any], start: str, until: str, **question: Any) -> list[tuple[str, object]]:
-    (lane,) = outlook(schedule, start, until, **question).lanes
+def changes(schedule: dict[str, Any], start: str, until: str, **query: Any) -> list[tuple[str, object]]:
+    (lane,) = outlook(schedule, start, until, **query).lanes
     return [(format_instant(change.at), change.value) for change in lane.changes]
 
 
@@ -201,7 +201,7 @@ def test_a_window_without_end() -> None:
 
 
 def test_zone_of_the_outlook() -> None:
-    """An unset zone is the one that the question gives."""
+    """An unset zone is the one that the query gives."""
     asked = ({"windows": [BUSINESS_HOURS]}, "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z")
 
     assert outlook(*asked).zones == ("UTC",)
