@@ -64,7 +64,7 @@ def read_budget(budget: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     ],
 )
 def test_budgets(written: dict[str, Any], meant: dict[str, Any], said_at: list[str]) -> None:
-    """Every alias is read as what it means, with a word at the place where it stands."""
+    """Every alias is resolved, with a warning at its path."""
     assert (meant, said_at) == read_budget(written)
 
 

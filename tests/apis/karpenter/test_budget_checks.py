@@ -135,7 +135,7 @@ def test_reasons_that_are_blocked_for_good(listed: str, blocked: list[str]) -> N
 
 
 def test_forceful_expiry_is_never_blocked() -> None:
-    """Nobody waits for the budget, so nothing is blocked; that is what is said."""
+    """Expired nodes do not wait for the budget, so nothing is blocked; the message says so."""
     found = said({"budgets": budgets("0@X")})
 
     assert [(severity, path) for severity, path, _ in found] == [("warning", "budgets[0].reasons")]

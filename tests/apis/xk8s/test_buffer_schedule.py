@@ -190,7 +190,7 @@ def test_next_lies_beyond_what_is_asked() -> None:
 
 
 def test_a_window_without_end() -> None:
-    """The last second that can be written stands for no end, in every zone."""
+    """The last second of year 9999 means no end, in every zone."""
     forever = {"from": "2026-06-01T00:00:00Z", "until": "9999-12-31T23:59:59Z"}
     schedule = {"timeZone": "Asia/Tokyo", "windows": [forever]}
     (lane,) = outlook(schedule, "2026-06-02T00:00:00Z", "2026-06-03T00:00:00Z").lanes
