@@ -63,7 +63,7 @@ def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any
 
 
 def found(*values: dict[str, Any], where: LookupScope = IN_FILES) -> list[str]:
-    """Give what is wrong with the objects together, as `name path: message`."""
+    """Return what is wrong with the objects together, as `name path: message`."""
     objects = load("---\n".join(dump(value) for value in values), CONTEXT)
     assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
         problem for item in objects if isinstance(item, LoadedObject) for problem in item.problems

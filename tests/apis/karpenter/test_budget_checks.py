@@ -14,7 +14,7 @@ ROOT = "spec.disruption."
 
 
 def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, str, str]]:
-    """Give severity, path and message of everything that is said about a pool's disruption."""
+    """Return severity, path and message of everything that is said about a pool's disruption."""
     found = problems_of(beta_pool(disruption) if beta else node_pool(disruption))
     return [(p.severity, format_path(p.path).removeprefix(ROOT), p.message) for p in found]
 

@@ -49,7 +49,7 @@ from springtide.apis.scheduled.promql import misaggregations, query_problems
     ],
 )
 def test_second_argument(query: str, legal: str | None) -> None:
-    """The legal form is shown where it means the same: `or` drops what has the labels of its left side."""
+    """The valid form is shown if it means the same: `or` drops what has the labels of its left side."""
     assert [legal] == [
         None if found.legal is None else " ".join(found.legal.split()) for found in misaggregations(query)
     ]

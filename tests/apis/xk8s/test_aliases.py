@@ -88,7 +88,7 @@ def test_reading_changes_nothing_in_place() -> None:
     ],
 )
 def test_misspelt_resources_are_repaired(limits: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Slips of cpu and memory are renamed in their place, with a word about each."""
+    """Misspelt cpu and memory are renamed in place, each with a warning."""
     value = {"kind": "CapacityBuffer", "spec": {"replicas": 1, "limits": limits}}
 
     reading = fixes(value)

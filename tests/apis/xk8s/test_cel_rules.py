@@ -39,7 +39,7 @@ def holds(rule: CelRule, value: Any) -> bool:
 
 @pytest.mark.parametrize("chosen", list(product((False, True), repeat=len(PARTS))))
 def test_buffers_are_refused_by_the_server_as_by_us(chosen: tuple[bool, ...]) -> None:
-    """Every combination of fields is refused by a CEL rule exactly if Python finds an error."""
+    """Every combination of fields is rejected by a CEL rule exactly if Python finds an error."""
     spec = chosen_parts(PARTS, chosen)
     refused = not all(holds(rule, spec) for rule in CapacityBufferSpec.__rules__)
 

@@ -94,7 +94,7 @@ def test_bounds(spec: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_classes(name: str, engine: str | None, severity: str | None, hint: str) -> None:
-    """Former names lead to the same engine with a warning; names of others are left alone with another."""
+    """Former names lead to the same engine with a warning; names of other projects are ignored with a warning."""
     problems = problems_of(request(provisioningClassName=name))
 
     assert engine == engine_of(name)
