@@ -10,7 +10,7 @@ import pytest
 from tests.controllers.scalable_node_group.node_groups import Cloud, Pool
 from tests.controllers.scalable_node_group.scaled_groups import LENGTH, scaled_groups
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
 from springtide.controllers.scalable_node_group import controller, decide
 from springtide.providers import GroupState, simulated

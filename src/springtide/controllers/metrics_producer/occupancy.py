@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.nodes import NodeRecord
 from springtide.apis.core.pod_record import PodRecord
 from springtide.cluster.store import Delta
 from springtide.quantity import Quantity
