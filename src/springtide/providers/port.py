@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
 from springtide.cluster.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
 from springtide.cluster.resources import NODES, Selection

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.apis.scheduled.node_group import EksNodeGroupId
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
