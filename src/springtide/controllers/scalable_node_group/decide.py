@@ -119,7 +119,7 @@ def _not_observable(
         request,
         Condition("Active", ConditionStatus.FALSE, reason, message),
         Condition("AbleToScale", ConditionStatus.FALSE, reason, message),
-        Condition("Stabilized", ConditionStatus.UNKNOWN, reason, "the group could not be looked at"),
+        Condition("Stabilized", ConditionStatus.UNKNOWN, reason, "the group could not be observed"),
         replicas=None if failure.code == GROUP_NOT_FOUND else last_replicas,
         requeue_at=_retry_at(failure, now, failures),
     )
