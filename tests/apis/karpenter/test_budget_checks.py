@@ -14,7 +14,7 @@ ROOT = "spec.disruption."
 
 
 def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, str, str]]:
-    """Give severity, path and message of everything that is said about a pool's disruption."""
+    """Return severity, path and message of everything that is said about a pool's disruption."""
     found = problems_of(beta_pool(disruption) if beta else node_pool(disruption))
     return [(p.severity, format_path(p.path).removeprefix(ROOT), p.message) for p in found]
 
@@ -143,7 +143,7 @@ def test_reasons_that_are_blocked_for_good(listed: str, blocked: list[str]) -> N
 
 
 def test_forceful_expiry_is_never_blocked() -> None:
-    """Nobody waits for the budget, so nothing is blocked; that is what is said."""
+    """Expired nodes do not wait for the budget, so nothing is blocked; the message says so."""
     found = said({"budgets": budgets("0@X")})
 
     assert [(severity, path) for severity, path, _ in found] == [("warning", "budgets[0].reasons")]

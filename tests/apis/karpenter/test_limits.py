@@ -203,7 +203,7 @@ def test_c2_a_closed_budget_leaves_its_reason_to_the_fallback() -> None:
 
 
 def test_a_broken_budget_without_reasons_blocks_also_what_others_name() -> None:
-    """What it was meant to say is not known, so that falling back past it would allow too much."""
+    """Its meaning is unknown, so ignoring it in a fallback could allow too much."""
     pool = pool_budgets(
         node_pool({"budgetDefault": "Fallback", "budgets": [{"nodes": "9", "reasons": ["Drifted"]}, {"nodes": "lots"}]})
     )

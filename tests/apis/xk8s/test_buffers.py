@@ -63,7 +63,7 @@ def buffer(version: str = "v1beta1", **spec: Any) -> dict[str, Any]:
         ),
         pytest.param({**TEMPLATE, "replicas": 1, "provisioningStrategy": ""}, [], id="empty-strategy-is-ours"),
         pytest.param(
-            {**TEMPLATE, "replicas": 1, "dedicated": True}, ["error spec.dedicated"], id="dedicated-to-nobody"
+            {**TEMPLATE, "replicas": 1, "dedicated": True}, ["error spec.dedicated"], id="dedicated-without-selector"
         ),
         pytest.param(
             {**TEMPLATE, "replicas": 1, "dedicated": True, "podSelector": {"matchLabels": {"app": "web"}}},
@@ -146,7 +146,7 @@ def test_share_of_template_is_named_once() -> None:
     assert "scalableRef" in problem.hint
 
 
-def test_both_versions_are_judged_alike() -> None:
+def test_both_versions_have_the_same_problems() -> None:
     """v1alpha1 and v1beta1 have the same schema."""
     spec = {**TEMPLATE, **DEPLOYMENT, "limits": {"mem": 1}}
 

@@ -94,7 +94,7 @@ def test_bounds(spec: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_classes(name: str, engine: str | None, severity: str | None, hint: str) -> None:
-    """Former names lead to the same engine with a warning; names of others are left alone with another."""
+    """Former names lead to the same engine with a warning; names of other projects are ignored with a warning."""
     problems = problems_of(request(provisioningClassName=name))
 
     assert engine == engine_of(name)
@@ -143,7 +143,7 @@ def test_classes(name: str, engine: str | None, severity: str | None, hint: str)
     ],
 )
 def test_parameters(name: str, parameters: dict[str, str], expected: list[str]) -> None:
-    """What the classes understand is checked, everything else is anybody's."""
+    """Known parameters are checked, unknown ones are ignored."""
     assert expected == shown(problems_of(request(provisioningClassName=name, parameters=parameters)))
 
 
@@ -192,7 +192,7 @@ def test_provisioning_classes(value: dict[str, Any], expected: list[str]) -> Non
     assert expected == shown(problems_of(value))
 
 
-def test_both_versions_are_judged_alike() -> None:
+def test_both_versions_have_the_same_problems() -> None:
     """v1 and v1beta1 have the same schema and the same aliases."""
     spec = {"provisioningClassName": None, "provisioningClass": "nobody", "Parameters": {"a": "b"}}
 
