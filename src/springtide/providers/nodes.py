@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
 from springtide.cluster.resources import NODES, Selection
 

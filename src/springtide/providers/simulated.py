@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.apis.scheduled.node_group import SimulatedGroupId, read_group_id
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission

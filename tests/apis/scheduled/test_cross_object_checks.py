@@ -76,7 +76,7 @@ def test_other_namespaces_must_be_named(query: str, mentioned: bool) -> None:
         pytest.param('karpenter_queue_length{name=~"jobs"}', [], id="a pattern"),
         pytest.param('karpenter_queue_length{name!="jobs"}', [], id="all others"),
         pytest.param("karpenter_queue_length", [], id="any"),
-        pytest.param('karpenter_nodes_total{name="node"}', [], id="somebody else's metric"),
+        pytest.param('karpenter_nodes_total{name="node"}', [], id="metric-of-another-project"),
         pytest.param("", [], id="nothing"),
     ],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.apis.scheduled.node_group import EksNodeGroupId
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
@@ -115,7 +115,7 @@ class EksNodeGroup(NodeGroup):
             if failure.code != "ResourceNotFound":
                 raise
             raise ProviderError(
-                GROUP_NOT_FOUND, f"{failure}: create the group, or mend spec.id", retryable=False
+                GROUP_NOT_FOUND, f"{failure}: create the group, or correct spec.id", retryable=False
             ) from None
         group = decode_response(_SERVICE, answer, _Described).nodegroup
         arn = group.nodegroup_arn
