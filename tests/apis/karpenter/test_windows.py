@@ -46,9 +46,6 @@ def test_windows_in_utc(schedule: str, duration: str, at: str, expected: bool) -
     assert expected is active(at, schedule, duration)
 
 
-NEW_YORK = {"timeZone": "America/New_York"}
-
-
 @pytest.mark.parametrize(
     ("schedule", "duration", "zone", "at", "expected"),
     [

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.explained import NIGHTLY, WEB, condition, explained, stops
+from tests.controllers.explained import MONDAY, NIGHTLY, WEB, explained, loaded, stops, written
 
+from springtide.apis.meta.times import parse_instant
+from springtide.controllers.conflicts import AutoscalerRecord
+from springtide.controllers.cron_federated_hpa.decide import decide, evaluate
+from springtide.controllers.cron_federated_hpa.records import compile_cron, record_of
 from springtide.controllers.explanation import TargetState
 
 UP = {
@@ -27,6 +31,19 @@ DEPLOYMENT = "Deployment `web`"
 
 def history(*entries: dict[str, Any], **others: Any) -> dict[str, Any]:
     return {"executionHistories": list(entries), **others}
+
+
+def reported_conditions(*conflicts: AutoscalerRecord) -> list[dict[str, Any]]:
+    """Give the conditions that the controller writes."""
+    record = record_of(load_item(NIGHTLY))
+    evaluation = evaluate(record, compile_cron(record, "UTC"), {}, default_zone="UTC", now=parse_instant(MONDAY))
+    found: list[dict[str, Any]] = written(decide(evaluation, conflicts, "UTC"))["conditions"]
+    return found
+
+
+def load_item(text: str) -> dict[str, Any]:
+    value = loaded(text).value
+    return {**value, "metadata": {**value["metadata"], "uid": "1", "resourceVersion": "1"}}
 
 
 def failed(rule: str, message: str) -> dict[str, Any]:
@@ -170,7 +187,7 @@ def test_bounds_of_an_autoscaler_are_told_in_words() -> None:
     [
         pytest.param([], ["another autoscaler scales Deployment `web`"], id="found by us"),
         pytest.param(
-            [condition("Ready", "True"), condition("Unopposed", "False")],
+            reported_conditions(AutoscalerRecord("HorizontalAutoscaler", "web", None)),
             ["Unopposed is False"],
             id="told by the controller, and not twice",
         ),

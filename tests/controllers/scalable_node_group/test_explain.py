@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.explained import GRANT, PEAK, POOL, WEB, condition, explained, stops
+from tests.controllers.explained import GRANT, PEAK, POOL, WEB, explained, loaded, stops, written
+
+from springtide.apis.scheduled.node_group import ScalableNodeGroup
+from springtide.controllers.scalable_node_group.decide import GroupRequest, decide
 
 MASTER = WEB.replace("apiVersion: apps/v1, kind: Deployment, name: web", "{target}").replace(
     "{{target}}", "{apiVersion: autoscaling.karpenter.sh/v1alpha1, kind: ScalableNodeGroup, name: pool}"
@@ -29,8 +32,10 @@ def test_a_group_without_replicas_is_left_alone() -> None:
 
 
 def test_one_complaint_of_two_conditions_is_told_once() -> None:
-    conditions = [condition(name, "False", "NotGranted", REFUSED) for name in ("Ready", "Active", "AbleToScale")]
-    explanation = explained(POOL, status={"conditions": conditions})
+    group = loaded(POOL).view
+    assert isinstance(group, ScalableNodeGroup)
+    decision = decide(GroupRequest("uid", group.spec, refusal=REFUSED), None, now=0)
+    explanation = explained(POOL, status=written(decision))
     assert stops(explanation) == ["Active and AbleToScale are False"]
 
 

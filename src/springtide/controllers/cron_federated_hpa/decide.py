@@ -206,5 +206,5 @@ def decide(
         actions=plan.executions,
         reasons=(*firing, *missed) or (ready.message,),
         conditions=(ready, *remark),
-        requeue_at=plan.wake,
+        requeue_at=plan.requeue_at,
     )

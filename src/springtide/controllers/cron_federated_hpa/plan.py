@@ -94,7 +94,7 @@ class FiringPlan:
     """The progress of each rule once all of this is done."""
     next: Mapping[str, int | None]
     """When each rule in force fires next."""
-    wake: int | None
+    requeue_at: int | None
     """The next firing, or the next time at which a calendar prevents one."""
 
 

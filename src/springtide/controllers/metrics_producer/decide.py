@@ -73,7 +73,7 @@ def decide_pending_capacity(status: Object) -> Decision[SeriesAction]:
     """Decide about a producer of pending capacity."""
     message = "this version does not compute pending capacity: no metric is exported"
     active = Condition("Active", ConditionStatus.FALSE, "NotComputedYet", message)
-    unknown = Condition("Calculable", ConditionStatus.UNKNOWN, "NotComputedYet", "pending pods are not looked at")
+    unknown = Condition("Calculable", ConditionStatus.UNKNOWN, "NotComputedYet", "pending pods are not read")
     return _decision(active, unknown, status)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from springtide.apis.scheduled.node_group import ScalableNodeGroupSpec
-from springtide.cluster.clock import Backoff
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.resources import Key
 from springtide.controllers.decision import Decision, with_ready
@@ -22,8 +21,10 @@ BUSY_PERIOD = 10
 """Seconds between two observations of a group that has not."""
 LONG_RETRY = 300
 """Seconds before a failure is retried that most likely lasts until a user changes something."""
-RETRY_BACKOFF = Backoff(first=5.0, longest=LONG_RETRY)
-"""Delays before failures are retried that may pass."""
+FIRST_RETRY = 5
+"""Seconds before a failure is retried that may pass; doubled with every failure in a row, up to `LONG_RETRY`."""
+
+_MOST_DOUBLINGS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _not_observable(
         request,
         Condition("Active", ConditionStatus.FALSE, reason, message),
         Condition("AbleToScale", ConditionStatus.FALSE, reason, message),
-        Condition("Stabilized", ConditionStatus.UNKNOWN, reason, "the group could not be looked at"),
+        Condition("Stabilized", ConditionStatus.UNKNOWN, reason, "the group could not be observed"),
         replicas=None if failure.code == GROUP_NOT_FOUND else last_replicas,
         requeue_at=_retry_at(failure, now, failures),
     )
@@ -139,7 +140,9 @@ def _not_resized(
 
 
 def _retry_at(failure: ProviderError, now: int, failures: int) -> int:
-    return now + (int(RETRY_BACKOFF.after(failures)) if failure.retryable else LONG_RETRY)
+    if not failure.retryable:
+        return now + LONG_RETRY
+    return now + min(FIRST_RETRY << min(failures - 1, _MOST_DOUBLINGS), LONG_RETRY)
 
 
 def _decision(
