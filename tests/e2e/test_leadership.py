@@ -81,7 +81,7 @@ def test_another_takes_over_from_a_leader_that_is_killed(plane: ControlPlane, ri
 def test_a_leader_that_ends_in_order_hands_over_at_once(plane: ControlPlane, rivals: tuple[Program, Program]) -> None:
     """It gives the lease up, so nobody waits until it runs out."""
     first, second = rivals
-    second.wait_until("standing by", lambda: "stands by" in second.log.read_text())
+    second.wait_until("standing by", lambda: "is a candidate for the lease" in second.log.read_text())
     before = lease(plane)["holderIdentity"]
 
     assert first.stop() == 0
