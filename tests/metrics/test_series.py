@@ -102,7 +102,7 @@ def test_listeners_are_called_with_the_changed_metrics(values: dict[str, SeriesV
     store = SeriesStore()
     store.put(PEAK, {"a": 1, "b": None}, fresh_until=None)
     heard: list[tuple[Key, frozenset[str]]] = []
-    end = store.listen(lambda key, names: heard.append((key, names)))
+    end = store.subscribe(lambda change: heard.append(tuple(change)))
     store.put(PEAK, values, fresh_until=None)
     assert heard == ([(PEAK, frozenset(changed))] if changed else [])
     end()
@@ -114,7 +114,7 @@ def test_an_expected_object_is_pending_until_it_has_values() -> None:
     """Listeners are called in any case."""
     store = SeriesStore()
     heard: list[tuple[Key, frozenset[str]]] = []
-    store.listen(lambda key, names: heard.append((key, names)))
+    store.subscribe(lambda change: heard.append(tuple(change)))
     for key in (PEAK, OFFICE, OTHER):
         store.expect(key, ("a", "b"))
     assert store.pending("a", "shop") == [OFFICE, PEAK]

@@ -56,10 +56,18 @@ def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, s
             id="over",
         ),
         pytest.param(
-            {"schedule": "@daily", "duration": "48h"}, "warning", "budgets[0].duration", "always active", id="47"
+            {"schedule": "@daily", "duration": "48h"},
+            "warning",
+            "budgets[0].duration",
+            "always active",
+            id="duration-longer-than-the-period",
         ),
         pytest.param(
-            {"schedule": "@hourly", "duration": "60m"}, "warning", "budgets[0].duration", "always active", id="50"
+            {"schedule": "@hourly", "duration": "60m"},
+            "warning",
+            "budgets[0].duration",
+            "always active",
+            id="duration-equal-to-the-period",
         ),
         pytest.param({"mode": "Allow"}, "warning", "budgets[0].mode", "always open", id="allow-always"),
         pytest.param({"mode": "Deny"}, "error", "budgets[0].mode", "Allow, Limit", id="unknown-mode"),
@@ -118,7 +126,7 @@ def test_budgets_that_never_bind(listed: str, settings: dict[str, str], idle: di
 @pytest.mark.parametrize(
     ("listed", "blocked"),
     [
-        pytest.param("0@D; 5@E", ["Drifted"], id="87"),
+        pytest.param("0@D; 5@E", ["Drifted"], id="blocked-reason-without-a-window"),
         pytest.param("0%@D,U", ["Drifted", "Underutilized"], id="share"),
         pytest.param("0@D [0 0 * * * +12h]; 0@D [0 12 * * * +12h]", ["Drifted"], id="round-the-clock"),
         pytest.param("0@D [0 0 * * * +12h]", [], id="half-the-day"),

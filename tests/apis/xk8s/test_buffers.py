@@ -38,10 +38,10 @@ def buffer(version: str = "v1beta1", **spec: Any) -> dict[str, Any]:
         pytest.param({**DEPLOYMENT, "percentage": 10, "replicas": 1}, [], id="ten-percent-at-least-one"),
         pytest.param({**DEPLOYMENT, "percentage": 200}, [], id="more-than-all"),
         pytest.param({**DEPLOYMENT, "replicas": 0}, [], id="empty"),
-        pytest.param({**TEMPLATE, **DEPLOYMENT, "replicas": 1}, ["error spec.scalableRef"], id="48-both-shapes"),
+        pytest.param({**TEMPLATE, **DEPLOYMENT, "replicas": 1}, ["error spec.scalableRef"], id="both-shapes"),
         pytest.param({"replicas": 1}, ["error spec"], id="no-shape"),
-        pytest.param({**TEMPLATE}, ["error spec"], id="48-no-size"),
-        pytest.param({**DEPLOYMENT}, ["error spec"], id="45-workload-without-size"),
+        pytest.param({**TEMPLATE}, ["error spec"], id="no-size"),
+        pytest.param({**DEPLOYMENT}, ["error spec"], id="workload-without-size"),
         pytest.param({}, ["error spec", "error spec"], id="nothing"),
         pytest.param({**TEMPLATE, "percentage": 5}, ["error spec.percentage"], id="share-of-template"),
         pytest.param(

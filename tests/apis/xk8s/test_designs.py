@@ -112,8 +112,8 @@ def test_memory_never_limits_pods_that_ask_for_cpu() -> None:
     ("limits", "expected"),
     [
         pytest.param("{cpu: 40}", [], id="fits"),
-        pytest.param("{nvidia.com/gpu: 100m}", ["error spec.limits"], id="28-limits-of-something-else"),
-        pytest.param("{mem: 5120Mi, cpi: 40}", [], id="29-slips-are-reported-once"),
+        pytest.param("{nvidia.com/gpu: 100m}", ["error spec.limits"], id="limits-of-other-resources"),
+        pytest.param("{mem: 5120Mi, cpi: 40}", [], id="misspelt-limits-are-reported-once"),
         pytest.param("{cpu: 4}", ["warning spec.limits"], id="too-small-for-one"),
     ],
 )

@@ -81,14 +81,14 @@ def test_bounds(spec: dict[str, Any], expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "engine", "severity", "hint"),
     [
-        pytest.param(CHECK_CAPACITY, CHECK_CAPACITY, None, "", id="1"),
-        pytest.param(ATOMIC_SCALE_UP, ATOMIC_SCALE_UP, None, "", id="4"),
+        pytest.param(CHECK_CAPACITY, CHECK_CAPACITY, None, "", id="check-capacity"),
+        pytest.param(ATOMIC_SCALE_UP, ATOMIC_SCALE_UP, None, "", id="atomic-scale-up"),
         pytest.param("check-capacity.kubernetes.io", CHECK_CAPACITY, "warning", CHECK_CAPACITY, id="draft-check"),
         pytest.param("atomic-scale-up.kubernetes.io", ATOMIC_SCALE_UP, "warning", ATOMIC_SCALE_UP, id="draft-atomic"),
         pytest.param(
             "best-effort-atomic-scale-up.kubernetes.io", ATOMIC_SCALE_UP, "warning", ATOMIC_SCALE_UP, id="former-atomic"
         ),
-        pytest.param("invalid", None, "warning", "ours are", id="5"),
+        pytest.param("invalid", None, "warning", "ours are", id="invalid"),
         pytest.param("queued-provisioning.gke.io", None, "warning", "ours are", id="class-of-others"),
         pytest.param("check-capacty.autoscaling.x-k8s.io", None, "warning", CHECK_CAPACITY, id="misspelt"),
     ],
@@ -126,7 +126,7 @@ def test_classes(name: str, engine: str | None, severity: str | None, hint: str)
         pytest.param(CHECK_CAPACITY, {"noRetry": "false"}, [], id="retry"),
         pytest.param(CHECK_CAPACITY, {"noRetry": "yes"}, ["warning spec.parameters.noRetry"], id="no-retry-unclear"),
         pytest.param(ATOMIC_SCALE_UP, {"noRetry": "true"}, ["warning spec.parameters.noRetry"], id="no-retry-atomic"),
-        pytest.param(CHECK_CAPACITY, {"processorInstance": "a"}, [], id="2"),
+        pytest.param(CHECK_CAPACITY, {"processorInstance": "a"}, [], id="processor-instance"),
         pytest.param(CHECK_CAPACITY, {"maxRunDurationSeconds": "x"}, [], id="unknown-parameters-are-normal"),
         pytest.param(
             "queued-provisioning.gke.io",

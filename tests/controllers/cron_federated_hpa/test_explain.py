@@ -39,7 +39,7 @@ def test_it_wants_what_the_latest_execution_set() -> None:
     assert dict(explanation.wants) == {"replicas": 10}
     assert explanation.because == (
         "rule `up` set 10 replicas on Mon 2026-11-16 08:30 Europe/Berlin, 42 s late",
-        "Deployment `web` has 10 replicas, 7 of them there",
+        "Deployment `web` has 10 replicas, 7 of them exist",
     )
     assert explanation.stopped == ()
 
@@ -106,7 +106,7 @@ def test_a_suspended_rule_is_told_and_has_no_next() -> None:
             "2026-11-13T07:30:00Z", {}, ["nothing has been done since Fri 2026-11-13 08:30 Europe/Berlin"], id="overdue"
         ),
         pytest.param("2026-11-13T07:30:00Z", {"present": False}, [], id="another time is asked for"),
-        pytest.param("2026-11-13T07:30:00Z", {"paused": "somebody"}, ["no controller touches it"], id="paused"),
+        pytest.param("2026-11-13T07:30:00Z", {"paused": "an annotation"}, ["no controller touches it"], id="paused"),
         pytest.param(None, {}, [], id="nothing announced"),
     ],
 )
@@ -168,7 +168,7 @@ def test_bounds_of_an_autoscaler_are_told_in_words() -> None:
 @pytest.mark.parametrize(
     ("conditions", "what"),
     [
-        pytest.param([], ["Deployment `web` has another master"], id="found by us"),
+        pytest.param([], ["another autoscaler scales Deployment `web`"], id="found by us"),
         pytest.param(
             [condition("Ready", "True"), condition("Unopposed", "False")],
             ["Unopposed is False"],

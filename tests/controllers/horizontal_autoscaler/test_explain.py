@@ -79,7 +79,10 @@ def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
 def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
     explanation = explained(WEB.replace('karpenter_scheduled_capacity{name="peak"}', query), PEAK, status=STATUS)
     assert explanation.next == ()
-    assert explanation.next_unknown == f"`{query}` is not the schedule of a MetricsProducer as it stands"
+    assert (
+        explanation.next_unknown
+        == f"`{query}` is not just the schedule of one MetricsProducer, so the next change is unknown"
+    )
     assert any("reads what MetricsProducer `peak` makes: 9 now, 6 from" in note for note in explanation.notes)
 
 
@@ -109,8 +112,8 @@ def test_without_a_status_and_a_schedule_nothing_is_known() -> None:
 def test_others_that_scale_the_same_are_told() -> None:
     twin = WEB.replace("name: web, namespace", "name: twin, namespace")
     explanation = explained(WEB, twin, NIGHTLY, status=STATUS, target=DEPLOYMENT)
-    assert stops(explanation) == ["Deployment `web` has another master"]
-    assert "HorizontalAutoscaler `twin` scales it too" in explanation.stopped[0].why
+    assert stops(explanation) == ["another autoscaler scales Deployment `web`"]
+    assert "also scaled by HorizontalAutoscaler `twin`" in explanation.stopped[0].why
     assert "CronFederatedHPA `nightly` sets Deployment `web` too" in explanation.notes[0]
 
 

@@ -12,7 +12,7 @@ from springtide.apis.meta.times import parse_instant
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
-from springtide.controllers.metrics_producer.clock_steps import CHECK_PERIOD
+from springtide.controllers.metrics_producer.controller import CHECK_PERIOD
 from springtide.metrics.series import SeriesStore
 from springtide.simulator.virtual_time import VirtualClock, run
 

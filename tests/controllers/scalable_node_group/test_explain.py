@@ -51,7 +51,7 @@ def test_a_missing_grant_is_told_where_nobody_has_tried() -> None:
 
 def test_a_second_object_for_the_group_is_told() -> None:
     twin = POOL.replace("name: pool, namespace: shop", "name: twin, namespace: other")
-    assert stops(explained(POOL, twin)) == ["no controller has reported yet", "the group is claimed twice"]
+    assert stops(explained(POOL, twin)) == ["no controller has reported yet", "another object scales the group"]
 
 
 def test_it_will_have_what_its_autoscaler_will_ask_for() -> None:
@@ -66,7 +66,9 @@ def test_it_will_have_what_its_autoscaler_will_ask_for() -> None:
 def test_what_comes_is_not_known_where_its_autoscaler_does_not_tell() -> None:
     unknown = explained(POOL, MASTER, status={"replicas": 1}, present=False)
     assert unknown.headline == "not known for that time"
-    assert unknown.next_unknown.startswith("HorizontalAutoscaler `web` sets its replicas, and `karpenter_scheduled")
+    assert unknown.next_unknown.startswith(
+        "HorizontalAutoscaler `web` sets its replicas, and no MetricsProducer `peak` exists"
+    )
 
 
 def test_a_group_that_nobody_scales_keeps_its_size() -> None:

@@ -115,7 +115,7 @@ class EksNodeGroup(NodeGroup):
             if failure.code != "ResourceNotFound":
                 raise
             raise ProviderError(
-                GROUP_NOT_FOUND, f"{failure}: create the group, or mend spec.id", retryable=False
+                GROUP_NOT_FOUND, f"{failure}: create the group, or correct spec.id", retryable=False
             ) from None
         group = decode_response(_SERVICE, answer, _Described).nodegroup
         arn = group.nodegroup_arn

@@ -29,6 +29,9 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda one, other: one >= other,
 }
 
+_AGE: Object = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_NAME = TableColumn("Name", format="name")
+
 
 def first(value: Any, path: str) -> Any:
     """Return the first value at a path; None where there is none."""
@@ -104,10 +107,6 @@ def _literal(text: str | None) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
-
-
-_AGE: Object = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-_NAME = TableColumn("Name", format="name")
 
 
 def custom_layout(definition: Object, version: str) -> TableLayout:
