@@ -21,7 +21,6 @@ from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, NotFound
 from springtide.cluster.resources import NODES, Key, Object
-from springtide.providers.nodes import nodes_labelled
 from springtide.providers.port import (
     GroupState,
     NodeGroup,
@@ -29,6 +28,7 @@ from springtide.providers.port import (
     ProviderError,
     check_bounds,
     cluster_errors_as_provider_errors,
+    nodes_labelled,
     nodes_text,
     ready_text,
 )

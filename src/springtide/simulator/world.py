@@ -14,10 +14,9 @@ from springtide.apiserver.garbage_collection import GarbageCollector, NamespaceC
 from springtide.apiserver.kinds import collection_id
 from springtide.apiserver.server import ApiServer, CommittedWrite
 from springtide.cluster.errors import NotFound
-from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.resources import NODES, Key, Object, Resource
 from springtide.cluster.transport import Write
 from springtide.simulator.behaviours import node_found_patch, node_lost_patch
-from springtide.simulator.behaviours.resources import NODES
 from springtide.simulator.bootstrap import DEFAULT_NAMESPACE, install, resource_of
 from springtide.simulator.faults.connection import FaultyConnection, SentRequest
 from springtide.simulator.faults.disturbances import disturbances

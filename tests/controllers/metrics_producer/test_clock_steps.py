@@ -67,8 +67,7 @@ def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) ->
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
         book = SeriesStore()
-        services = Services(book, GrantPolicy(everything=True))
-        process = Process(world, clock, MetricsProducerController, services=services)  # type: ignore[arg-type]
+        process = Process(world, clock, MetricsProducerController, services=Services(book, GrantPolicy()))  # type: ignore[arg-type]
 
         def value() -> tuple[int, int]:
             status = world.server.get(METRICS_PRODUCERS, KEY)["status"]

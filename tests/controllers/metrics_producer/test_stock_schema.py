@@ -39,9 +39,7 @@ def _play(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
         book = SeriesStore()
-        process = Process(
-            world, clock, MetricsProducerController, services=Services(book, GrantPolicy(everything=True))
-        )
+        process = Process(world, clock, MetricsProducerController, services=Services(book, GrantPolicy()))
         await clock.sleep(HOUR / 2)
         await story(clock, world, book)
         assert process.manager.health()[0].errors == 0

@@ -14,7 +14,7 @@ from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
 from springtide.controllers.scalable_node_group import controller, decide
 from springtide.providers import GroupState, simulated
-from springtide.providers.nodes import nodes_labelled
+from springtide.providers.port import nodes_labelled
 from springtide.providers.simulated import SimulatedGroup
 from springtide.simulator.scenario import InvariantViolated, play
 

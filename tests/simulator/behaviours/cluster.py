@@ -14,10 +14,9 @@ from springtide.apiserver.server import ApiServer, CommittedWrite
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import Conflict, NotFound
 from springtide.cluster.manager import Manager, ManagerSettings
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import PODS, Key, Object, Resource, Selection
 from springtide.cluster.transport import Patch, Propagation, Transport, Write
 from springtide.simulator import behaviours
-from springtide.simulator.behaviours.resources import PODS
 from springtide.simulator.virtual_time import VirtualClock, run
 
 START = 1_800_000_000

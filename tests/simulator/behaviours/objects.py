@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from springtide.apis.core.node_record import NodeRecord, NodeView, node_record
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
 
@@ -68,3 +71,8 @@ def deployment(replicas: int, surge: int | str = "25%", unavailable: int | str =
         "metadata": {"name": "d", "namespace": "default"},
         "spec": {"replicas": replicas, "strategy": strategy, **spec},
     }
+
+
+def record_of(node: Object) -> NodeRecord:
+    """Make the record that controllers have of a node."""
+    return node_record(msgspec.convert({**node, "metadata": {"name": "a", **node.get("metadata", {})}}, NodeView))

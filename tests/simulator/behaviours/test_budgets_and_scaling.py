@@ -8,13 +8,13 @@ from tests.simulator.behaviours.cluster import START, USER, Cluster, node, play,
 from springtide.apis.forecast import format_instant
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import TooManyRequests
-from springtide.cluster.resources import Key, Object
+from springtide.cluster.resources import NODES, PODS, Key, Object
 from springtide.simulator import behaviours
 from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers, MetricSteps, ScriptedMetrics
 from springtide.simulator.behaviours.autoscaling.controller import AUTOSCALERS
 from springtide.simulator.behaviours.disruption_budgets import BUDGETS
 from springtide.simulator.behaviours.resource_quotas import QUOTAS
-from springtide.simulator.behaviours.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
+from springtide.simulator.behaviours.resources import DAEMON_SETS, DEPLOYMENTS
 
 
 class _Autoscalers(HorizontalPodAutoscalers):

@@ -9,10 +9,10 @@ import pytest
 from tests.simulator.behaviours.cluster import Cluster, node, nodes_of, play, template, workload
 from tests.simulator.behaviours.objects import NOW, live_pod
 
-from springtide.cluster.resources import Object
+from springtide.cluster.resources import NODES, PODS, Object
 from springtide.simulator.behaviours.daemon_sets import NodeDaemonState, decide, node_of, roll, status_of
 from springtide.simulator.behaviours.ownership import LABEL, template_hash
-from springtide.simulator.behaviours.resources import DAEMON_SETS, NODES, PODS
+from springtide.simulator.behaviours.resources import DAEMON_SETS
 from springtide.simulator.behaviours.settings import UNREADY
 
 TEMPLATE = template("agent")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from tests.simulator.behaviours.objects import NOW, live_pod
+from tests.simulator.behaviours.objects import NOW, live_pod, record_of
 
+from springtide.apis.core.node_record import NodeTaint
+from springtide.apis.core.pod_record import TaintToleration, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
 from springtide.simulator.behaviours import replica_sets
@@ -119,9 +122,9 @@ def test_selectors_select(selector: Object | None, expected: bool) -> None:
     ],
 )
 def test_required_affinity_chooses_nodes(terms: list[Object], expected: bool) -> None:
-    node = {"metadata": {"name": "a", "labels": {"zone": "z"}}}
+    node = record_of({"metadata": {"labels": {"zone": "z"}}})
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    assert chooses({"affinity": {"nodeAffinity": required}}, node) is expected
+    assert chooses(pod_class_of({"containers": [], "affinity": {"nodeAffinity": required}}), node) is expected
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,7 @@ def test_required_affinity_chooses_nodes(terms: list[Object], expected: bool) ->
     ],
 )
 def test_tolerations_tolerate(toleration: Object, expected: bool) -> None:
-    assert is_tolerated_by(toleration, {"key": "k", "value": "v", "effect": "NoSchedule"}) is expected
+    assert is_tolerated_by(msgspec.convert(toleration, TaintToleration), NodeTaint("k", "NoSchedule", "v")) is expected
 
 
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": format_instant(NOW)}
@@ -160,7 +163,7 @@ def test_pods_leave_when_a_taint_is_not_tolerated_any_more(
     taints: list[Object], tolerations: list[Object], expected: int | None
 ) -> None:
     pod = live_pod(tolerations=tolerations)
-    assert leaves_at(pod, {"spec": {"taints": taints}}, BehaviourSettings()) == expected
+    assert leaves_at(pod, record_of({"spec": {"taints": taints}}), BehaviourSettings()) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,10 @@ import pytest
 from tests.simulator.behaviours.cluster import is_up, node, template, workload
 
 from springtide.apiserver.server import CommittedWrite
-from springtide.cluster.resources import Object, Resource, Selection
+from springtide.cluster.resources import NODES, PODS, Object, Resource, Selection
 from springtide.simulator import behaviours
 from springtide.simulator.behaviours.daemon_sets import node_of
-from springtide.simulator.behaviours.resources import (
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    JOBS,
-    NODES,
-    PODS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-)
+from springtide.simulator.behaviours.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from springtide.simulator.faults.profile import Faults, Severity
 from springtide.simulator.scenario.actions import edit, scale
 from springtide.simulator.scenario.invariants import (

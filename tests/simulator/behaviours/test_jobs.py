@@ -10,10 +10,10 @@ from tests.simulator.behaviours.cluster import Cluster, names, node, play, templ
 
 from springtide.apis.meta.times import parse_instant
 from springtide.apiserver.server import CommittedWrite
-from springtide.cluster.resources import Object
+from springtide.cluster.resources import NODES, PODS, Object
 from springtide.cluster.transport import Propagation
 from springtide.simulator.behaviours.job_decisions import completed_indexes, written_indexes
-from springtide.simulator.behaviours.resources import JOBS, NODES, PODS
+from springtide.simulator.behaviours.resources import JOBS
 from springtide.simulator.behaviours.settings import EXIT_CODE, RUN_SECONDS
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from springtide.apis.forecast import format_instant
-from springtide.cluster.resources import Object, Resource
+from springtide.cluster.resources import PODS, Object, Resource
 from springtide.simulator.behaviours.resource_quotas import decide, release_of
-from springtide.simulator.behaviours.resources import DEPLOYMENTS, PODS
+from springtide.simulator.behaviours.resources import DEPLOYMENTS
 
 NOW = 1_800_000_000
 _CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.simulator.behaviours.objects import live_pod
+from tests.simulator.behaviours.objects import live_pod, record_of
 
+from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.pod_record import pod_class_of
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.quantity import Quantity
-from springtide.simulator.behaviours.predicates import pod_class_of
 from springtide.simulator.behaviours.scheduler_cache import SchedulerCache
 
 NAMES = ("p", "q", "r")
@@ -39,36 +40,37 @@ def sized_pod(name: str, place: str | None, phase: str, going: bool, generation:
     return made
 
 
-def ready_node(name: str, *, cpu: str) -> Object:
+def ready_node(name: str, *, cpu: str) -> NodeRecord:
     conditions = [{"type": "Ready", "status": "True"}]
     status = {"allocatable": {"cpu": cpu, "pods": "10"}, "conditions": conditions}
-    return {"metadata": {"name": name, "labels": {"name": name}}, "status": status}
+    return record_of({"metadata": {"name": name, "labels": {"name": name}}, "status": status})
 
 
 @settings(deadline=None)
 @given(events)
 def test_the_books_agree_with_a_count_of_everything(happened: list[tuple[object, ...]]) -> None:
-    cache, pods, nodes = SchedulerCache(), dict[str, Object](), dict[str, Object]()
+    cache, pods, nodes = SchedulerCache(), dict[str, Object](), dict[str, NodeRecord]()
     generation = 0
     for kind, name, what, *more in happened:
         assert isinstance(name, str)
-        table, key = (pods, Key("default", name)) if kind == "pod" else (nodes, Key("", name))
-        old, new = table.get(name), None
-        if kind == "node" and what != "gone":
-            new = {"metadata": {"name": name}, "status": {"allocatable": {"cpu": what, "pods": "10"}}}
-        elif kind == "pod" and what != "gone":
-            # A pod that is on a node stays there until it is gone.
-            bound = old["spec"].get("nodeName") if old is not None else None
-            new = sized_pod(name, bound or what, str(more[0]), bool(more[1]), generation)  # type: ignore[arg-type]
-        if old is None and new is None:
+        if kind == "node":
+            before = nodes.pop(name, None)
+            if what != "gone":
+                nodes[name] = ready_node(name, cpu=str(what))
+            if before is not None or name in nodes:
+                cache.node_changed(Delta(Key("", name), before, nodes.get(name)))
             continue
-        if new is None:
+        old, new = pods.get(name), None
+        if what != "gone":
+            # A pod that is bound stays on its node until it is deleted.
+            bound = old["spec"].get("nodeName") if old is not None else None
+            new = pods[name] = sized_pod(name, bound or what, str(more[0]), bool(more[1]), generation)  # type: ignore[arg-type]
+        elif old is not None:
             generation += 1
-            del table[name]
-        else:
-            table[name] = new
-        (cache.pod_changed if kind == "pod" else cache.node_changed)(Delta(key, old, new))
-    usage = {info.node["metadata"]["name"]: (info.used.get("cpu", 0), info.pods) for info in cache.node_infos()}
+            del pods[name]
+        if old is not None or new is not None:
+            cache.pod_changed(Delta(Key("default", name), old, new))
+    usage = {info.node.name: (info.used.get("cpu", 0), info.pods) for info in cache.node_infos()}
     assert usage == {name: _count(pods, name) for name in sorted(nodes)}
     pending = {
         Key("default", name)
@@ -93,11 +95,11 @@ def test_a_parked_pod_stays_parked_until_there_is_a_chance() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
-    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
+    cache.mark_unschedulable(pod, pod_class_of(pod["spec"]), move_cycle=cache.move_cycle)
     told = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
     cache.pod_changed(Delta(key, pod, told))
     assert (list(cache.pending), cache.unschedulable.keys()) == ([], [key])
-    cache.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    cache.node_changed(Delta(Key("", "a"), None, record_of({})))
     assert (cache.pending, cache.unschedulable.keys()) == ({key: told}, [])
 
 
@@ -106,8 +108,8 @@ def test_a_pod_is_not_parked_when_a_chance_came_while_it_was_evaluated() -> None
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
     before = cache.move_cycle
-    cache.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
-    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=before)
+    cache.node_changed(Delta(Key("", "a"), None, record_of({})))
+    cache.mark_unschedulable(pod, pod_class_of(pod["spec"]), move_cycle=before)
     assert list(cache.pending) == [key]
 
 
@@ -117,10 +119,10 @@ def test_a_pod_that_changed_while_it_was_judged_is_judged_again() -> None:
     cache.pod_changed(Delta(key, None, pod))
     newer = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
     cache.pod_changed(Delta(key, pod, newer))
-    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
+    cache.mark_unschedulable(pod, pod_class_of(pod["spec"]), move_cycle=cache.move_cycle)
     cache.drop(pod)
     assert (cache.pending, cache.unschedulable.keys()) == ({key: newer}, [])
-    cache.mark_unschedulable(newer, pod_class_of(newer), move_cycle=cache.move_cycle)
+    cache.mark_unschedulable(newer, pod_class_of(newer["spec"]), move_cycle=cache.move_cycle)
     assert (cache.pending, cache.unschedulable.keys()) == ({}, [key])
 
 
@@ -137,7 +139,7 @@ def test_a_parked_pod_that_changes_is_parked_no_more(change: dict[str, Object], 
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
-    cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
+    cache.mark_unschedulable(pod, pod_class_of(pod["spec"]), move_cycle=cache.move_cycle)
     changed = pod | {field: pod[field] | value for field, value in change.items()}
     cache.pod_changed(Delta(key, pod, changed))
     assert (list(cache.pending), cache.unschedulable.keys()) == ([key] if waits else [], [])
@@ -156,7 +158,7 @@ def test_a_pod_that_leaves_gives_a_chance_to_those_only_who_fit_in_its_place() -
     pending["elsewhere"]["spec"]["nodeSelector"] = {"name": "b"}
     for name, pod in pending.items():
         cache.pod_changed(Delta(Key("default", name), None, pod))
-        cache.mark_unschedulable(pod, pod_class_of(pod), move_cycle=cache.move_cycle)
+        cache.mark_unschedulable(pod, pod_class_of(pod["spec"]), move_cycle=cache.move_cycle)
     cache.pod_changed(Delta(Key("default", "p"), there["p"], None))
     assert [key.name for key in cache.pending] == ["small"]
     cache.pod_changed(Delta(Key("default", "q"), there["q"], None))
@@ -182,7 +184,7 @@ def test_a_pod_that_could_not_be_bound_is_what_the_store_says_it_is() -> None:
 def test_a_pod_on_its_way_to_a_node_counts_there_before_the_store_says_so() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
-    cache.node_changed(Delta(Key("", "a"), None, {"metadata": {"name": "a"}}))
+    cache.node_changed(Delta(Key("", "a"), None, record_of({})))
     cache.pod_changed(Delta(key, None, pod))
     cache.assume(pod, "a")
     cache.pod_changed(Delta(key, pod, {**pod, "status": {"phase": "Pending"}}))

@@ -10,9 +10,8 @@ from tests.simulator.behaviours.cluster import Cluster, NeedlessConflicts, node,
 
 from springtide.apiserver.direct import DirectTransport
 from springtide.cluster.errors import Forbidden
-from springtide.cluster.resources import Object, Resource
+from springtide.cluster.resources import NODES, PODS, Object, Resource
 from springtide.simulator import behaviours
-from springtide.simulator.behaviours.resources import NODES, PODS
 
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 SMALL = [node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2")]

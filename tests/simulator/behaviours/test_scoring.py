@@ -6,30 +6,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.cluster.resources import Object
+from springtide.apis.core.node_record import NodeRecord, NodeTaint
+from springtide.apis.core.pod_record import PodClass, pod_class_of
 from springtide.simulator.behaviours import predicates
 from springtide.simulator.behaviours import scheduler as judging
-from springtide.simulator.behaviours.predicates import NodeInfo, PodClass, effective_taints, pod_class_of
+from springtide.simulator.behaviours.predicates import NodeInfo, effective_taints
 from springtide.simulator.behaviours.scheduler import NodeScorer
 
 BILLION = 1_000_000_000
-TAINTS: list[list[Object]] = [[], [{"key": "x", "effect": "NoSchedule"}], [{"key": "x", "effect": "PreferNoSchedule"}]]
+TAINTS: list[tuple[NodeTaint, ...]] = [(), (NodeTaint("x", "NoSchedule"),), (NodeTaint("x", "PreferNoSchedule"),)]
 
 
-def info(name: str, cpu: int, used: int, taints: list[Object]) -> NodeInfo:
-    node = {"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": [READY]}}
+def info(name: str, cpu: int, used: int, taints: tuple[NodeTaint, ...]) -> NodeInfo:
+    node = NodeRecord(name=name, taints=taints, ready=True)
     return NodeInfo(node, effective_taints(node), {"cpu": cpu * BILLION}, 3, {"cpu": used * BILLION}, used)
 
 
-READY = {"type": "Ready", "status": "True"}
 nodes = st.builds(info, st.just("?"), st.integers(1, 4), st.integers(0, 3), st.sampled_from(TAINTS))
 pod_classes = st.builds(
     lambda cpu, tolerations: pod_class_of(
         {
-            "spec": {
-                "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
-                "tolerations": tolerations,
-            }
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+            "tolerations": tolerations,
         }
     ),
     st.sampled_from(["1", "2", "4"]),
@@ -40,9 +38,9 @@ steps = st.lists(st.one_of(st.tuples(st.sampled_from("abcd"), st.none() | nodes)
 
 def fresh_choice(pod_class: PodClass, there: list[NodeInfo]) -> str | None:
     fit = [one for one in there if not predicates.refusals(pod_class, one)]
-    ranked = sorted(fit, key=lambda one: one.node["metadata"]["name"])
+    ranked = sorted(fit, key=lambda one: one.node.name)
     ranked.sort(key=lambda one: predicates.score(pod_class, one), reverse=True)
-    return ranked[0].node["metadata"]["name"] if ranked else None
+    return ranked[0].node.name if ranked else None
 
 
 @settings(deadline=None)
@@ -62,42 +60,42 @@ def test_a_choice_does_not_depend_on_what_was_judged_before(
             name, new = step
             there.pop(name, None)
             if new is not None:
-                there[name] = info(name, new.allocatable["cpu"] // BILLION, new.pods, list(new.taints))
+                there[name] = info(name, new.allocatable["cpu"] // BILLION, new.pods, new.taints)
 
 
 def test_only_nodes_that_changed_are_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
 
     def seen(pod_class: PodClass, one: NodeInfo) -> tuple[str, ...]:
-        results.append(one.node["metadata"]["name"])
+        results.append(one.node.name)
         return refusals(pod_class, one)
 
     refusals = predicates.refusals
     monkeypatch.setattr(predicates, "refusals", seen)
-    judge, pod_class = NodeScorer(), pod_class_of({"spec": {"containers": []}})
-    there = [info(name, 1, 0, []) for name in "abc"]
+    judge, pod_class = NodeScorer(), pod_class_of({"containers": []})
+    there = [info(name, 1, 0, ()) for name in "abc"]
     judge.choose(pod_class, there)
-    judge.choose(pod_class, [there[0], info("b", 1, 1, []), there[2]])
+    judge.choose(pod_class, [there[0], info("b", 1, 1, ()), there[2]])
     assert results == ["a", "b", "c", "b"]
 
 
 def test_demands_that_were_not_asked_about_for_long_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "_MAX_CLASSES", 2)
-    judge, there = NodeScorer(), [info("a", 4, 0, [])]
+    judge, there = NodeScorer(), [info("a", 4, 0, ())]
     for cpu in ("1", "2", "1", "3"):
-        judge.choose(pod_class_of({"spec": {"nodeSelector": {"cpu": cpu}}}), there)
-    assert [pod_class.spec["nodeSelector"]["cpu"] for pod_class in judge._results] == ["1", "3"]
+        judge.choose(pod_class_of({"containers": [], "nodeSelector": {"cpu": cpu}}), there)
+    assert [pod_class.node_selector["cpu"] for pod_class in judge._results] == ["1", "3"]
 
 
-def test_pods_that_differ_only_in_their_node_ask_for_the_same() -> None:
+def test_pods_that_differ_only_in_their_node_have_the_same_class() -> None:
     spec = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]}
-    bound = pod_class_of({"spec": {"nodeName": "a", **spec}})
-    assert bound == pod_class_of({"spec": spec})
-    assert bound.needs == {"cpu": BILLION // 10}
-    assert bound != pod_class_of({"spec": {**spec, "priority": 1}})
+    bound = pod_class_of({"nodeName": "a", **spec})
+    assert bound == pod_class_of(spec)
+    assert {name: amount.nano for name, amount in bound.requests.items()} == {"cpu": BILLION // 10}
+    assert bound != pod_class_of({**spec, "priority": 1})
 
 
-def test_what_cannot_be_read_needs_nothing() -> None:
-    assert (
-        pod_class_of({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "x"}}}]}}).needs == {}
-    )
+@pytest.mark.parametrize("cpu", [pytest.param("x", id="not a quantity"), pytest.param([], id="not a scalar")])
+def test_a_class_with_requests_that_cannot_be_parsed_requests_nothing(cpu: object) -> None:
+    unreadable = pod_class_of({"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]})
+    assert (unreadable.requests, unreadable.unreadable) == ({}, True)

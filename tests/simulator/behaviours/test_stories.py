@@ -19,13 +19,11 @@ from tests.simulator.behaviours.cluster import (
     workload,
 )
 
-from springtide.cluster.resources import Key, Resource
+from springtide.cluster.resources import NODES, PODS, Key, Resource
 from springtide.simulator import behaviours
 from springtide.simulator.behaviours.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
-    NODES,
-    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,

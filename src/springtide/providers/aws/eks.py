@@ -15,7 +15,6 @@ from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.resources import NODES
 from springtide.providers.aws.client import AwsClients, decode_response
-from springtide.providers.nodes import nodes_labelled
 from springtide.providers.port import (
     GROUP_NOT_FOUND,
     GroupState,
@@ -23,6 +22,7 @@ from springtide.providers.port import (
     ProviderError,
     check_bounds,
     cluster_errors_as_provider_errors,
+    nodes_labelled,
     nodes_text,
     ready_text,
 )

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.pod_record import PodClass, pod_class_of
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ApiError
-from springtide.cluster.resources import Key, Object, key_of
+from springtide.cluster.pods_and_nodes import ALL_NODES
+from springtide.cluster.resources import NODES, PODS, Key, Object, key_of
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import (
     LABEL,
@@ -24,11 +27,8 @@ from springtide.simulator.behaviours.ownership import (
 )
 from springtide.simulator.behaviours.predicates import chooses, effective_taints, untolerated
 from springtide.simulator.behaviours.resources import (
-    ALL_NODES,
     ALL_PODS,
     DAEMON_SETS,
-    NODES,
-    PODS,
     owned,
     to_controller,
 )
@@ -84,16 +84,16 @@ class NodeDaemonState(NamedTuple):
     """An existing pod may stay on the node."""
 
 
-def node_states(item: Object, nodes: Iterable[Object]) -> dict[str, NodeDaemonState]:
+def node_states(item: Object, nodes: Iterable[NodeRecord]) -> dict[str, NodeDaemonState]:
     """Return the state of each node, by name."""
-    spec = spec_of(item)
-    return {node["metadata"]["name"]: _node_state(spec, node) for node in nodes}
+    pod_class = pod_class_of(spec_of(item))
+    return {node.name: _node_state(pod_class, node) for node in nodes}
 
 
-def _node_state(spec: Object, node: Object) -> NodeDaemonState:
-    if not chooses(spec, node):
+def _node_state(pod_class: PodClass, node: NodeRecord) -> NodeDaemonState:
+    if not chooses(pod_class, node):
         return NodeDaemonState(should=False, may=False)
-    tolerations, taints = spec["tolerations"], effective_taints(node)
+    tolerations, taints = pod_class.tolerations, effective_taints(node)
     stays = not untolerated(tolerations, taints, ("NoExecute",))
     return NodeDaemonState(should=stays and not untolerated(tolerations, taints, ("NoSchedule",)), may=stays)
 
@@ -249,11 +249,11 @@ def _surge(item: Object, wanted: Sequence[str], pods: Sequence[Object], surge: i
     )
 
 
-_EVERYTHING = Key("", "nodes")
+_EVERY_SET = Key("", "nodes")
 
 
-def _to_everything(key: Key, item: Object) -> tuple[Key, ...]:  # noqa: ARG001
-    return (_EVERYTHING,)
+def _to_every_set(key: Key, node: NodeRecord) -> tuple[Key, ...]:  # noqa: ARG001
+    return (_EVERY_SET,)
 
 
 class DaemonSets(Controller):
@@ -263,7 +263,7 @@ class DaemonSets(Controller):
     watches = (
         Watch(owned(DAEMON_SETS)),
         Watch(ALL_PODS, to_controller("DaemonSet")),
-        Watch(ALL_NODES, _to_everything),
+        Watch(ALL_NODES, _to_every_set),
     )
     permissions = (
         Permission(DAEMON_SETS, ("get", "list", "watch")),
@@ -277,7 +277,7 @@ class DaemonSets(Controller):
         sets = self.context.store(self.watches[0].cached)
         later: list[int] = []
         failed: ApiError | None = None
-        for item in sets.values() if key == _EVERYTHING else [sets.get(key)]:
+        for item in sets.values() if key == _EVERY_SET else [sets.get(key)]:
             try:
                 later += [] if item is None else await self._look_after(item, now)
             except ApiError as failure:

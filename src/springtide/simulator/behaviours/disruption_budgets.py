@@ -16,14 +16,13 @@ from springtide.cluster.controller import Controller, Permission, Result, Watch,
 from springtide.cluster.errors import MethodNotAllowed, NotFound
 from springtide.cluster.events import normal, warning
 from springtide.cluster.kinds import DEFINITIONS
-from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.resources import PODS, Key, Object, Resource
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import scaled_count, write_status
 from springtide.simulator.behaviours.pod_status import with_conditions
 from springtide.simulator.behaviours.resources import (
     DEPLOYMENTS,
     IN_NAMESPACE,
-    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,

@@ -6,7 +6,7 @@ from itertools import islice
 
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import NotFound
-from springtide.cluster.resources import Key, Object, key_of
+from springtide.cluster.resources import PODS, Key, Object, key_of
 from springtide.cluster.transport import Patch, Propagation
 from springtide.simulator.behaviours.job_decisions import (
     FINALIZER,
@@ -25,15 +25,7 @@ from springtide.simulator.behaviours.ownership import (
     pod_from,
     write_status,
 )
-from springtide.simulator.behaviours.resources import (
-    ALL_PODS,
-    JOBS,
-    PODS,
-    UNCONTROLLED,
-    controller_of,
-    owned,
-    to_controller,
-)
+from springtide.simulator.behaviours.resources import ALL_PODS, JOBS, UNCONTROLLED, controller_of, owned, to_controller
 
 
 def make_pod(job: Object, name: str, index: int | None) -> Object:

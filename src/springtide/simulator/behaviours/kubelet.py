@@ -11,10 +11,10 @@ from springtide.apis.forecast import format_instant
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import Conflict, NotFound
-from springtide.cluster.resources import Key, Object, Resource, key_of
+from springtide.cluster.resources import NODES, PODS, Key, Object, Resource, key_of
 from springtide.cluster.transport import Patch
 from springtide.simulator.behaviours.pod_status import is_true
-from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, NODES, ON_NODE, PODS, to_node
+from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, ON_NODE, to_node
 from springtide.simulator.behaviours.settings import DEFAULT, LOST, BehaviourSettings
 from springtide.simulator.behaviours.stages import Stage, Stages, load_stages
 

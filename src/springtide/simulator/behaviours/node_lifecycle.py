@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
+import msgspec
+
+from springtide.apis.core.node_record import NodeRecord, NodeTaint, NodeView, node_record
+from springtide.apis.core.pod_record import TaintToleration, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import parse_instant
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import Conflict, NotFound
-from springtide.cluster.resources import Key, Object, key_of
+from springtide.cluster.resources import NODES, PODS, Key, Object, key_of
 from springtide.cluster.transport import Patch
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.kubelet import is_lost
 from springtide.simulator.behaviours.ownership import delete_pod
 from springtide.simulator.behaviours.pod_status import condition, is_terminating, with_conditions
-from springtide.simulator.behaviours.predicates import CORDON, NOT_READY, UNREACHABLE, is_tolerated_by
-from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, NODES, ON_NODE, PODS, to_node
+from springtide.simulator.behaviours.predicates import NOT_READY, UNREACHABLE, UNSCHEDULABLE, is_tolerated_by
+from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, ON_NODE, to_node
 from springtide.simulator.behaviours.settings import DEFAULT, LOST, BehaviourSettings
 
-_OURS = (NOT_READY, UNREACHABLE, CORDON["key"])
+_CORDON: Object = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+_OURS = (NOT_READY, UNREACHABLE, UNSCHEDULABLE)
 
 
 def silent_at(node: Object, settings: BehaviourSettings) -> int | None:
@@ -36,7 +42,7 @@ def wanted_taints(node: Object, now: str) -> list[Object]:
     spec = node.get("spec") or {}
     present = spec.get("taints") or []
     ready = (condition(node, "Ready") or {}).get("status")
-    marks = [CORDON] if spec.get("unschedulable") else []
+    marks = [_CORDON] if spec.get("unschedulable") else []
     if ready is None:
         marks.append({"key": NOT_READY, "effect": "NoSchedule"})
     elif ready != "True":
@@ -122,27 +128,30 @@ class NodeLifecycle(Controller):
             raise conflict
 
 
-def leaves_at(pod: Object, node: Object, settings: BehaviourSettings) -> int | None:
+def leaves_at(pod: Object, node: NodeRecord, settings: BehaviourSettings) -> int | None:
     """Return when the NoExecute taints of a node evict a pod; None: it may stay.
 
     Each taint counts from its timeAdded. A toleration without seconds has no end. A taint without a matching
     toleration evicts at once, except not-ready and unreachable, which pods without such tolerations tolerate for a
     default time. A taint without timeAdded does not count yet.
     """
+    taints = [taint for taint in node.taints if taint.effect == "NoExecute"]
+    if not taints:
+        return None
+    tolerations = pod_class_of(pod["spec"]).tolerations
     ends = [
-        _tolerated_until(pod["spec"].get("tolerations") or [], taint, settings)
-        for taint in (node.get("spec") or {}).get("taints") or ()
-        if taint["effect"] == "NoExecute" and "timeAdded" in taint
+        _tolerated_until(tolerations, taint, taint.added_at, settings) for taint in taints if taint.added_at is not None
     ]
     return min((end for end in ends if end is not None), default=None)
 
 
-def _tolerated_until(tolerations: list[Object], taint: Object, settings: BehaviourSettings) -> int | None:
-    since = parse_instant(taint["timeAdded"])
-    seconds = [entry.get("tolerationSeconds") for entry in tolerations if is_tolerated_by(entry, taint)]
+def _tolerated_until(
+    tolerations: Iterable[TaintToleration], taint: NodeTaint, since: int, settings: BehaviourSettings
+) -> int | None:
+    seconds = [entry.toleration_seconds for entry in tolerations if is_tolerated_by(entry, taint)]
     if not seconds:
-        return since + (settings.eviction_seconds if taint["key"] in (NOT_READY, UNREACHABLE) else 0)
-    limited = [max(0, int(count)) for count in seconds if count is not None]
+        return since + (settings.eviction_seconds if taint.key in (NOT_READY, UNREACHABLE) else 0)
+    limited = [max(0, count) for count in seconds if count is not None]
     return since + min(limited) if limited else None
 
 
@@ -160,11 +169,12 @@ class TaintEviction(Controller):
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Delete the pods whose toleration has ended; requeue for the next."""
         node = self.context.store(ALL_NODES).get(key)
-        if node is None:
+        if node is None or not (node.get("spec") or {}).get("taints"):
             return None
+        record = node_record(msgspec.convert(node, NodeView))
         later = []
         for pod in self.context.store(ALL_PODS).by(ON_NODE, key.name):
-            at = None if is_terminating(pod) else leaves_at(pod, node, self.settings)
+            at = None if is_terminating(pod) else leaves_at(pod, record, self.settings)
             if at is not None and at <= now:
                 await delete_pod(self.context, pod, because=f"it does not tolerate a taint of node {key.name}")
             elif at is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Cached
 from springtide.cluster.errors import AlreadyExists, NotFound
-from springtide.cluster.resources import Key, Object, Resource, key_of
+from springtide.cluster.resources import PODS, Key, Object, Resource, key_of
 from springtide.cluster.transport import Patch
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.pod_status import is_terminating
@@ -24,7 +24,6 @@ from springtide.simulator.behaviours.resources import (
     ALL_PODS,
     CONTROLLED,
     CONTROLLER_REVISIONS,
-    PODS,
     UNCONTROLLED,
     controller_of,
     selects,

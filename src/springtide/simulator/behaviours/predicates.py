@@ -1,65 +1,29 @@
 """Scheduling predicates and scores: whether a pod fits a node, and how well; with the messages of kube-scheduler.
 
-Pods of one template have the same requirements and form a pod class, which is parsed and evaluated once. A node that
-fails several predicates reports the first in the order of kube-scheduler, but all insufficient resources.
+Pods of one template share a `PodClass`, which is parsed and evaluated once. A node that fails several predicates
+reports the first in the order of kube-scheduler, but all insufficient resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 
-import msgspec
-
-from springtide.apis.core.pods import PodSpec
-from springtide.apis.core.resources import pod_requests
-from springtide.cluster.resources import Object
-from springtide.quantity import AmountError
-from springtide.simulator.behaviours.pod_status import is_true
-from springtide.simulator.behaviours.resources import all_hold
-
-_MOST_REMEMBERED = 4096
-"""A bound, because each pod of a DaemonSet is a class of its own."""
-
-Amounts = Mapping[str, int]
-"""Amounts of resources in billionths, the precision of quantities."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodClass:
-    """The part of a pod spec that decides where the pod may run."""
-
-    text: bytes
-    """The spec without the node name; classes are equal if this is."""
-    spec: Object = field(compare=False)
-    needs: Amounts = field(compare=False)
-    """Empty if the requests cannot be parsed; the API server refuses such pods."""
-
-
-def pod_class_of(pod: Object) -> PodClass:
-    """Return the class of a pod, whether or not it is bound."""
-    return _read(msgspec.json.encode({name: value for name, value in pod["spec"].items() if name != "nodeName"}))
-
-
-@lru_cache(maxsize=_MOST_REMEMBERED)
-def _read(text: bytes) -> PodClass:
-    spec = msgspec.json.decode(text)
-    try:
-        requests = pod_requests(msgspec.convert(spec, PodSpec))
-    except (msgspec.ValidationError, AmountError):
-        requests = {}
-    return PodClass(text, spec, {name: amount.nano for name, amount in requests.items()})
-
+from springtide.apis.core.node_record import NodeRecord, NodeTaint
+from springtide.apis.core.pod_record import NodeSelectorRequirement, NodeSelectorTerm, PodClass, TaintToleration
+from springtide.simulator.behaviours.resources import holds
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-CORDON: Object = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+CORDON = NodeTaint(UNSCHEDULABLE, "NoSchedule")
 """The taint of a cordoned node."""
 
 _MOST_SCORE = 100
 _SCORED = ("cpu", "memory")
+
+Amounts = Mapping[str, int]
+"""Amounts of resources in billionths, the precision of quantities."""
 
 Score = tuple[int, int]
 """The score of a node for a pod; the highest is best."""
@@ -69,8 +33,9 @@ Score = tuple[int, int]
 class NodeInfo:
     """The allocatable resources of a node, and what its pods use."""
 
-    node: Object
-    taints: tuple[Object, ...]
+    node: NodeRecord
+    taints: tuple[NodeTaint, ...]
+    """With the not-ready taint, which a controller may not have set yet."""
     allocatable: Amounts
     """Without `pods`, which is a count."""
     most_pods: int
@@ -80,89 +45,95 @@ class NodeInfo:
 
 def refusals(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
     """Return why a pod does not fit a node; empty if it fits."""
-    spec, node = pod_class.spec, info.node
-    tolerations = spec.get("tolerations") or ()
-    if (node.get("spec") or {}).get("unschedulable") and not tolerates(tolerations, CORDON):
+    tolerations, node = pod_class.tolerations, info.node
+    if node.unschedulable and not tolerates(tolerations, CORDON):
         return ("node(s) were unschedulable",)
     if info.taints and untolerated(tolerations, info.taints, ("NoSchedule", "NoExecute")):
         return ("node(s) had untolerated taint(s)",)
-    if not chooses(spec, node):
+    if not chooses(pod_class, node):
         return ("node(s) didn't match Pod's node affinity/selector",)
-    return shortages(pod_class.needs, info)
+    return _shortages(pod_class, info)
 
 
-def shortages(needs: Amounts, info: NodeInfo) -> tuple[str, ...]:
+def _shortages(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
     """Return the resources that are insufficient."""
     short = ["Too many pods"] if info.pods + 1 > info.most_pods else []
     short += [
         f"Insufficient {name}"
-        for name, amount in needs.items()
-        if amount > 0 and amount > info.allocatable.get(name, 0) - info.used.get(name, 0)
+        for name, amount in pod_class.requests.items()
+        if amount.nano > 0 and amount.nano > info.allocatable.get(name, 0) - info.used.get(name, 0)
     ]
     return tuple(short)
 
 
-def chooses(spec: Object, node: Object) -> bool:
+def chooses(pod_class: PodClass, node: NodeRecord) -> bool:
     """Whether the node selector and required node affinity of a pod match a node."""
-    labels = node["metadata"].get("labels") or {}
-    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+    if any(node.labels.get(key) != value for key, value in pod_class.node_selector.items()):
         return False
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return True
-    fields = {"metadata.name": node["metadata"]["name"]}
-    return any(_term_holds(term, labels, fields) for term in required.get("nodeSelectorTerms") or ())
+    affinity = pod_class.affinity.node_affinity if pod_class.affinity is not None else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+    return required is None or any(_term_holds(term, node) for term in required.node_selector_terms or ())
 
 
-def _term_holds(term: Object, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+def _term_holds(term: NodeSelectorTerm, node: NodeRecord) -> bool:
     """Whether a node selector term matches; an empty term matches no node."""
-    expressions, on_fields = term.get("matchExpressions"), term.get("matchFields")
-    return bool(expressions or on_fields) and all_hold(expressions, labels) and all_hold(on_fields, fields)
+    expressions, on_fields = term.match_expressions or (), term.match_fields or ()
+    return (
+        bool(expressions or on_fields)
+        and _all_hold(expressions, node.labels)
+        and _all_hold(on_fields, {"metadata.name": node.name})
+    )
 
 
-def effective_taints(node: Object) -> tuple[Object, ...]:
+def _all_hold(requirements: Iterable[NodeSelectorRequirement], values: Mapping[str, str]) -> bool:
+    return all(
+        holds(requirement.operator, values.get(requirement.key), requirement.values or ())
+        for requirement in requirements
+    )
+
+
+def effective_taints(node: NodeRecord) -> tuple[NodeTaint, ...]:
     """Return the taints of a node, including the not-ready taint before a controller has set it."""
-    listed = list((node.get("spec") or {}).get("taints") or ())
-    if not is_true(node, "Ready") and not any(taint["key"] in (NOT_READY, UNREACHABLE) for taint in listed):
-        listed.append({"key": NOT_READY, "effect": "NoSchedule"})
-    return tuple(listed)
+    if node.ready or any(taint.key in (NOT_READY, UNREACHABLE) for taint in node.taints):
+        return node.taints
+    return (*node.taints, NodeTaint(NOT_READY, "NoSchedule"))
 
 
 def untolerated(
-    tolerations: Sequence[Object], listed: Iterable[Object], effects: tuple[str, ...]
-) -> tuple[Object, ...]:
+    tolerations: Sequence[TaintToleration], listed: Iterable[NodeTaint], effects: tuple[str, ...]
+) -> tuple[NodeTaint, ...]:
     """Return the taints with these effects that no toleration matches."""
-    return tuple(taint for taint in listed if taint["effect"] in effects and not tolerates(tolerations, taint))
+    return tuple(taint for taint in listed if taint.effect in effects and not tolerates(tolerations, taint))
 
 
-def tolerates(tolerations: Iterable[Object], taint: Object) -> bool:
+def tolerates(tolerations: Iterable[TaintToleration], taint: NodeTaint) -> bool:
     """Whether a toleration matches a taint."""
     return any(is_tolerated_by(toleration, taint) for toleration in tolerations)
 
 
-def is_tolerated_by(toleration: Object, taint: Object) -> bool:
+def is_tolerated_by(toleration: TaintToleration, taint: NodeTaint) -> bool:
     """Whether a toleration matches a taint; one without a key matches all."""
-    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+    if toleration.effect and toleration.effect != taint.effect:
         return False
-    if toleration.get("key") and toleration["key"] != taint["key"]:
+    if toleration.key and toleration.key != taint.key:
         return False
-    if (toleration.get("operator") or "Equal") == "Exists":
-        return True
-    return bool((toleration.get("value") or "") == (taint.get("value") or ""))
+    return toleration.operator == "Exists" or toleration.value == taint.value
 
 
 def score(pod_class: PodClass, info: NodeInfo) -> Score:
     """Score a node that fits a pod: first by PreferNoSchedule taints, then by free resources."""
-    avoided = untolerated(pod_class.spec.get("tolerations") or (), info.taints, ("PreferNoSchedule",))
+    avoided = untolerated(pod_class.tolerations, info.taints, ("PreferNoSchedule",))
     parts = [
-        max(0, info.allocatable[name] - info.used.get(name, 0) - pod_class.needs.get(name, 0))
-        * _MOST_SCORE
-        // info.allocatable[name]
+        max(0, total - info.used.get(name, 0) - _requested(pod_class, name)) * _MOST_SCORE // total
         for name in _SCORED
-        if info.allocatable.get(name)
+        if (total := info.allocatable.get(name))
     ]
     return -len(avoided), sum(parts) // len(parts) if parts else 0
+
+
+def _requested(pod_class: PodClass, name: str) -> int:
+    amount = pod_class.requests.get(name)
+    return amount.nano if amount is not None else 0
 
 
 def unschedulable_message(nodes: int, refused: Iterable[tuple[str, ...]]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from springtide.apis.forecast import format_instant
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ApiError, Forbidden, Invalid
-from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.resources import PODS, Key, Object, Resource
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import (
     claim,
@@ -26,7 +26,6 @@ from springtide.simulator.behaviours.ownership import (
 from springtide.simulator.behaviours.pod_status import with_conditions
 from springtide.simulator.behaviours.resources import (
     ALL_PODS,
-    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     owned,

@@ -11,7 +11,7 @@ from typing import Any
 from springtide.apis.meta.times import parse_instant
 from springtide.apiserver.quota import ResourceUsage, quota_covers, total_usage, usage
 from springtide.cluster.controller import Controller, Permission, Result, Watch
-from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.resources import PODS, Key, Object, Resource
 from springtide.quantity import Quantity
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import write_status
@@ -20,7 +20,6 @@ from springtide.simulator.behaviours.resources import (
     DEPLOYMENTS,
     IN_NAMESPACE,
     JOBS,
-    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,

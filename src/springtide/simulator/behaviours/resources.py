@@ -13,9 +13,7 @@ from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Cached
 from springtide.cluster.kinds import DEFINITIONS as ALL_DEFINITIONS
 from springtide.cluster.kinds import KindRegistry
-from springtide.cluster.resources import NODES as NODES
-from springtide.cluster.resources import PODS as PODS
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import NODES, PODS, Key, Object, Resource, Selection
 
 CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
@@ -131,11 +129,14 @@ def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
 
 def all_hold(requirements: Iterable[Object] | None, values: Mapping[str, str]) -> bool:
     """Whether all requirements of a selector hold."""
-    return all(_holds(requirement, values.get(requirement["key"])) for requirement in requirements or ())
+    return all(
+        holds(requirement["operator"], values.get(requirement["key"]), requirement.get("values") or ())
+        for requirement in requirements or ()
+    )
 
 
-def _holds(requirement: Object, value: str | None) -> bool:
-    operator, listed = requirement["operator"], requirement.get("values") or ()
+def holds(operator: str, value: str | None, listed: Iterable[str]) -> bool:
+    """Whether a requirement holds for the value of its label; None: there is no such label."""
     if operator == "In":
         return value in listed
     if operator == "NotIn":

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from springtide.apis.core.pod_record import PodClass, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Permission, Result, SingletonController, Watch
 from springtide.cluster.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
-from springtide.cluster.resources import Object, key_of
+from springtide.cluster.pods_and_nodes import ALL_NODES
+from springtide.cluster.resources import NODES, PODS, Object, key_of
 from springtide.cluster.transport import Patch
 from springtide.simulator.behaviours import predicates
 from springtide.simulator.behaviours.pod_status import condition, with_conditions
-from springtide.simulator.behaviours.predicates import NodeInfo, PodClass, Score, pod_class_of
-from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, NODES, PODS
+from springtide.simulator.behaviours.predicates import NodeInfo, Score
+from springtide.simulator.behaviours.resources import ALL_PODS
 from springtide.simulator.behaviours.scheduler_cache import SchedulerCache
 
 _MAX_CLASSES = 64
@@ -57,7 +59,7 @@ class NodeScorer:
             )
         best = max(fit, key=lambda result: result.score)
         because = f"{len(fit)} of {len(nodes)} nodes fit, and this one has the most free resources"
-        return NodeChoice(best.info.node["metadata"]["name"], because)
+        return NodeChoice(best.info.node.name, because)
 
     def _evaluated(self, pod_class: PodClass, nodes: Sequence[NodeInfo]) -> list[_ClassResult]:
         before = self._results.pop(pod_class, [])
@@ -125,8 +127,8 @@ class Scheduler(SingletonController):
             raise failed
 
     async def _place(self, pod: Object, now: int) -> None:
-        pod_class = pod_class_of(pod)
-        if pod["spec"].get("schedulingGates"):
+        pod_class = pod_class_of(pod["spec"])
+        if pod_class.scheduling_gates:
             message = "Scheduling is blocked due to non-empty scheduling gates"
             await self._refuse(pod, pod_class, "SchedulingGated", message, now)
             return

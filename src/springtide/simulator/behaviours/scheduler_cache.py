@@ -5,20 +5,19 @@ It is updated by deltas of the informer caches, and rebuilt from them after a re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.pod_record import PodClass, pod_class_of
 from springtide.cluster.resources import Key, Object, key_of
 from springtide.cluster.store import Delta
 from springtide.quantity import Quantity
-from springtide.simulator.behaviours.pod_status import created_at, is_finished, is_terminating, is_true
+from springtide.simulator.behaviours.pod_status import created_at, is_finished, is_terminating
 from springtide.simulator.behaviours.predicates import (
-    Amounts,
     NodeInfo,
-    PodClass,
     effective_taints,
-    pod_class_of,
     refusals,
 )
 
@@ -78,7 +77,7 @@ class _Placement:
     """The node that a pod is bound to or assumed on, and its requests."""
 
     node: str
-    needs: Amounts
+    requests: Mapping[str, Quantity]
 
 
 @dataclass(slots=True)
@@ -97,7 +96,7 @@ class SchedulerCache:
         """Pods that fit no node; an event that may help moves them to `pending`."""
         self.move_cycle = 0
         """The number of events that may have made pods schedulable."""
-        self._nodes: dict[str, Object] = {}
+        self._nodes: dict[str, NodeRecord] = {}
         self._usage: dict[str, _NodeUsage] = {}
         self._placements: dict[Key, _Placement] = {}
         self._node_infos: dict[str, NodeInfo] = {}
@@ -113,7 +112,7 @@ class SchedulerCache:
             self._order = sorted(self._nodes)
         return [self._node_info(name) for name in self._order]
 
-    def node_changed(self, delta: Delta[Object]) -> None:
+    def node_changed(self, delta: Delta[NodeRecord]) -> None:
         """Apply a change of a node."""
         name = delta.key.name
         self._node_infos.pop(name, None)
@@ -186,8 +185,8 @@ class SchedulerCache:
 
     def _add(self, key: Key, node: str, pod: Object) -> None:
         before = self._placements.get(key)
-        needs = pod_class_of(pod).needs if before is None else before.needs
-        place = _Placement(node, needs)
+        requests = pod_class_of(pod["spec"]).requests if before is None else before.requests
+        place = _Placement(node, requests)
         if before == place:
             return
         self.remove(key)
@@ -196,8 +195,8 @@ class SchedulerCache:
 
     def _account(self, place: _Placement, sign: int) -> None:
         account = self._usage.setdefault(place.node, _NodeUsage({}))
-        for name, amount in place.needs.items():
-            account.used[name] = account.used.get(name, 0) + sign * amount
+        for name, amount in place.requests.items():
+            account.used[name] = account.used.get(name, 0) + sign * amount.nano
         account.pods += sign
         self._node_infos.pop(place.node, None)
 
@@ -207,13 +206,9 @@ class SchedulerCache:
         if known is not None:
             return known
         node = self._nodes[name]
-        offered = {
-            resource: Quantity.parse(amount)
-            for resource, amount in ((node.get("status") or {}).get("allocatable") or {}).items()
-        }
-        most_pods = offered.pop("pods", Quantity(0)).units
+        most_pods = node.allocatable.get("pods", Quantity(0)).units
         account = self._usage.get(name) or _NodeUsage({})
-        allocatable = {resource: amount.nano for resource, amount in offered.items()}
+        allocatable = {resource: amount.nano for resource, amount in node.allocatable.items() if resource != "pods"}
         info = NodeInfo(node, effective_taints(node), allocatable, most_pods, dict(account.used), account.pods)
         self._node_infos[name] = info
         return info
@@ -237,7 +232,6 @@ def _priority(pod: Object) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
-def _scheduling_state(node: Object) -> tuple[object, ...]:
+def _scheduling_state(node: NodeRecord) -> tuple[object, ...]:
     """Return the parts of a node that decide whether pods fit."""
-    metadata, status = node["metadata"], node.get("status") or {}
-    return (metadata.get("labels"), node.get("spec"), status.get("allocatable"), is_true(node, "Ready"))
+    return (node.labels, node.taints, node.unschedulable, node.allocatable, node.ready)

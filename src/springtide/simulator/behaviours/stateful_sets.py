@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from springtide.cluster.controller import Controller, Permission, Result, Watch
-from springtide.cluster.resources import Key, Object
+from springtide.cluster.resources import PODS, Key, Object
 from springtide.simulator.behaviours import ownership as revisions
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import (
@@ -23,7 +23,6 @@ from springtide.simulator.behaviours.ownership import (
 from springtide.simulator.behaviours.resources import (
     ALL_PODS,
     CONTROLLER_REVISIONS,
-    PODS,
     STATEFUL_SETS,
     owned,
     to_controller,

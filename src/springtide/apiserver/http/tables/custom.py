@@ -57,9 +57,7 @@ def _steps(path: str) -> tuple[Step, ...]:
 def _step(token: re.Match[str]) -> Step:
     parts = token.groupdict()
     if parts["all"] or parts["every"]:
-        return lambda value: iter(
-            value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
-        )
+        return _every
     if parts["index"] is not None:
         return _entry(int(parts["index"]))
     if parts["filter"] is not None:

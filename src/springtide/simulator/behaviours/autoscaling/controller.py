@@ -11,7 +11,7 @@ from springtide.cluster.controller import Cached, Controller, Permission, Result
 from springtide.cluster.errors import ApiError, Conflict
 from springtide.cluster.events import normal, warning
 from springtide.cluster.kinds import DEFINITIONS
-from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.cluster.resources import PODS, Key, Object, Resource, Selection
 from springtide.simulator.behaviours.autoscaling.decision import (
     RecommendationHistory,
     condition_message,
@@ -22,7 +22,7 @@ from springtide.simulator.behaviours.autoscaling.metrics import Metrics, NoMetri
 from springtide.simulator.behaviours.autoscaling.proposals import ScaledWorkload
 from springtide.simulator.behaviours.ownership import write_status
 from springtide.simulator.behaviours.pod_status import with_conditions
-from springtide.simulator.behaviours.resources import IN_NAMESPACE, PODS, grouped, resource_of
+from springtide.simulator.behaviours.resources import IN_NAMESPACE, grouped, resource_of
 
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 PERIOD = 15
