@@ -2,9 +2,9 @@
 
 Server and controllers are separate processes, connected by HTTPS. The benchmark measures the CPU time of the
 controllers while nothing changes, the time until a change of all schedules at one instant is in every status, the same
-for cron rules that all fire at one minute, and how late cron rules are that fire alone. The cost of each boundary is the
-CPU time per object of both processes, which does not depend on other load of the machine. The goals that are printed
-beside the numbers are for a machine of two cores without other load.
+for cron rules that all fire at one minute, and how late cron rules are that fire alone. The cost of each boundary is
+the CPU time per object of both processes, which does not depend on other load of the machine. The goals that are
+printed beside the numbers are for a machine of two cores without other load.
 """
 
 from __future__ import annotations
