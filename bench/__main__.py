@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, one after the other; each measures its subjects side by side in one run."""
+"""`make bench`: run every benchmark; each measures its subjects one after the other in one run."""
 
 from __future__ import annotations
 

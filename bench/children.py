@@ -1,4 +1,4 @@
-"""Processes that benchmarks are made of: each answers lines with lines of JSON."""
+"""Child processes of benchmarks: each answers lines on its standard input with lines of JSON."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Child:
 
     process: subprocess.Popen[str]
 
-    def heard(self) -> Any:
-        """Wait for its next line."""
+    def read(self) -> Any:
+        """Wait for the next line of JSON."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self.process.args!r} has ended with {self.process.wait()}")
+            raise SystemExit(f"{self.process.args!r} exited with {self.process.wait()}")
         return json.loads(line)
 
-    def tell(self, line: str) -> None:
-        """Give it a line."""
+    def send(self, line: str) -> None:
+        """Write a line to its standard input."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
@@ -34,7 +34,7 @@ class Child:
 
 @contextmanager
 def child(module: str, *arguments: object) -> Iterator[Child]:
-    """Run a module as a process of its own, which ends with the block."""
+    """Run a module as a separate process, which is terminated at the end of the block."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

@@ -1,4 +1,4 @@
-"""What virtual time costs: a million wake-ups by timers, beside a million turns of asyncio's own loop without any."""
+"""Measures the cost of virtual time: a million wake-ups by timers, and a million turns of asyncio's own loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WAKE_UPS = 1_000_000
 
 
 async def wake_ups(nap: Callable[[], Awaitable[None]]) -> None:
-    """Let tasks nap and wake until all of them together have done so a million times."""
+    """Let tasks sleep and wake up, a million times in total."""
 
     async def sleeper() -> None:
         for _ in range(WAKE_UPS // TASKS):

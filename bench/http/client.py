@@ -43,7 +43,7 @@ class Idle(Controller):
         return None
 
 
-def held() -> float:
+def resident_memory() -> float:
     """Return the memory of the process, in MB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
 
@@ -51,7 +51,7 @@ def held() -> float:
 async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
     """Cache the pods, and print how long it took."""
     async with HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as transport:
-        before = held()
+        before = resident_memory()
         begin = time.perf_counter()
         manager = Manager(
             transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, sync_timeout=300)
@@ -61,7 +61,7 @@ async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
             await asyncio.sleep(0.01)
         seconds = time.perf_counter() - begin
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-        print(json.dumps({"seconds": seconds, "held": held() - before, "peak": peak - before}), flush=True)
+        print(json.dumps({"seconds": seconds, "memory": resident_memory() - before, "peak": peak - before}), flush=True)
         if watch:
             loop = asyncio.get_running_loop()
             version = int(await loop.run_in_executor(None, sys.stdin.readline))

@@ -13,7 +13,7 @@ from typing import Any
 
 import kopf
 import yaml
-from bench.http.client import held
+from bench.http.client import resident_memory
 
 seen = 0
 
@@ -41,12 +41,12 @@ def main(kubeconfig: str, count: int) -> None:
         if seen >= count:
             stopping.set()
 
-    before = held()
+    before = resident_memory()
     begin = time.perf_counter()
     asyncio.run(kopf.operator(standalone=True, clusterwide=True, stop_flag=stopping))
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(json.dumps({"seconds": seconds, "held": held() - before, "peak": peak - before}), flush=True)
+    print(json.dumps({"seconds": seconds, "memory": resident_memory() - before, "peak": peak - before}), flush=True)
 
 
 if __name__ == "__main__":

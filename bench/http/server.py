@@ -1,7 +1,7 @@
 """A process with an embedded API server full of pods: `python -m bench.http.server COUNT`.
 
-It prints one line of JSON with where it is reached, and then obeys lines on its standard input: `churn N` changes N
-pods as fast as it can, and says when it has; the end of the input is its end.
+It prints one line of JSON with its URL, and then executes commands on its standard input: `churn N` changes N
+pods as fast as possible, and prints a line when that is done. At the end of the input it exits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pods of a cluster over HTTP: listed, cached, indexed and queued; and their changes, received by a watch.
 
-Server and clients are processes of their own. The same work with kopf, a framework for operators, is measured in the
-same run: on the same server, with the same pods.
+Server and clients are separate processes. The same work with kopf, a framework for operators, is measured in the same
+run, with the same server and the same pods.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ CHANGES = 60_000
 def cluster(count: int) -> Iterator[tuple[Child, Path]]:
     """Serve so many pods; return the server and its kubeconfig."""
     with child("bench.http.server", count) as server, tempfile.TemporaryDirectory() as folder:
-        where = server.heard()
+        where = server.read()
         path = Path(folder) / "kubeconfig"
         path.write_text(kubeconfig(where["url"], where["ca"].encode(), where["token"]))
         yield server, path
 
 
-def tell(name: str, count: int, said: Any) -> float:
+def report(name: str, count: int, measured: Any) -> float:
     """Print the measurements of a client; return its pods per second."""
-    rate: float = count / said["seconds"]
-    memory = f"{said['held']:5.0f} MB held, {said['peak']:5.0f} MB at most, {said['held'] * 1e3 / count:5.2f} KB a pod"
-    print(f"{name:28} {rate:9,.0f}/s   {count:,} pods in {said['seconds']:.1f} s   {memory}")
+    rate: float = count / measured["seconds"]
+    held, peak = measured["memory"], measured["peak"]
+    memory = f"{held:5.0f} MB held, {peak:5.0f} MB at most, {held * 1e3 / count:5.2f} KB a pod"
+    print(f"{name:28} {rate:9,.0f}/s   {count:,} pods in {measured['seconds']:.1f} s   {memory}")
     return rate
 
 
 def watch(server: Child, config: Path) -> None:
     """Change pods, and measure how long it takes until the cache of a client is up to date."""
     with child("bench.http.client", config, FEW, "--watch") as client:
-        tell("springtide", FEW, client.heard())
+        report("springtide", FEW, client.read())
         begin = time.time()
-        server.tell(f"churn {CHANGES}")
-        done = server.heard()
-        client.tell(str(done["version"]))
-        seconds = client.heard()["reached"] - begin
+        server.send(f"churn {CHANGES}")
+        done = server.read()
+        client.send(str(done["version"]))
+        seconds = client.read()["reached"] - begin
     print(f"{'springtide, watch':28} {CHANGES / seconds:9,.0f}/s   {CHANGES:,} changes in {seconds:.1f} s")
 
 
@@ -56,12 +57,12 @@ def main() -> None:
     with cluster(FEW) as (server, config):
         watch(server, config)
         with child("bench.http.client", config, FEW) as client:
-            ours = tell("springtide", FEW, client.heard())
+            ours = report("springtide", FEW, client.read())
         with child("bench.http.kopf_client", config, FEW) as client:
-            theirs = tell("kopf", FEW, client.heard())
+            theirs = report("kopf", FEW, client.read())
         print(f"{'':28} {ours / theirs:9,.1f}x as fast as kopf")
     with cluster(MANY) as (_, config), child("bench.http.client", config, MANY) as client:
-        tell("springtide", MANY, client.heard())
+        report("springtide", MANY, client.read())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A process with the controllers of scaling on time: `python -m bench.scaling.controllers KUBECONFIG COUNT`.
 
-It prints a line when every object was looked at and all is quiet; then, for every line on its standard input, what it
-has used so far: seconds of a core, and memory.
+It prints a line when every object was reconciled and all queues are empty; then, for every line on its standard input,
+the CPU time and the memory that it has used so far.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from springtide.metrics import ProcessMetrics
 _PAGE = 4096
 
 
-def held() -> float:
-    """Give the memory that the process has now, in MB."""
+def resident_memory() -> float:
+    """Return the memory of the process, in MB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
 def quiet(manager: Manager, count: int) -> bool:
-    """Tell whether every object was looked at, and nothing waits for a worker."""
+    """Return whether every object was reconciled and all queues are empty."""
     return all(health.reconciles >= count and not health.queued for health in manager.health())
 
 
@@ -63,7 +63,7 @@ async def main(kubeconfig: str, count: int) -> None:
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline):
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-            print(json.dumps({"cpu": time.process_time(), "held": held(), "peak": peak}), flush=True)
+            print(json.dumps({"cpu": time.process_time(), "memory": resident_memory(), "peak": peak}), flush=True)
         running.cancel()
 
 

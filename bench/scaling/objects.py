@@ -66,7 +66,7 @@ def cron(number: int, boundary: int, far_hour: int) -> dict[str, Any]:
 
 
 def target(number: int) -> dict[str, Any]:
-    """Make a Deployment that nobody runs."""
+    """Make a Deployment whose pods no controller creates."""
     labels = {"app": f"target-{number}"}
     return {
         "apiVersion": DEPLOYMENTS.api_version,

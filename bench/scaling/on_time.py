@@ -1,10 +1,10 @@
 """Scaling on time at size: ten thousand schedules and ten thousand cron objects of five rules each, in one process.
 
-Server and controllers are processes of their own, with HTTPS between them. Told are what the controllers cost while
-nothing happens, how long it takes until a change of all schedules at one instant stands in every status, the same for
-cron rules that all fire at one minute, and how late cron rules are that fire alone. What each boundary costs is told
-for both processes, as time of a core for each object, since that is the same on a machine that is busy with others.
-Beside each number stands what it is meant to stay below on a machine of two cores that does nothing else.
+Server and controllers are separate processes, connected by HTTPS. The benchmark measures the CPU time of the
+controllers while nothing changes, the time until a change of all schedules at one instant is in every status, the same
+for cron rules that all fire at one minute, and how late cron rules are that fire alone. The cost of each boundary is
+the CPU time per object of both processes, which does not depend on other load of the machine. The goals that are
+printed beside the numbers are for a machine of two cores without other load.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MOST_MEGABYTES = 400
 LONGEST_BOUNDARY = 20.0
 LATEST = 1.0
 """Seconds that 99 of 100 single executions may be late."""
-_LOOK_EVERY = 1.0
-"""Seconds: what the server has seen is some hundred kilobytes, and telling it takes its time."""
+_POLL_INTERVAL = 1.0
+"""Seconds between two questions to the server, whose answer is some hundred kilobytes."""
 
 
 def wait_until(at: float) -> None:
@@ -39,12 +39,12 @@ def wait_until(at: float) -> None:
     time.sleep(max(0.0, at - time.time()))
 
 
-def against(value: float, goal: float, spoken: str) -> str:
-    """Say what a number is meant to stay below, and whether it does."""
-    return f"goal {spoken}: {'kept' if value < goal else 'MISSED'}"
+def goal(value: float, limit: float, text: str) -> str:
+    """Write the goal of a number, and whether it was reached."""
+    return f"goal {text}: {'kept' if value < limit else 'MISSED'}"
 
 
-def tell(name: str, count: int, seconds: Sequence[float]) -> None:
+def report(name: str, count: int, seconds: Sequence[float]) -> None:
     """Print how long something took, from the boundary to the first, the middle and the last."""
     missing = f", {count - len(seconds):,} MISSING" if len(seconds) < count else ""
     if not seconds:
@@ -56,23 +56,23 @@ def tell(name: str, count: int, seconds: Sequence[float]) -> None:
     )
 
 
-def asked(process: Child) -> dict[str, Any]:
-    """Ask a process what it has seen and used."""
-    process.tell("")
-    answer: dict[str, Any] = process.heard()
+def measurements(process: Child) -> dict[str, Any]:
+    """Ask a process for its measurements."""
+    process.send("")
+    answer: dict[str, Any] = process.read()
     return answer
 
 
-def followed(name: str, seen: str, count: int, until: float, server: Child, controllers: Child) -> float:
-    """Watch a boundary from shortly before it until all are through or the time is over, and tell what it took.
+def measure_boundary(name: str, seen: str, count: int, until: float, server: Child, controllers: Child) -> float:
+    """Measure from shortly before a boundary until all objects are done or the time is over, and print the result.
 
-    Gives after how many seconds all were through.
+    Returns the number of seconds until all were done.
     """
-    before = asked(server), asked(controllers)
-    while len((after := asked(server))[seen]) < count and time.time() < until:
-        time.sleep(_LOOK_EVERY)
-    tell(name, count, after[seen])
-    spent = after["cpu"] - before[0]["cpu"], asked(controllers)["cpu"] - before[1]["cpu"]
+    before = measurements(server), measurements(controllers)
+    while len((after := measurements(server))[seen]) < count and time.time() < until:
+        time.sleep(_POLL_INTERVAL)
+    report(name, count, after[seen])
+    spent = after["cpu"] - before[0]["cpu"], measurements(controllers)["cpu"] - before[1]["cpu"]
     each = [f"{1000 * seconds / max(1, len(after[seen])):.2f} ms" for seconds in spent]
     print(f"{'':28} for each {each[0]} of a core in the server, {each[1]} in the controllers")
     last: float = after[seen][-1] if len(after[seen]) == count else inf
@@ -81,32 +81,36 @@ def followed(name: str, seen: str, count: int, until: float, server: Child, cont
 
 def main(count: int = COUNT, lead: int = LEAD) -> None:
     with child("bench.scaling.server", count, lead) as server, tempfile.TemporaryDirectory() as folder:
-        where = server.heard()
+        where = server.read()
         path = Path(folder) / "kubeconfig"
         path.write_text(kubeconfig(where["url"], where["ca"].encode(), where["token"]))
         with child("bench.scaling.controllers", path, count) as controllers:
-            print(f"{'first look':28} {2 * count:,} objects in {controllers.heard()['seconds']:.1f} s")
+            print(f"{'first reconciles':28} {2 * count:,} objects in {controllers.read()['seconds']:.1f} s")
             if time.time() + IDLE + 5 > where["producers"]:
-                raise SystemExit("the first look took longer than the time until the boundary")
-            before = asked(controllers)
+                raise SystemExit("the first reconciles took longer than the time until the boundary")
+            before = measurements(controllers)
             time.sleep(IDLE)
-            idle = asked(controllers)
+            idle = measurements(controllers)
             used = (idle["cpu"] - before["cpu"]) / IDLE
             print(
-                f"{'idle':28} {used:.1%} of a core ({against(used, MOST_OF_A_CORE, '5 %')}), {idle['held']:.0f} MB,"
-                f" {idle['peak']:.0f} MB at most ({against(idle['peak'], MOST_MEGABYTES, '400 MB')})"
+                f"{'idle':28} {used:.1%} of a core ({goal(used, MOST_OF_A_CORE, '5 %')}), {idle['memory']:.0f} MB,"
+                f" {idle['peak']:.0f} MB at most ({goal(idle['peak'], MOST_MEGABYTES, '400 MB')})"
             )
             wait_until(where["producers"] - 1)
-            through = followed("schedules at one instant", "producers", count, where["crons"] - 5, server, controllers)
-            print(f"{'':28} {against(through, LONGEST_BOUNDARY, '20 s')}")
+            through = measure_boundary(
+                "schedules at one instant", "producers", count, where["crons"] - 5, server, controllers
+            )
+            print(f"{'':28} {goal(through, LONGEST_BOUNDARY, '20 s')}")
             wait_until(where["crons"] - 1)
-            followed("cron rules at one minute", "crons", count - SINGLES, where["crons"] + 55, server, controllers)
+            measure_boundary(
+                "cron rules at one minute", "crons", count - SINGLES, where["crons"] + 55, server, controllers
+            )
             wait_until(where["crons"] + 60 + SINGLES + 5)
-            late = asked(server)["singles"]
-            tell("single executions", SINGLES, late)
+            late = measurements(server)["singles"]
+            report("single executions", SINGLES, late)
             late += [inf] * (SINGLES - len(late))
             worst = late[int(SINGLES * 0.99)]
-            print(f"{'':28} p50 {late[SINGLES // 2]:.2f} s, p99 {worst:.2f} s late ({against(worst, LATEST, '1 s')})")
+            print(f"{'':28} p50 {late[SINGLES // 2]:.2f} s, p99 {worst:.2f} s late ({goal(worst, LATEST, '1 s')})")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A process with an embedded API server full of schedules: `python -m bench.scaling.server COUNT SECONDS`.
 
-Boundaries lie SECONDS after its start. It prints where it is reached and when they are; then, for every line on its
-standard input, what it has seen of them so far, and how many seconds of a core it has used.
+The boundaries are SECONDS after its start. It prints its URL and the boundaries; then, for every line on its standard
+input, the writes after the boundaries so far, and the CPU time that it has used.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _BETWEEN = 90
 """Seconds between the boundary of the producers and that of the cron rules."""
 
 
-class Clerk:
-    """Takes down when what was written, by the clock of the server."""
+class WriteTimes:
+    """Records when each object got its new value, by the clock of the server."""
 
     def __init__(self) -> None:
         self.producers: dict[str, float] = {}
         self.targets: dict[str, float] = {}
         self.recorded: dict[str, float] = {}
 
-    def wrote(self, written: CommittedWrite) -> None:
-        """Look at one write."""
+    def record(self, written: CommittedWrite) -> None:
+        """Record the time of a write."""
         item = written.new
         if item is None:
             return
@@ -58,7 +58,7 @@ class Clerk:
 
 
 def filled(count: int, boundary: int) -> ApiServer:
-    """Make a server with so many of each."""
+    """Make a server with this number of objects of each kind."""
     server = ApiServer(now=lambda: int(time.time()), random=Random(0))
     install(server)
     far = time.gmtime(boundary + 12 * 3600).tm_hour
@@ -74,8 +74,8 @@ async def main(count: int, seconds: int) -> None:
     began = int(time.time())
     boundary = began + seconds
     server = filled(count, boundary)
-    clerk = Clerk()
-    server.observers.append(clerk.wrote)
+    times = WriteTimes()
+    server.observers.append(times.record)
     token = secrets.token_urlsafe()
     authority = make_authority("bench", now=began, seconds=86_400)
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=began, seconds=86_400))
@@ -90,13 +90,13 @@ async def main(count: int, seconds: int) -> None:
                 json.dumps(
                     {
                         "cpu": time.process_time(),
-                        "producers": sorted(at - boundary for at in clerk.producers.values()),
+                        "producers": sorted(at - boundary for at in times.producers.values()),
                         "crons": sorted(
-                            at - boundary - _BETWEEN for name, at in clerk.recorded.items() if name not in singles
+                            at - boundary - _BETWEEN for name, at in times.recorded.items() if name not in singles
                         ),
                         "singles": sorted(
                             at - singles[f"cron-{name.removeprefix('target-')}"]
-                            for name, at in clerk.targets.items()
+                            for name, at in times.targets.items()
                             if f"cron-{name.removeprefix('target-')}" in singles
                         ),
                     }
